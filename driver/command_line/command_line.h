@@ -27,7 +27,7 @@ enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
 // What no handler catches: memory that runs out where nothing may be thrown, or for the exception itself, above all. A
 // sentence, and no core. Takes no memory, as throwing again would.
 [[noreturn]] inline void EndWithoutHandler() noexcept {
-  const std::type_info* type = abi::__cxa_current_exception_type();
+  const std::type_info* type = ::abi::__cxa_current_exception_type();
   const bool memory =
       type == nullptr ? !CanAllocate(16 << 20) : *type == typeid(std::bad_alloc) || *type == typeid(OutOfMemory);
   const char* why = memory ? "weft: out of memory: the system gives no more\n"
