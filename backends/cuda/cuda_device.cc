@@ -154,8 +154,8 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
   };
   static constexpr Types kTypes[] = {{DType::kF16, 2, 68, 0}, {DType::kBF16, 14, 68, 0}, {DType::kF32, 0, 68, 0},
                                      {DType::kF64, 1, 70, 1}, {DType::kC64, 4, 68, 4},   {DType::kC128, 5, 70, 5}};
-  const auto* types = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                   [&](const Types& t) { return t.dtype == p.dtype; });
+  const auto* types =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Types& t) { return t.dtype == p.dtype; });
   if (types == std::end(kTypes))
     throw std::runtime_error(std::string("cuda: cuBLASLt multiplies no ") + Name(p.dtype) +
                              "; expected f16, bf16, f32, f64, c64 or c128");

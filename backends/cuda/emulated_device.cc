@@ -371,8 +371,8 @@ void Product(const GpuMatmul& p, const void* x, const void* y, void* out) {
 
 void EmulatedDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* out) {
   if (p.dtype != p.out_dtype)
-    throw std::runtime_error(std::string("a product of ") + Name(p.dtype) + " into " +
-                             Name(p.out_dtype) + " is not supported yet; expected one dtype");
+    throw std::runtime_error(std::string("a product of ") + Name(p.dtype) + " into " + Name(p.out_dtype) +
+                             " is not supported yet; expected one dtype");
   VisitDType(p.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (IsKind(DTypeOf<T>(), DTypeKind::kComplex))

@@ -475,7 +475,7 @@ TEST(Fields, ForgottenOnesAreCounted) {
   EXPECT_FALSE(ListsEveryField<Forgetful<InWords>>());
   EXPECT_FALSE(ListsEveryField<Repeating<InWords>>());
   EXPECT_EQ(NumMembers<Array<InWords>>(), 3);
-  EXPECT_EQ(NumMembers<Spmd<InWords>>(), 9);
+  EXPECT_EQ(NumMembers<Spmd<InWords>>(), 11);
 }
 
 TEST(Fields, ListsOfAnotherLengthAreNotWritten) {

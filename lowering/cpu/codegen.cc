@@ -17,9 +17,9 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Pass.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -131,7 +131,19 @@ llvm::TargetMachine& MachineFor(const Target& target) {
   return *machine;
 }
 
+// A fifth of the code generator's time, for nothing that the programs of bench/ show: addresses of our loops are as x86
+// wants them, and processors that reorder instructions do so without help.
+class PassesForCpus : public llvm::OptPassGate {
+ public:
+  bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef) override {
+    return pass != "Loop Strength Reduction" && pass != "Post RA top-down list latency scheduler";
+  }
+  bool isEnabled() const override { return true; }
+};
+
 std::string Emit(llvm::Module& module, const Target& target, bool assembly) {
+  static auto& passes = *new PassesForCpus;
+  module.getContext().setOptPassGate(passes);
   llvm::TargetMachine& machine = MachineFor(target);
   module.setTargetTriple(target.triple);
   module.setDataLayout(machine.createDataLayout());
@@ -207,18 +219,9 @@ void ForgetCompilerState() {
   (void)t_state->machine.release();
 }
 
-// A quarter of the code generator's time, for nothing that the programs of bench/ show: addresses of our loops are as
-// x86 wants them, and processors that reorder instructions do so without help.
-constexpr const char* kPassesLeftOut[] = {"disable-lsr", "disable-post-ra"};
-
 // LLVM's own ends of the process become exceptions, and there is some memory and stack to begin with.
 void PrepareCompiler(size_t equations) {
   static const bool once = [] {
-    for (const char* pass : kPassesLeftOut) {
-      llvm::cl::Option* option = llvm::cl::getRegisteredOptions().lookup(pass);
-      WEFT_CHECK(option != nullptr) << "LLVM has no option " << pass;
-      static_cast<llvm::cl::opt<bool>*>(option)->setValue(true);
-    }
     llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
     llvm::install_fatal_error_handler(
         [](void*, const char* reason, bool) { throw Error(ErrorKind::kInternal, std::string("LLVM: ") + reason); });

@@ -102,8 +102,8 @@ struct Schedule {
     // What it is told. Of a call: the fields of its struct in lowering/abi/steps.h. Of a kernel: the places of its
     // operands, then the sizes that depend on symbols.
     std::vector<Entry> desc;
-    int function = -1;        // kCall: frames[function] runs on all devices, on blocks of what is read, then of what is
-                              // written: its parameters and results, in this order
+    int function = -1;  // kCall: frames[function] runs on all devices, on blocks of what is read, then of what is
+                        // written: its parameters and results, in this order
     int predicate = -1;
     DType dtype = DType::kBool;  // of the predicate
     Dim trips;                   // kFor

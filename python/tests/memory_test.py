@@ -101,7 +101,9 @@ def test_libraries_that_do_not_look(name, dtype, threads):
     code, n = BY_LIBRARIES[name]
     program = PROGRAM.replace("{code}", code).replace("{n}", str(n)).replace("{dtype}", dtype)
     failures = with_more_and_more(program.replace("{warm}", "").replace("{step}", "3"), threads)
-    assert any("oneDNN needs" in f or "OpenBLAS needs" in f for f in failures), failures
+    # Where threads compile, one of them has made oneDNN ready by then, and what a product lacks is its stack.
+    needs = ("oneDNN needs", "OpenBLAS needs", "a product needs")
+    assert any(need in f for f in failures for need in needs), failures
 
 
 @pytest.mark.parametrize("equations", [3, 300])
