@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cmath>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
@@ -85,13 +88,23 @@ struct Code {
   bool from_disk = false;
 };
 
-// Whether it has products of f32, which are oneDNN's.
-bool MultipliesF32(const Fn& fn, std::unordered_set<const Fn*>& seen) {
+// Whether it may have products that are oneDNN's.
+bool NeedsOneDnn(const Fn& fn, std::unordered_set<const Fn*>& seen) {
   if (!seen.insert(&fn).second) return false;
+  const auto elements = [&](const Atom& a) {
+    const std::optional<int64_t> n = fn.TypeOf(a).size().TryValue();
+    return n ? static_cast<double>(*n) : std::numeric_limits<double>::infinity();
+  };
   for (const Eqn& e : fn.eqns()) {
-    if (e.prim->family == Family::kContraction && fn.TypeOf(e.result()).dtype == DType::kF32) return true;
+    if (e.prim->family == Family::kContraction) {
+      const Type& result = fn.TypeOf(e.result());
+      // Of [m, k] and [k, n]; more where there are several.
+      const double multiplications =
+          std::sqrt(elements(e.operands[0]) * elements(e.operands[1]) * elements(e.result()));
+      if (IsFloat(result.dtype) && ByteWidth(result.dtype) <= 4 && cpu::IsForOneDnn(multiplications)) return true;
+    }
     for (const FnRef& region : e.regions) {
-      if (MultipliesF32(*region, seen)) return true;
+      if (NeedsOneDnn(*region, seen)) return true;
     }
   }
   return false;
@@ -102,9 +115,9 @@ std::atomic<int64_t> g_generated{0};
 Artifact LoweredCode(const CompileRequest& request, const std::string& disk_key) {
   g_generated.fetch_add(1);
   LowerOptions options = OptionsOf(request);
-  // oneDNN needs 20 ms before its first product, as long as code generation takes for a small network.
+  // oneDNN takes 40 ms before its first product, as long as code generation takes for a small network.
   if (std::unordered_set<const Fn*> seen;
-      DefaultThreads() > 1 && !cpu::ProductsArePrepared() && MultipliesF32(*request.program, seen)) {
+      DefaultThreads() > 1 && !cpu::ProductsArePrepared() && NeedsOneDnn(*request.program, seen)) {
     options.beside = [] {
       try {
         cpu::PrepareProducts();

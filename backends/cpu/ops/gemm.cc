@@ -45,7 +45,9 @@ void Blas(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
     f(CblasRowMajor, flag(ta), flag(tb), count(m), count(n), count(k), scale, a, count(lda), b, count(ldb), old, c,
       count(ldc));
   };
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, float>)
+    call(cblas_sgemm, one, beta);
+  else if constexpr (std::is_same_v<T, double>)
     call(cblas_dgemm, one, beta);
   else if constexpr (std::is_same_v<T, std::complex<float>>)
     call(cblas_cgemm, &one, &beta);
@@ -105,6 +107,14 @@ void PrepareOneDnn() {
 }
 
 template <class T>
+void ByBlas(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+            int64_t ldc) {
+  InitBlas();
+  const BlasWorkspace workspace;
+  InHalves(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, /*add=*/false);
+}
+
+template <class T>
 void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
             int64_t ldc) {
   if constexpr (std::is_same_v<T, float>) {
@@ -112,9 +122,7 @@ void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64
     PrepareOneDnn();
     OneDnn(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
   } else {
-    InitBlas();
-    const BlasWorkspace workspace;
-    InHalves(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, /*add=*/false);
+    ByBlas(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
   }
 }
 
@@ -150,6 +158,11 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
   if (m == 1 && n == 1) {
     *c = Dot(k, a, ta ? lda : 1, b, tb ? 1 : ldb);
     return;
+  }
+  // By the whole product, whatever becomes of it: its bits do not depend on the number of threads.
+  if constexpr (std::is_same_v<T, float>) {
+    if (!IsForOneDnn(static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)))
+      return ByBlas(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
   }
   // About 50 operations per nanosecond for f32, a quarter to half of it elsewhere.
   const int64_t nanoseconds = static_cast<int64_t>(2.0 * static_cast<double>(m) * static_cast<double>(n) *

@@ -60,7 +60,7 @@ def int_(*args: Any) -> Any:
 
 
 def float_(*args: Any) -> Any:
-    return _number(args[0], float, "f") if len(args) == 1 and traced(args[0]) else builtins.float(*args)
+    return _number(args[0], float, ("float",)) if len(args) == 1 and traced(args[0]) else builtins.float(*args)
 
 
 def bool_(*args: Any) -> Any:

@@ -61,10 +61,10 @@ def shift_right_arithmetic(x: NestedLike, y: NestedLike) -> Array:
     if _weft.dtype_kind(dtype) != "unsigned":
         return _weft.bind_elementwise("shift_right_arithmetic", (x, y), {})
     width, signed = iinfo(dtype).bits, _weft.dtype(dtype.name[1:])
-    x, y = _weft.array(x, dtype, False), _weft.array(y, dtype, False)
+    bits = same_bits(_weft.array(x, dtype, False), signed)
     # The highest bit of a distance is no sign.
-    y = _weft.binary("minimum")(y, width - 1)
-    shifted = _weft.bind_elementwise("shift_right_arithmetic", (same_bits(x, signed), same_bits(y, signed)), {})
+    distance = same_bits(_weft.binary("minimum")(_weft.array(y, dtype, False), width - 1), signed)
+    shifted = _weft.bind_elementwise("shift_right_arithmetic", (bits, distance), {})
     return same_bits(shifted, dtype)
 
 
