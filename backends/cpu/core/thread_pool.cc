@@ -17,6 +17,7 @@
 
 #include "base/environment.h"
 #include "base/interrupt.h"
+#include "base/out_of_memory.h"
 
 namespace weft::cpu {
 namespace {
@@ -26,6 +27,9 @@ inline void Pause() {
   __builtin_ia32_pause();
 #endif
 }
+
+// A stack of the usual size, and what else a thread begins with.
+constexpr int64_t kThread = int64_t{12} << 20;
 
 struct Job {
   void (*body)(void*, int64_t, int64_t);
@@ -61,7 +65,18 @@ class Pool {
     int started = 0;
     std::string problem;
     try {
-      for (; started < workers; ++started) std::thread([this] { Loop(); }).detach();
+      for (; started < workers; ++started) {
+        // The C library ends the process where a thread gets no memory for its variables: each makes its own while
+        // there surely is some.
+        if (!CanAllocate(kThread)) throw std::bad_alloc();
+        std::thread([this] {
+          InSection::Current();
+          begun_.fetch_add(1, std::memory_order_release);
+          begun_.notify_all();
+          Loop();
+        }).detach();
+        for (int begun = begun_; begun <= started; begun = begun_) begun_.wait(begun);
+      }
     } catch (const std::system_error& error) {
       problem = error.code().message();
     } catch (const std::bad_alloc&) {
@@ -139,6 +154,7 @@ class Pool {
   std::vector<Job*> jobs_;
   std::atomic<uint64_t> epoch_{0};
   std::atomic<int> sleeping_{0};
+  std::atomic<int> begun_{0};  // threads
 };
 
 constexpr int64_t kNanosecondsBetweenPolls = 10'000'000;
