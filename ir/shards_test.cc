@@ -281,9 +281,15 @@ TEST(Shards, ThreadsMayShareThem) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 6; ++t)
       threads.emplace_back([&, t] {
-        if (t % 3 == 0) EXPECT_TRUE(shards.Whole().BitEquals(whole));
-        if (t % 3 == 1) EXPECT_EQ(shards.Stack().size(), whole.size());
-        if (t % 3 == 2) EXPECT_EQ(shards.Block(4).at<int32_t>(0), 20);
+        if (t % 3 == 0) {
+          EXPECT_TRUE(shards.Whole().BitEquals(whole));
+        }
+        if (t % 3 == 1) {
+          EXPECT_EQ(shards.Stack().size(), whole.size());
+        }
+        if (t % 3 == 2) {
+          EXPECT_EQ(shards.Block(4).at<int32_t>(0), 20);
+        }
       });
     for (std::thread& t : threads) t.join();
   }

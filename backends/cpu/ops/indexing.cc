@@ -94,7 +94,9 @@ struct Windows {
   template <class T>
   void Apply(T* to, const T* from, Kind kind) const {
     if (shape.empty()) return CombineRun(to, from, run, kind);
-    int64_t at[16] = {};
+    int64_t few[16] = {};
+    std::vector<int64_t> many(shape.size() > std::size(few) ? shape.size() : 0);
+    int64_t* const at = many.empty() ? few : many.data();
     for (;;) {
       CombineRun(to, from, run, kind);
       size_t d = shape.size();
