@@ -54,7 +54,7 @@ class Alarm(Exception):
 
 
 class Handled:
-    """While it lives, SIGALRM runs this, so many seconds after the next compilation has begun (or after now, if `at_once`).
+    """While it lives, SIGALRM runs this, so many seconds after the next compilation has begun (`at_once`: after now).
 
     Tracing comes first and takes as long as the machine lets it, so a time after the call would say nothing."""
 
