@@ -65,6 +65,8 @@ def hold_others(
     function: Callable[..., Any], args: tuple, kwargs: dict, argnums: int | Sequence[int]
 ) -> tuple[Callable[..., Any], tuple, dict]:
     """The call with what is fixed held, outside `argnums`."""
+    if len(args) == 1 and not kwargs:
+        return function, args, kwargs
     nums = [n % max(len(args), 1) for n in ([argnums] if isinstance(argnums, int) else argnums)]
     others = [a for i, a in enumerate(args) if i not in nums]
     if not others and not kwargs:
@@ -204,6 +206,8 @@ def checked_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
 
 def positions(argnums: int | Sequence[int], count: int, name: str, what: str) -> list[int]:
     """Where argnums points to in a call of the function `name` with `count` positional arguments."""
+    if isinstance(argnums, int) and 0 <= argnums < count:
+        return [argnums]
     nums = [argnums] if isinstance(argnums, int) else list(argnums)
     for n in nums:
         if not -count <= n < count:

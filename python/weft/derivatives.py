@@ -32,6 +32,8 @@ __all__ = [
 def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[bool], list[int]]:
     """Which leaves argnums names, and where."""
     nums = positions(argnums, len(args), flat.name, what)
+    if flat.plain:
+        return [i in nums for i in range(len(args))], nums
     owner = [i for i, a in enumerate(args) for _ in _tree.leaves(a)]
     owner += [-1] * (len(flat.leaves) - len(owner))
     mask = [o in nums for o in owner]
@@ -86,10 +88,13 @@ def _no_cotangent(leaf):
     return _weft.full(_weft.abstract(leaf)[0], 0, "bool")
 
 
+_NOTHING = _tree.structure(())
+
+
 def _value_and_aux(flat, has_aux: bool, what: str) -> tuple:
     """The structures of what is differentiated, and of what is passed on."""
     if not has_aux:
-        return flat.out_tree, _tree.structure(())
+        return flat.out_tree, _NOTHING
     if flat.out_tree.type not in (tuple, list) or flat.out_tree.num_children != 2:
         raise type_error(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
     return flat.out_tree.children()
@@ -274,8 +279,11 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         grads = [
             next(found) if on else _no_cotangent(leaf) for wanted, on, leaf in zip(mask, active, flat.leaves) if wanted
         ]
-        by_arg = _split(grads, args, nums)
-        result = by_arg[0] if isinstance(argnums, int) else tuple(by_arg)
+        if flat.plain and isinstance(argnums, int):
+            result = grads[0]
+        else:
+            by_arg = _split(grads, args, nums)
+            result = by_arg[0] if isinstance(argnums, int) else tuple(by_arg)
         return ((value, released(_tree.unflatten(aux_tree, aux))) if has_aux else value), result
 
     return value_and_gradient

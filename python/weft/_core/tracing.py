@@ -72,14 +72,15 @@ def positions_of(function: Callable, names: Sequence[str], what: str, where="non
 
 class Flat:
     """A call taken apart: the function, the leaves of its arguments and their names; once traced, the structure of
-    its result."""
+    its result. `plain`: each argument is one array, given by position."""
 
-    __slots__ = ("function", "leaves", "specs", "names", "in_tree", "out_tree", "name", "paths")
+    __slots__ = ("function", "leaves", "specs", "names", "plain", "in_tree", "out_tree", "name", "paths")
 
     function: Callable
     leaves: list
     specs: list
     names: list[str]
+    plain: bool
     in_tree: Any
     out_tree: Any
     name: str
@@ -138,6 +139,13 @@ def flat_function(
     flat = Flat()
     flat.function = function
     flat.name = call_name(original or function)
+    flat.out_tree = None
+    flat.plain = not apart and not kwargs and _tree.are_arrays(args)
+    if flat.plain:
+        flat.leaves = flat.specs = list(args)
+        flat.in_tree = _arguments_tree(len(args))
+        flat.names = leaf_names(original or function, args, kwargs, positions)
+        return flat
     try:
         if apart:
             flat.leaves, flat.in_tree = apart[0], _tree.assembled((args, kwargs), iter(apart[1]))
@@ -155,7 +163,6 @@ def flat_function(
         raise
     flat.names = leaf_names(original or function, args, kwargs, positions, flat.in_tree)
     flat.specs = flat.leaves
-    flat.out_tree = None
     for leaf, name in zip(flat.leaves, flat.names):
         if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             raise type_error(
@@ -169,6 +176,12 @@ def flat_function(
                 f"counterpart; expected a bool, integer, float or complex dtype{hint}"
             )
     return flat
+
+
+@functools.cache
+def _arguments_tree(count: int) -> _tree.TreeDef:
+    """The structure of (args, kwargs) with so many arrays and nothing else."""
+    return _tree.structure(((0,) * count, {}))
 
 
 def _short(value: Any) -> str:
@@ -193,7 +206,7 @@ def trace_flat(
     whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result."""
 
     def run(leaves):
-        args, kwargs = _tree.unflatten(flat.in_tree, leaves)
+        args, kwargs = (tuple(leaves), {}) if flat.plain else _tree.unflatten(flat.in_tree, leaves)
         results = flatten_result(flat, call_traced(flat.function, args, kwargs, flat.name, kind))
         return results if finish is None else finish(results)
 

@@ -3,6 +3,7 @@ namespace "weft"."""
 
 from .flattening import (
     TreeDef,
+    are_arrays,
     assembled,
     broadcast,
     flatten,
@@ -37,6 +38,7 @@ __all__ = [
     "SequenceKey",
     "TreeDef",
     "all",
+    "are_arrays",
     "assembled",
     "broadcast",
     "flatten",

@@ -72,6 +72,14 @@ def assembled(tree: Any, given: Iterator[TreeDef]) -> TreeDef:
     return next(given)
 
 
+def are_arrays(values: Iterable) -> bool:
+    """Whether each is one of Weft's arrays, and so a leaf."""
+    for value in values:
+        if type(value) not in _ARRAYS:
+            return False
+    return True
+
+
 _REFUSED: set[type] = set()
 # By far the most common trees.
 _ARRAYS = (_weft.Array, _weft.Tracer)
