@@ -151,7 +151,6 @@ std::shared_ptr<const ShardLayout> ShardLayout::Make(const Mesh& mesh, Sharding 
   for (const auto& axes : sharding.dims) {
     for (const std::string& axis : axes) blocks *= mesh.Size(axis);
   }
-  // One of several processes may happen to hold all blocks. That does not count: all processes have to do the same.
   layout->complete =
       static_cast<int64_t>(layout->held.index.size()) == blocks && (placement == nullptr || !placement->Spans());
   layout->in_order = layout->complete && InOrder(*layout);

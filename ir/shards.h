@@ -63,7 +63,9 @@ struct ShardLayout {
   DType dtype = DType::kF32;
   Shape shape, block, stack;  // of the whole, of what one device holds, of all blocks here
   HeldBlocks held;
-  bool complete = true;  // all blocks are here
+  // All blocks are here, and always will be: the mesh does not span processes. (One process of several may hold all
+  // blocks by chance; but the others would not, and all have to do the same.)
+  bool complete = true;
   bool in_order = true;  // ... and one behind the other they are the whole array
   int64_t block_bytes = 0;
 };

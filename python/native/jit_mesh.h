@@ -18,9 +18,9 @@ struct OnDevices {
   FnRef fn;           // what is compiled
   bool cut = false;   // it is for the devices of a mesh
   bool part = false;  // it takes and gives stacks: the blocks that this process holds
-  std::vector<std::shared_ptr<const ShardLayout>> params;   // of a part: how each argument lies
-  std::vector<bool> fits;                                   // of a part: whether the argument lies so already
-  std::vector<std::shared_ptr<const ShardLayout>> results;  // null: on no device in particular
+  std::vector<std::shared_ptr<const ShardLayout>> params = {};   // of a part: how each argument lies
+  std::vector<bool> fits = {};                                   // of a part: whether the argument lies so already
+  std::vector<std::shared_ptr<const ShardLayout>> results = {};  // null: on no device in particular
 };
 
 // What is compiled of a program whose arguments lie so (null: on no device in particular). `backend` that interprets

@@ -4,7 +4,6 @@ calls the callback, however compiled code, loops, devices and processes lie betw
 import gc
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import traceback
@@ -14,6 +13,7 @@ os.environ.setdefault("WEFT_NUM_CPU_DEVICES", "4")
 
 import numpy as np
 import pytest
+import several_processes
 
 import weft
 import weft.numpy as wnp
@@ -297,16 +297,6 @@ except OwnError as e:
     print("rank", weft.process_index(), "got", e, flush=True)
     raise
 """
-    env = os.environ | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-        "WEFT_NUM_CPU_DEVICES": "1",
-        "WEFT_DEADLINE": "3",
-        "PYTHONPATH": os.pathsep.join(sys.path),
-    }
-    command = ["mpirun", "-n", "2", sys.executable, "-P", "-c", program]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    done = several_processes.run(2, ["-c", program], devices=1, timeout=60, WEFT_DEADLINE="3")
     assert done.returncode != 0
     assert "rank 1 got of rank 1" in done.stdout and "OwnError: of rank 1" in done.stderr, done.stdout + done.stderr

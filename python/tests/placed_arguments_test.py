@@ -3,13 +3,12 @@ donation and trees of parameters, in one process and in two."""
 
 import os
 import shutil
-import subprocess
-import sys
 
 os.environ.setdefault("WEFT_NUM_CPU_DEVICES", "4")
 
 import numpy as np
 import pytest
+import several_processes
 
 import weft
 import weft.numpy as wnp
@@ -235,17 +234,8 @@ def test_on_two_processes():
         return
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun is missing (Debian's package openmpi-bin)")
-    env = os.environ | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-        "OMPI_MCA_orte_tmpdir_base": os.environ.get("TMPDIR", "/tmp"),
-        "WEFT_NUM_CPU_DEVICES": "2",
-        "PYTHONPATH": os.pathsep.join([os.path.dirname(os.path.dirname(weft.__file__)), *sys.path]),
-    }
-    command = ["mpirun", "-n", "2", sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL)
+    arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = several_processes.run(2, arguments, devices=2, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

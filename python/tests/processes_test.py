@@ -15,8 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-
-import weft
+import several_processes
 
 MPIRUN = shutil.which("mpirun")
 pytestmark = pytest.mark.skipif(MPIRUN is None, reason="mpirun is missing (Debian's package openmpi-bin)")
@@ -40,29 +39,16 @@ BEGIN = """
 def job(program, processes=2, devices=2, deadline=DEADLINE, timeout=120, launcher=True, begin=BEGIN, **environment):
     """Runs a program in several processes. Returns (exit status, stdout, stderr, seconds)."""
     text = textwrap.dedent(begin) + textwrap.dedent(program)
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
-    env |= {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-        "OMPI_MCA_orte_tmpdir_base": env.get("TMPDIR", "/tmp"),
-        "WEFT_NUM_CPU_DEVICES": str(devices),
-        "WEFT_DEADLINE": str(deadline),
-        "PYTHONPATH": os.pathsep.join([os.path.dirname(os.path.dirname(weft.__file__)), *sys.path]),
-    }
-    env |= environment
+    environment = {"WEFT_DEADLINE": str(deadline), **environment}
     with tempfile.TemporaryDirectory() as folder:
         train = os.path.join(folder, "train.py")
         with open(train, "w", encoding="utf-8") as file:
             file.write(text)
-        command = [sys.executable, "-P", train]
-        if launcher:  # by its name: with a path it takes what stands before bin/ for where to look on other machines
-            command = ["mpirun", "-n", str(processes), *command]
         started = time.monotonic()
-        done = subprocess.run(
-            command, env=env, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
-        )
+        if launcher:
+            done = several_processes.run(processes, [train], devices, timeout, **environment)
+        else:
+            done = several_processes.run_alone([train], devices, timeout, **environment)
     return done.returncode, done.stdout, done.stderr, time.monotonic() - started
 
 

@@ -85,6 +85,9 @@ class Flat:
     out_tree: Any
     name: str
 
+    def __init__(self) -> None:
+        self.plain = False
+
 
 def leaf_names(
     function: Callable, args: tuple, kwargs: dict, positions: Sequence[int] | None = None, tree: Any = None
@@ -140,8 +143,8 @@ def flat_function(
     flat.function = function
     flat.name = call_name(original or function)
     flat.out_tree = None
-    flat.plain = not apart and not kwargs and _tree.are_arrays(args)
-    if flat.plain:
+    if not apart and not kwargs and _tree.are_arrays(args):
+        flat.plain = True
         flat.leaves = flat.specs = list(args)
         flat.in_tree = _arguments_tree(len(args))
         flat.names = leaf_names(original or function, args, kwargs, positions)

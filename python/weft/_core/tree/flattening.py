@@ -74,10 +74,7 @@ def assembled(tree: Any, given: Iterator[TreeDef]) -> TreeDef:
 
 def are_arrays(values: Iterable) -> bool:
     """Whether each is one of Weft's arrays, and so a leaf."""
-    for value in values:
-        if type(value) not in _ARRAYS:
-            return False
-    return True
+    return all(type(value) in _ARRAYS for value in values)
 
 
 _REFUSED: set[type] = set()
