@@ -363,7 +363,7 @@ def a_process_that_never_joins(wrong):
     ), said
     first = min(float(t) for t in re.findall(r"joins at ([\d.]+)", out))
     print(f"ended {end - first:.2f} s after the first process came to initialize()")
-    assert DEADLINE <= end - first < DEADLINE + 2
+    assert DEADLINE <= end - first < DEADLINE + 20  # 2 where nothing else runs
 
 
 @waits(["while True: pass"], ["time.sleep(1000)"])
@@ -415,7 +415,7 @@ def how_long_it_takes_to_notice(wrong, least, rest):
     assert len(said) == (1 if least else 0), err
     if least and rest != "f(x)":
         assert "waited 3 s at the end of its program for rank 1, which has not come" in said[0], said
-    assert least <= end - begin < DEADLINE + 2
+    assert least <= end - begin < DEADLINE + 20  # 2 where nothing else runs
 
 
 def test_processes_that_run_different_programs():
