@@ -1,4 +1,5 @@
 // Programs on their way through a backend: stages, bundles, emulation.
+#include <algorithm>
 #include <tuple>
 
 #include "driver/backend.h"
@@ -27,6 +28,13 @@ CompileRequest RequestOf(const FnHandle& f, const std::string& backend, bool sam
   return request;
 }
 
+// For every parameter, as a request has it; empty where none is donated, so that equal requests are equal.
+std::vector<bool> OfParameters(std::vector<bool> donated, const FnHandle& f) {
+  if (std::find(donated.begin(), donated.end(), true) == donated.end()) return {};
+  donated.resize(f.fn->params().size(), false);
+  return donated;
+}
+
 }  // namespace
 
 void BindBackends(py::module_& m) {
@@ -42,15 +50,22 @@ void BindBackends(py::module_& m) {
   // Bytes that the memory of its devices keeps for reuse.
   m.def("kept_bytes", [](const std::string& name) { return FindBackend(name)->Memory().KeptBytes(); });
   // Compiles now what the first call would compile. Raises what compiling raises.
-  m.def("compile", [](const FnHandle& f, const std::string& backend, bool same_bits) {
-    ProgramOf(f.fn, {.backend = backend, .same_bits = same_bits});
+  m.def("compile", [](const FnHandle& f, const std::string& backend, bool same_bits, std::vector<bool> donated) {
+    ProgramOf(f.fn, {backend, OfParameters(std::move(donated), f), same_bits});
   });
-  // The program at a stage of compilation, as text.
-  m.def("stage", [](const FnHandle& f, const std::string& backend, const std::string& stage, bool same_bits) {
-    Unlocked unlocked;
-    Compiling compiling;
-    return StageText(RequestOf(f, backend, same_bits), stage);
-  });
+  // The program at a stage of compilation, as text. `donated`: which of the first parameters are given away.
+  m.def(
+      "stage",
+      [](const FnHandle& f, const std::string& backend, const std::string& stage, bool same_bits,
+         std::vector<bool> donated) {
+        Unlocked unlocked;
+        Compiling compiling;
+        CompileRequest request = RequestOf(f, backend, same_bits);
+        request.donated = OfParameters(std::move(donated), f);
+        return StageText(request, stage);
+      },
+      py::arg("fn"), py::arg("backend"), py::arg("stage"), py::arg("same_bits") = false,
+      py::arg("donated") = std::vector<bool>{});
   // What each pass before a backend did: (name, milliseconds, equations before, equations after, the program's text).
   m.def("passes", [](const FnHandle& f) {
     std::vector<std::tuple<std::string, double, int64_t, int64_t, std::string>> all;

@@ -348,3 +348,33 @@ def test_results_of_one_loop_do_not_share_donated_memory():
         warnings.simplefilter("ignore")
         got = weft.jit(f, donate_argnums=0)(fresh(3), wnp.array(0.7, dtype="float64"))
     np.testing.assert_allclose(float(got), want, rtol=1e-12)
+
+
+DONATING = {
+    "one": (dict(donate_argnums=0), {0}),
+    "two": (dict(donate_argnums=(0, 2)), {0, 2}),
+    "by name": (dict(donate_argnames=("y",)), {1}),
+    "beside a static one": (dict(donate_argnums=2, static_argnames="n"), {2}),
+}
+
+
+@pytest.mark.parametrize("name", DONATING)
+def test_programs_that_are_lowered_donate_as_the_function_does(name):
+    """Looked at and compiled ahead of its calls, it is the program that a call runs."""
+    options, given = DONATING[name]
+    f = weft.jit(lambda x, y, z, n=2: tuple(v * n for v in (x, y, z)), **options)
+    static = {"n": 3} if "static_argnames" in options else {}
+    lowered = f.lower(fresh(500), fresh(500), z=fresh(500), **static)
+    buffers = lowered.as_text("buffers")
+    assert buffers.count("in place, taken") == len(given)
+    assert buffers.count("the operand is not ours to write") == 3 - len(given)
+    assert "the operand is not ours to write" in weft.jit(lambda x: x * 2).lower(fresh(500)).as_text("buffers")
+    before = weft._weft.programs_compiled()
+    compiled = lowered.compile()
+    arguments = [fresh(500) for _ in range(3)]
+    addresses = [address(x) for x in arguments]
+    results = compiled(arguments[0], arguments[1], z=arguments[2])
+    assert weft._weft.programs_compiled() == before + 1
+    for i, (x, result) in enumerate(zip(arguments, results)):
+        assert x.is_deleted() == (i in given) == (address(result) == addresses[i])
+        np.testing.assert_array_equal(np.asarray(result), np.arange(500) * static.get("n", 2))

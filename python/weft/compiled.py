@@ -240,13 +240,12 @@ class Lowered:
             traced = _weft.fixed_order(traced)
         self._jitted, self._fn, self._traced = jitted, traced.fn, traced
         dynamic = [a for i, a in enumerate(args) if i not in jitted._static_argnums]
-        self._in_tree = _tree.structure(
-            (tuple(dynamic), {k: v for k, v in kwargs.items() if k not in jitted._static_argnames})
-        )
+        named = {k: v for k, v in kwargs.items() if k not in jitted._static_argnames}
+        leaves, self._in_tree = _tree.flatten((tuple(dynamic), named))
         self._ir = IR(traced.fn, traced.captures, self._in_tree, None, traced.weak_results)
-        leaves = _tree.flatten((tuple(dynamic), {k: v for k, v in kwargs.items() if k not in jitted._static_argnames}))[
-            0
-        ]
+        given_away = [i in jitted._donate_argnums for i in range(len(args)) if i not in jitted._static_argnums]
+        by_argument = [*zip(dynamic, given_away), *((named[k], k in jitted._donate_argnames) for k in sorted(named))]
+        self._donated = [donated for argument, donated in by_argument for _ in _tree.leaves(argument)]
         self._shardings = [
             found if isinstance(found := getattr(leaf, "sharding", None), NamedSharding) else None for leaf in leaves
         ]
@@ -304,7 +303,8 @@ class Lowered:
             >>> [line for line in lowered.stage("schedule").splitlines() if "kernel" in line]
             ['0: kernel k0 (s0, -> s1), 32768 bytes, at least 0.00978 us']
         """
-        return _weft.stage(self._fn, self._backend, checked_text(name, "Lowered.stage: name"), self._fixed_order)
+        name = checked_text(name, "Lowered.stage: name")
+        return _weft.stage(self._fn, self._backend, name, self._fixed_order, self._donated)
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of
@@ -375,7 +375,8 @@ class Lowered:
     def compile(self) -> Compiled:
         """Compiles the program now.
 
-        Returns: Compiled, which is called like the function without its static arguments.
+        Returns: Compiled, which is called like the function without its static arguments. What the function takes as
+            donated is given away by each call.
 
         Raises:
             NotImplementedError: the program is for a GPU: those run from bundles (docs/gpu.md), not in this process.
@@ -384,7 +385,7 @@ class Lowered:
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
             Array(3., dtype=float32, weak_type=True)
         """
-        _weft.compile(self._fn, self._backend, self._fixed_order)
+        _weft.compile(self._fn, self._backend, self._fixed_order, self._donated)
         return Compiled(self)
 
 
@@ -404,6 +405,7 @@ class Compiled:
         self._ir = lowered._ir
         self._run = jit(
             lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak),
+            donate_argnums=[i for i, donated in enumerate(lowered._donated) if donated],
             deterministic=lowered._fixed_order,
             backend=lowered._backend,
         )
