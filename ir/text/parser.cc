@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/escaping.h"
 #include "ir/builder.h"
 #include "ir/prim.h"
@@ -72,10 +75,33 @@ class Parser {
   }
 
  private:
+  struct Variable {
+    std::string_view name;  // in the text
+    Atom value;
+  };
+  // Variables of a function by name. The table holds numbers alone, so that it stays in the caches for long programs:
+  // what is looked up was mostly defined a few lines before.
+  struct ByName {
+    using is_transparent = void;
+    std::string_view Of(std::string_view name) const { return name; }
+    std::string_view Of(uint32_t i) const { return (*variables)[i].name; }
+    template <class T>
+    size_t operator()(const T& sought) const {
+      return absl::HashOf(Of(sought));
+    }
+    template <class T, class U>
+    bool operator()(const T& a, const U& b) const {
+      return Of(a) == Of(b);
+    }
+    const std::vector<Variable>* variables;
+  };
   struct Scope {
     Builder builder;
-    std::unordered_map<std::string, Atom> variables;
+    std::vector<Variable> variables;  // in the order of their definitions
+    absl::flat_hash_set<uint32_t, ByName, ByName> numbers{0, ByName{&variables}, ByName{&variables}};
     explicit Scope(const std::string& name) : builder(name) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
   };
 
   // --- Errors ---
@@ -546,7 +572,9 @@ class Parser {
 
   void Define(Scope& scope, const std::string& name, const Atom& value, size_t at) {
     if (IsTextKeyword(name)) Fail(at, "'" + name + "' is a word of the grammar, not a name");
-    if (!scope.variables.emplace(name, value).second) Fail(at, "'" + name + "' is defined twice");
+    scope.variables.push_back({std::string_view(text_).substr(at, name.size()), value});
+    if (!scope.numbers.insert(static_cast<uint32_t>(scope.variables.size() - 1)).second)
+      Fail(at, "'" + name + "' is defined twice");
   }
 
   void EndOfStatement() {
@@ -603,9 +631,9 @@ class Parser {
     const std::string word = PeekWord();
     if (!word.empty() && !IsTextKeyword(word)) {
       pos_ += word.size();
-      auto it = scope.variables.find(word);
-      if (it == scope.variables.end()) Fail(at, "'" + word + "' is not defined");
-      return it->second;
+      const auto it = scope.numbers.find(std::string_view(word));
+      if (it == scope.numbers.end()) Fail(at, "'" + word + "' is not defined");
+      return scope.variables[*it].value;
     }
     const bool number = word == "true" || word == "false" || word == "nan" || word == "inf";
     if (!number && !IsDigit(Peek()) && Peek() != '-' && Peek() != '.' && Peek() != '[' && Peek() != '(') {

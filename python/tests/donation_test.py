@@ -351,10 +351,10 @@ def test_results_of_one_loop_do_not_share_donated_memory():
 
 
 DONATING = {
-    "one": (dict(donate_argnums=0), {0}),
-    "two": (dict(donate_argnums=(0, 2)), {0, 2}),
-    "by name": (dict(donate_argnames=("y",)), {1}),
-    "beside a static one": (dict(donate_argnums=2, static_argnames="n"), {2}),
+    "one": ({"donate_argnums": 0}, {0}),
+    "two": ({"donate_argnums": (0, 2)}, {0, 2}),
+    "by name": ({"donate_argnames": ("y",)}, {1}),
+    "beside a static one": ({"donate_argnums": 2, "static_argnames": "n"}, {2}),
 }
 
 

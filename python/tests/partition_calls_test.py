@@ -163,3 +163,31 @@ def test_gradients_of_layers(remat):
     comms = step.lower(*placed).comms()
     assert all(c.operation == "psum" for c in comms), [str(c) for c in comms]
     assert sum(c.times for c in comms) <= 3
+
+
+def test_functions_that_call_functions_twice():
+    """Written out they would be 2^30 equations."""
+
+    def level(k):
+        inner = level(k - 1) if k else wnp.sin
+
+        @weft.jit
+        def f(x):
+            y = inner(x)
+            for i in range(8):
+                y = wnp.cos(y) + i / 100
+            return inner(y) * 0.5
+
+        return f
+
+    def lines(k):
+        lowered = weft.jit(level(k)).lower(weft.device_put(a, ROWS))
+        return lowered.as_text("partitioned").count("\n"), lowered.as_text("optimized").count("\n")
+
+    a = np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4)
+    assert lines(30)[0] < 4 * lines(15)[0]
+    assert lines(30)[0] < 4 * lines(30)[1]
+    f = weft.jit(level(11))
+    y = f(weft.device_put(a, ROWS))
+    assert y.sharding == ROWS
+    np.testing.assert_allclose(y, f(a), rtol=1e-4, atol=1e-5)

@@ -27,8 +27,8 @@ class Sizes {
       }
     }
   }
-  // The equations of a function once calls are inlined that do not stay. Fills `stay`.
-  int64_t Of(const Fn& fn, absl::flat_hash_set<FnRef, FnHash, FnEqual>& stay) {
+  // The equations of a function once calls are inlined that do not stay. Fills `stay`; null: none stays.
+  int64_t Of(const Fn& fn, absl::flat_hash_set<FnRef, FnHash, FnEqual>* stay) {
     int64_t size = 0;
     for (const Eqn& e : fn.eqns()) {
       ++size;
@@ -38,10 +38,11 @@ class Sizes {
           const int64_t inside = Of(*r, stay);
           at = sizes_.emplace(r, inside).first;
           const auto calls = calls_.find(r);
-          if (calls != calls_.end() && calls->second > 1 && inside >= CalledFunctions::kLarge && CanStay(*r))
-            stay.insert(r);
+          if (stay != nullptr && calls != calls_.end() && calls->second > 1 && inside >= CalledFunctions::kLarge &&
+              CanStay(*r))
+            stay->insert(r);
         }
-        if (!IsCall(e) || !stay.contains(r)) size = std::min(size + at->second, kMost);
+        if (stay == nullptr || !IsCall(e) || !stay->contains(r)) size = std::min(size + at->second, kMost);
       }
     }
     return size;
@@ -112,9 +113,11 @@ CalledFunctions CalledFunctions::Of(const Fn& program) {
   if (!AnyFunction(program, calls)) return called;
   Sizes sizes;
   sizes.CountCalls(program);
-  sizes.Of(program, called.stay_);
+  sizes.Of(program, &called.stay_);
   return called;
 }
+
+int64_t EquationsOnceInlined(const Fn& program) { return Sizes().Of(program, nullptr); }
 
 FnRef InlineCalls(FnRef fn) {
   const CalledFunctions called = CalledFunctions::Of(*fn);

@@ -25,5 +25,8 @@ class CalledFunctions {
   absl::flat_hash_set<FnRef, FnHash, FnEqual> stay_;
 };
 
+// The equations of a program, those of its regions included, once every call is inlined; at most 2^40.
+int64_t EquationsOnceInlined(const Fn& program);
+
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_CALLS_H_

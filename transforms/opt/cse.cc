@@ -61,8 +61,13 @@ const Eqn* EquationTable::FindOrAdd(const Builder& b, const Eqn& e, const Atoms&
   const size_t hash = HashOf(e, operands, e.prim->commutes);
   const Sought sought{b, e, operands, static_cast<uint32_t>(hash ^ hash >> 32)};
   const Entry added{sought.hash, static_cast<uint32_t>(index)};
-  const Entry& entry = *table_.lazy_emplace(sought, [&](const auto& construct) { construct(added); });
-  return entry.eqn == index ? nullptr : &b.eqns()[entry.eqn];
+  // A new entry is written and not read again: in a long program its cache line is still on its way.
+  bool is_new = false;
+  const auto at = table_.lazy_emplace(sought, [&](const auto& construct) {
+    is_new = true;
+    construct(added);
+  });
+  return is_new ? nullptr : &b.eqns()[at->eqn];
 }
 
 Atoms ResultsOf(const Eqn& e) {
