@@ -36,6 +36,12 @@ std::optional<std::pair<PlacedMesh, Sharding>> AskedFor(const Fn& fn, const Atom
     if (!a.is_var() || a.id() < e.first_result || a.id() >= e.first_result + e.num_results) continue;
     if (IsConstraint(e) && e.attrs.Get<Ints>("open").empty())
       return {{PlacedMesh::Of(e), e.attrs.Get<Shardings>("sharding")[0]}};
+    if (e.prim->region_use == RegionUse::kCall) {
+      const Fn& called = *e.regions[0];
+      const Atom& result = called.results()[a.id() - e.first_result];
+      const bool passed_on = result.is_var() && result.id() < called.params().size();
+      return passed_on ? AskedFor(fn, e.operands[result.id()]) : AskedFor(called, result);
+    }
     if (e.prim->region_use != RegionUse::kDevices) continue;
     Sharding sharding = e.attrs.Get<Shardings>("out_shardings")[a.id() - e.first_result];
     sharding.partial.clear();
@@ -64,9 +70,8 @@ void BindPartition(py::module_& m) {
   // For each result (axes, devices, cuts) as a constraint or spmd says that it lies, or None.
   m.def("asked_for", [](const Traced& t) {
     py::list asked;
-    const FnRef fn = RunPasses(t.fn, {"inline"});
-    for (const Atom& a : fn->results()) {
-      const auto said = AskedFor(*fn, a);
+    for (const Atom& a : t.fn->results()) {
+      const auto said = AskedFor(*t.fn, a);
       asked.append(said ? py::make_tuple(AxesOf(said->first.mesh), said->first.devices, said->second.dims)
                         : py::object(py::none()));
     }

@@ -42,11 +42,15 @@ weft._weft.finish_warm_up()
 
 @pytest.fixture(scope="module")
 def seconds():
-    """How long that takes."""
-    long_program()(X)
-    start = time.monotonic()
-    long_program()(X)
-    return time.monotonic() - start
+    """How long it takes to compile one where nothing else runs, at most."""
+
+    def once():
+        lowered = long_program().lower(X)
+        start = time.monotonic()
+        lowered.compile()
+        return time.monotonic() - start
+
+    return min(once() for _ in range(4))
 
 
 class Alarm(Exception):
@@ -116,7 +120,7 @@ def test_programs_that_are_asked_for(seconds):
     assert ".text" in lowered.as_text("asm")
 
 
-@pytest.mark.parametrize("part", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize("part", [0.05, 0.15, 0.3])
 def test_handlers_that_raise_nothing(seconds, part):
     """They may compile and run programs, and fork; the compilation goes on, in the child too."""
     f, got = long_program(), []
@@ -179,7 +183,7 @@ def test_forks_while_handlers_run(seconds):
 
     thread = threading.Thread(target=fork)
     thread.start()
-    with pytest.raises(Alarm), Handled(handler, 0.4 * seconds):
+    with pytest.raises(Alarm), Handled(handler, 0.3 * seconds):
         f(X)
     assert np.isfinite(f(X))
     thread.join(SECONDS)

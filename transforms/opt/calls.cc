@@ -117,11 +117,14 @@ CalledFunctions CalledFunctions::Of(const Fn& program) {
   return called;
 }
 
-int64_t EquationsOnceInlined(const Fn& program) { return Sizes().Of(program, nullptr); }
-
 FnRef InlineCalls(FnRef fn) {
   const CalledFunctions called = CalledFunctions::Of(*fn);
   return called.empty() ? InlineEveryCall(std::move(fn)) : Inliner(called).Inlined(fn);
+}
+
+FnRef InlineMostCalls(FnRef fn) {
+  const bool short_then = Sizes().Of(*fn, nullptr) <= CalledFunctions::kMostInlined;
+  return short_then ? InlineEveryCall(std::move(fn)) : InlineCalls(std::move(fn));
 }
 
 bool CalledFunctions::Stays(const Eqn& eqn) const {

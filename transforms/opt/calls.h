@@ -10,6 +10,10 @@ namespace weft {
 
 class CalledFunctions {
  public:
+  // All calls are inlined in programs that are no longer than this then, where somebody asks for that
+  // (InlineMostCalls).
+  static constexpr int64_t kMostInlined = 10000;
+
   // Equations from which on a function is large: what passing operands and results through memory costs is little
   // beside it.
   static constexpr int64_t kLarge = 256;
@@ -24,9 +28,6 @@ class CalledFunctions {
  private:
   absl::flat_hash_set<FnRef, FnHash, FnEqual> stay_;
 };
-
-// The equations of a program, those of its regions included, once every call is inlined; at most 2^40.
-int64_t EquationsOnceInlined(const Fn& program);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_CALLS_H_

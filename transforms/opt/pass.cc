@@ -19,6 +19,8 @@ const std::vector<Pass>& AllPasses() {
       {"snapshots", "Make plain loops of snapshot_scan, by the binomial schedule.", ExpandSnapshots},
       {"inline", "Inline calls.", InlineEveryCall},
       {"inline-small", "Inline calls, but of functions that are large and called more than once.", InlineCalls},
+      {"inline-most", "Inline calls, but in long programs those of functions that are large and called more than once.",
+       InlineMostCalls},
       {"cse", "Compute equal pure equations once.", EliminateCommonSubexpressions},
       {"dce", "Drop what no result needs: equations, results of branches, loop carries and stacked outputs.",
        EliminateDeadCode},

@@ -46,6 +46,9 @@ FnRef Optimize(FnRef fn);
 // copied.
 FnRef InlineEveryCall(FnRef fn);
 FnRef InlineCalls(FnRef fn);  // but those that stay (transforms/opt/calls.h)
+// Every call, or, in a program that would be long then, those that do not stay. For programs that are cut: a function
+// that stays lies alike in all calls, and what it hands over to its derivative may be packed, which cannot be cut.
+FnRef InlineMostCalls(FnRef fn);
 FnRef EliminateCommonSubexpressions(FnRef fn);
 FnRef EliminateDeadCode(FnRef fn);
 FnRef FoldConstants(FnRef fn);

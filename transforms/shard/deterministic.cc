@@ -113,7 +113,7 @@ FnRef Rewrite(const Fn& fn, std::unordered_map<const Fn*, FnRef>& made) {
 
 FnRef WithDeterministicSums(const FnRef& fn) {
   std::unordered_map<const Fn*, FnRef> regions;
-  return Rewrite(*RunPasses(fn, {"drop-rules", "snapshots", "inline", "fold", "simplify", "cse"}), regions);
+  return Rewrite(*RunPasses(fn, {"drop-rules", "snapshots", "inline-most", "fold", "simplify", "cse"}), regions);
 }
 
 }  // namespace weft

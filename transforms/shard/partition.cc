@@ -15,7 +15,6 @@
 #include "ir/prims/collectives.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
-#include "transforms/opt/calls.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/shard/implicit_batch.h"
@@ -731,11 +730,6 @@ bool HasConstraint(const Fn& fn) {
 
 namespace {
 
-// Every call of a function that stays one lies alike, and what such a function hands over to its derivative may be
-// packed (ir/prims/control/branch_slots.h), which cannot be cut. So all calls are inlined, but in programs that would
-// grow beyond this many equations: functions that call functions twice double with every level.
-constexpr int64_t kMostInlined = 10000;
-
 // The program that is cut, from the one that is given.
 FnRef Prepared(const FnRef& given, const Mesh& mesh) {
   if (!given->Symbols().empty())
@@ -747,9 +741,7 @@ FnRef Prepared(const FnRef& given, const Mesh& mesh) {
                        ", but holds a constraint or function for ", own.mesh.ToString(),
                        "; all have to be for one mesh");
   }
-  FnRef plain = RunPasses(given, {"drop-rules", "snapshots"});
-  const bool stay = EquationsOnceInlined(*plain) > kMostInlined;
-  plain = RunPasses(std::move(plain), {stay ? "inline-small" : "inline", "fold", "simplify", "cse"});
+  const FnRef plain = RunPasses(given, {"drop-rules", "snapshots", "inline-most", "fold", "simplify", "cse"});
   return EliminateDeadCode(FindBatchDimensions(plain));
 }
 
