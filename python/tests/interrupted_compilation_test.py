@@ -91,33 +91,54 @@ def compiled():
     return weft._weft.programs_compiled()
 
 
+def once_in_five(attempt):
+    """On a machine with much else to do a compilation may be over before it notices the signal. `attempt` returns
+    whether it did notice."""
+    assert any(attempt() for _ in range(5))
+
+
 @pytest.mark.parametrize("part", [0.05, 0.15, 0.3])
 def test_it_ends_and_begins_anew(seconds, part):
-    f, before = long_program(), compiled()
-    for times in (1, 2):
-        with pytest.raises(Alarm), Handled(raise_alarm, part * seconds):
-            f(X)
-        assert compiled() - before == times
-    # It was not there: the handler did not wait until it was made.
-    assert np.isfinite(f(X)) and compiled() - before == 3
-    assert np.isfinite(f(X)) and compiled() - before == 3
+    def attempt():
+        f, before = long_program(), compiled()
+        for times in (1, 2):
+            with pytest.raises(Alarm), Handled(raise_alarm, part * seconds):
+                f(X)
+            if compiled() - before != times:
+                return False
+        # It was not there: the handler did not wait until it was made.
+        assert np.isfinite(f(X))
+        if compiled() - before != 3:
+            return False
+        assert np.isfinite(f(X)) and compiled() - before == 3
+        return True
+
+    once_in_five(attempt)
 
 
 def test_the_keyboard(seconds):
-    f, before = long_program(), compiled()
-    with pytest.raises(KeyboardInterrupt), Handled(lambda: signal.raise_signal(signal.SIGINT), 0.3 * seconds):
-        f(X)
-    assert np.isfinite(f(X)) and compiled() - before == 2
+    def attempt():
+        f, before = long_program(), compiled()
+        with pytest.raises(KeyboardInterrupt), Handled(lambda: signal.raise_signal(signal.SIGINT), 0.3 * seconds):
+            f(X)
+        assert np.isfinite(f(X))
+        return compiled() - before == 2
+
+    once_in_five(attempt)
 
 
 def test_programs_that_are_asked_for(seconds):
-    lowered, before = long_program().lower(X), compiled()
-    with pytest.raises(Alarm), Handled(raise_alarm, 0.3 * seconds):
-        lowered.compile()
-    assert np.isfinite(lowered.compile()(X)) and compiled() - before >= 2
-    with pytest.raises(Alarm), Handled(raise_alarm, 0.3 * seconds, at_once=True):
-        lowered.as_text("asm")
-    assert ".text" in lowered.as_text("asm")
+    def attempt():
+        lowered, before = long_program().lower(X), compiled()
+        with pytest.raises(Alarm), Handled(raise_alarm, 0.3 * seconds):
+            lowered.compile()
+        assert np.isfinite(lowered.compile()(X))
+        with pytest.raises(Alarm), Handled(raise_alarm, 0.3 * seconds, at_once=True):
+            lowered.as_text("asm")
+        assert ".text" in lowered.as_text("asm")
+        return compiled() - before >= 2
+
+    once_in_five(attempt)
 
 
 @pytest.mark.parametrize("part", [0.05, 0.15, 0.3])
