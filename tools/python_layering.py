@@ -49,7 +49,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "numpy": ("numpy/",),
     # What both lax and scipy name, made of operations.
-    "special functions": ("_special/",),
+    "special functions": ("_matrix_functions/", "_special/"),
     "lax": ("lax/",),
     "random": ("random/",),
     "nn": ("nn/",),

@@ -30,6 +30,11 @@ class OptimizeResults(NamedTuple):
         nfev: how often the function was evaluated.
         njev: how often its gradient was.
         nit: how many steps were made.
+
+    Example:
+        >>> found = weft.scipy.optimize.minimize(lambda x: ((x - 3.0) ** 2).sum(), wnp.zeros(2), method="BFGS")
+        >>> bool(found.success), found.status
+        (True, Array(0, dtype=int32, weak_type=True))
     """
 
     x: Array

@@ -13,8 +13,11 @@ from ..._weft import Array
 from ...control import fori_loop, while_loop
 from ...flatten_util import ravel_pytree
 from ...implicit import custom_linear_solve
+from ...typing import NestedLike
 
 __all__ = ["bicgstab", "cg", "gmres"]
+
+Matrix = NestedLike | Callable[[Any], Any]
 
 
 def _product(a, name: str) -> Callable[[Any], Any]:
@@ -170,7 +173,16 @@ def _solved(name, solver, A, b, x0, tol, atol, maxiter, M, symmetric: bool):
     return x, None
 
 
-def cg(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None) -> tuple[Any, None]:
+def cg(
+    A: Matrix,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Matrix | None = None,
+) -> tuple[Any, None]:
     """The solution of A x = b for a Hermitian, positive definite A, by conjugate gradients.
 
     Derivatives are those of the solution, found by solving again.
@@ -190,7 +202,16 @@ def cg(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None) -> tuple[Any,
     return _solved("cg", _cg, A, b, x0, tol, atol, maxiter, M, real)
 
 
-def bicgstab(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None) -> tuple[Any, None]:
+def bicgstab(
+    A: Matrix,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Matrix | None = None,
+) -> tuple[Any, None]:
     """The solution of A x = b, by stabilised bi-conjugate gradients.
 
     Derivatives are those of the solution, found by solving again.
@@ -211,7 +232,16 @@ def bicgstab(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None) -> tupl
 
 
 def gmres(
-    A, b, x0=None, *, tol=1e-5, atol=0.0, restart=20, maxiter=None, M=None, solve_method="batched"
+    A: Matrix,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Matrix | None = None,
+    solve_method: str = "batched",
 ) -> tuple[Any, None]:
     """The solution of A x = b, by the smallest residual in a Krylov subspace.
 

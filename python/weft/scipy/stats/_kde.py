@@ -80,12 +80,26 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """How many dimensions samples have."""
+        """How many dimensions samples have.
+
+        Returns: integer.
+
+        Example:
+            >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).d
+            1
+        """
         return int(self.dataset.shape[0])
 
     @property
     def n(self) -> int:
-        """How many samples there are."""
+        """How many samples there are.
+
+        Returns: integer.
+
+        Example:
+            >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).n
+            3
+        """
         return int(self.dataset.shape[1])
 
     def _points(self, points, name: str) -> Array:
@@ -106,6 +120,10 @@ class gaussian_kde:
             points: array [d, points], or [points] in one dimension.
 
         Returns: array [points].
+
+        Example:
+            >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).evaluate(wnp.array([2.0]))
+            Array([0.21489535], dtype=float32)
         """
         return wnp.exp(self._log(self._points(points, "evaluate")))
 
@@ -119,6 +137,10 @@ class gaussian_kde:
             x: array [d, points], or [points] in one dimension.
 
         Returns: array [points].
+
+        Example:
+            >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).pdf(wnp.array([2.0]))
+            Array([0.21489535], dtype=float32)
         """
         return self.evaluate(x)
 
@@ -129,6 +151,10 @@ class gaussian_kde:
             x: array [d, points], or [points] in one dimension.
 
         Returns: array [points].
+
+        Example:
+            >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).logpdf(wnp.array([2.0]))
+            Array([-1.5376041], dtype=float32)
         """
         return self._log(self._points(x, "logpdf"))
 
@@ -148,6 +174,10 @@ class gaussian_kde:
             cov: array [d, d]: its covariance matrix.
 
         Returns: array of one number.
+
+        Example:
+            >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).integrate_gaussian(2.0, 1.0)
+            Array(0.19068018, dtype=float32)
         """
         mean, cov = wnp.atleast_1d(wnp.squeeze(wnp.asarray(mean))), wnp.atleast_2d(wnp.asarray(cov))
         if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
@@ -165,6 +195,10 @@ class gaussian_kde:
             high: the upper end.
 
         Returns: array of one number.
+
+        Example:
+            >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).integrate_box_1d(1.0, 3.0)
+            Array(0.4113205, dtype=float32)
         """
         if self.d != 1:
             raise value_error(f"gaussian_kde.integrate_box_1d: samples have {self.d} dimensions; one is needed")
@@ -181,6 +215,11 @@ class gaussian_kde:
             other: another estimate in as many dimensions.
 
         Returns: array of one number.
+
+        Example:
+            >>> density = weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0]))
+            >>> density.integrate_kde(density)
+            Array(0.15771432, dtype=float32)
         """
         if other.d != self.d:
             raise value_error(f"gaussian_kde.integrate_kde: samples have {self.d} and {other.d} dimensions")
@@ -196,20 +235,15 @@ class gaussian_kde:
             shape: how many, a tuple.
 
         Returns: array [d, *shape].
+
+        Example:
+            >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).resample(weft.random.key(0), (5,)).shape
+            (1, 5)
         """
         k1, k2 = split(key)
         which = categorical(k1, wnp.log(self.weights), shape=shape)
         noise = multivariate_normal(k2, wnp.zeros(self.d, self.covariance.dtype), self.covariance, shape=shape)
         return wnp.take(self.dataset, which, axis=1) + wnp.moveaxis(noise, -1, 0)
-
-    def set_bandwidth(self, bw_method: Any = None) -> None:
-        """Refused: an estimate does not change; make another one.
-
-        Args:
-            bw_method: see the class.
-        """
-        del bw_method
-        raise not_implemented("gaussian_kde.set_bandwidth: estimates never change; make another one with bw_method")
 
     def _replace(self, leaves) -> gaussian_kde:
         for name, leaf in zip(_LEAVES, leaves, strict=True):
