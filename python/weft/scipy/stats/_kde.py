@@ -10,7 +10,7 @@ from ... import numpy as wnp
 from ... import tree_util
 from ..._core.errors import not_implemented, value_error
 from ..._weft import Array
-from ...random import categorical, multivariate_normal, split
+from ...random import choice, multivariate_normal, split
 from ...typing import NestedLike, Shape
 from .. import linalg
 from .. import special as sp
@@ -241,7 +241,7 @@ class gaussian_kde:
             (1, 5)
         """
         k1, k2 = split(key)
-        which = categorical(k1, wnp.log(self.weights), shape=shape)
+        which = choice(k1, self.n, shape, p=self.weights)
         noise = multivariate_normal(k2, wnp.zeros(self.d, self.covariance.dtype), self.covariance, shape=shape)
         return wnp.take(self.dataset, which, axis=1) + wnp.moveaxis(noise, -1, 0)
 

@@ -93,8 +93,7 @@ def rankdata(
         axis: the axis; None: all of the array as a vector.
         nan_policy: "propagate", the only one here: where there is a NaN all ranks are NaN.
 
-    Returns: array of the shape of a (of its vector), of a float dtype for "average" and where there may be NaNs, else
-        of integers.
+    Returns: array of the shape of a (of its vector), of the default float dtype.
 
     Raises:
         ValueError: there is no such method, the axis is out of range, or nan_policy is unknown.
@@ -129,9 +128,10 @@ def rankdata(
         else:
             sorted_ranks = least if method == "min" else most
         ranks = wnp.take_along_axis(sorted_ranks, back, -1)
+    ranks = ranks.astype(float)
     if wnp.issubdtype(a.dtype, wnp.inexact):
         missing = wnp.any(wnp.isnan(x), -1, keepdims=True)
-        ranks = wnp.where(missing, float("nan"), ranks.astype(float))
+        ranks = wnp.where(missing, float("nan"), ranks)
     return wnp.moveaxis(ranks, -1, axis)
 
 
