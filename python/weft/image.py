@@ -155,8 +155,8 @@ def scale_and_translate(
     for d in range(x.ndim):
         if d not in dims and shape[d] != x.shape[d]:
             raise value_error(f"scale_and_translate: dimension {d} is not in spatial_dims, but changes its size")
-    parts = [[v[i] for i in range(len(dims))] for v in (scale, translation)]
-    return _scaled(x, shape, dims, *parts, _KERNELS[chosen], antialias)
+    scales, translations = ([v[i] for i in range(len(dims))] for v in (scale, translation))
+    return _scaled(x, shape, dims, scales, translations, _KERNELS[chosen], antialias)
 
 
 def resize(
@@ -192,11 +192,11 @@ def resize(
     dims = [d for d in range(x.ndim) if shape[d] != x.shape[d]]
     if chosen == ResizeMethod.NEAREST:
         for d in dims:
-            place = (wnp.arange(shape[d]).astype("float32") + 0.5) * (x.shape[d] / shape[d])
+            place = (wnp.arange(shape[d]).astype("float32") + 0.5) * (int(x.shape[d]) / int(shape[d]))
             x = wnp.take(x, wnp.floor(place).astype("int32"), d)
         return x
     x = _inexact(x)
-    scales = [wnp.asarray(1.0 if x.shape[d] == 0 else shape[d] / x.shape[d], x.dtype) for d in dims]
+    scales = [wnp.asarray(1.0 if x.shape[d] == 0 else int(shape[d]) / int(x.shape[d]), x.dtype) for d in dims]
     return _scaled(x, shape, dims, scales, [wnp.zeros((), x.dtype)] * len(dims), _KERNELS[chosen], antialias)
 
 

@@ -14,13 +14,16 @@ from .. import numpy as wnp
 from .._weft import Array
 from ..custom import custom_jvp
 from ..numpy._reductions import narrowed, widened
+from ..typing import NestedLike
 from .arguments import floats
 from .incomplete import _until, lgamma
 
 _ROOT_PI = math.sqrt(math.pi)
 
 
-def with_slope(value: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
+def with_slope(
+    value: Callable[[Array], Array], slope: Callable[[Array, Array], Array]
+) -> Callable[[NestedLike], Array]:
     """A function of one argument whose derivative is slope(x, value(x)), of 32 or 64 bits inside."""
 
     @functools.cache

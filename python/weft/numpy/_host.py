@@ -265,7 +265,7 @@ def einsum_path(subscripts: Any, *operands: Any, optimize: Any = "greedy") -> tu
         ['einsum_path', (1, 2), (0, 1)]
     """
     plain = [np.broadcast_to(np.float32(0), op.shape) if hasattr(op, "shape") else op for op in (subscripts, *operands)]
-    path, text = np.einsum_path(*plain, optimize=optimize)
+    path, text = np.einsum_path(*plain, optimize=optimize)  # type: ignore[arg-type]
     return list(path), str(text)
 
 

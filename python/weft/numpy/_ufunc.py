@@ -19,7 +19,8 @@ __all__ = ["frompyfunc"]
 class ufunc:
     """A function of single elements, for arrays; made by frompyfunc.
 
-    Attributes:
+    Args:
+        func: function of single elements.
         nin: how many arguments it has.
         nout: how many results.
         identity: what does not change the other argument; None: there is none.

@@ -48,10 +48,10 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
         >>> weft.random.loggamma(weft.random.key(0), 0.001, (2,)).shape
         (2,)
     """
-    d, v, boosted, a, ends, last = _drawn(key, a, shape, dtype)
+    d, v, boosted, kept, ends, last = _drawn(key, a, shape, dtype)
     # Of the logarithm of a uniform number in [0, 1), which may be 0, the one without any is taken.
-    log_u = -_exponentials(last, a.dtype)
-    boost = _divided(wnp.where(log_u == 0, 0, log_u), wnp.where(boosted, a, 1))
+    log_u = -_exponentials(last, kept.dtype)
+    boost = _divided(wnp.where(log_u == 0, 0, log_u), wnp.where(boosted, kept, 1))
     return ends(wnp.log(d) + wnp.log(v) + wnp.where(boosted & (log_u != 0), boost, 0), -math.inf)
 
 
@@ -108,9 +108,9 @@ def _of_draws(keys: Array, a: Array, drawn: Array) -> Array:
         return key, x_key, u_key, fresh, fresh & ~refused, cube
 
     def step(state):
-        *moving, done, v = state
-        *moving, accepted, cube = vmap(one)(*moving, d, c)
-        return *moving, done | accepted, wnp.where(~done & accepted, cube, v)
+        key, x_key, u_key, fresh, done, v = state
+        key, x_key, u_key, fresh, accepted, cube = vmap(one)(key, x_key, u_key, fresh, d, c)
+        return key, x_key, u_key, fresh, done | accepted, wnp.where(~done & accepted, cube, v)
 
     start = (keys, keys, keys, wnp.ones(a.shape, bool), ~drawn, wnp.ones(a.shape, a.dtype))
     return while_loop(lambda state: ~wnp.all(state[-2]), step, start)[-1]
@@ -208,10 +208,10 @@ def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DT
         >>> weft.random.gamma(weft.random.key(0), 3.0, (2,)).shape
         (2,)
     """
-    d, v, boosted, a, ends, last = _drawn(key, a, shape, dtype)
-    u = 1 - _uniforms(last, a.dtype)
+    d, v, boosted, kept, ends, last = _drawn(key, a, shape, dtype)
+    u = 1 - _uniforms(last, kept.dtype)
     # The power of what is near 1 by its logarithm's steps, whose derivative by a stays finite.
-    boost = wnp.exp(_divided(wnp.log(u), wnp.where(boosted, a, 1)))
+    boost = wnp.exp(_divided(wnp.log(u), wnp.where(boosted, kept, 1)))
     return ends(d * v * wnp.where(boosted, boost, 1), 0)
 
 

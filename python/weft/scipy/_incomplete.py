@@ -198,7 +198,8 @@ def bernoulli(n: int) -> Array:
         if m > 1 and m % 2:
             numbers.append(fractions.Fraction(0))
         else:
-            numbers.append(-sum(math.comb(m + 1, k) * b for k, b in enumerate(numbers)) / (m + 1))
+            total = sum((math.comb(m + 1, k) * b for k, b in enumerate(numbers)), fractions.Fraction(0))
+            numbers.append(-total / (m + 1))
     return wnp.array([float(b) for b in numbers], float)
 
 

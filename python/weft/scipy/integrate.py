@@ -26,7 +26,7 @@ def trapezoid(y: NestedLike, x: NestedLike | None = None, dx: NestedLike = 1.0, 
         >>> weft.scipy.integrate.trapezoid(wnp.array([0.0, 1.0, 4.0]))
         Array(3., dtype=float32)
     """
-    return wnp.trapezoid(y, x, dx, axis)
+    return wnp.trapezoid(y, x, wnp.asarray(dx) if isinstance(dx, (list, tuple)) else dx, axis)  # type: ignore[arg-type]
 
 
 _docs.complete(globals(), {}, arrays=True)

@@ -153,4 +153,4 @@ def is_container(cls: type) -> bool:
     """Whether objects of a class are containers."""
     if dataclasses.is_dataclass(cls) or optree.is_namedtuple_class(cls):
         return True
-    return optree.register_pytree_node.get(cls, namespace=NAMESPACE) is not None  # type: ignore[attr-defined]
+    return optree.register_pytree_node.get(cls, namespace=NAMESPACE) is not None

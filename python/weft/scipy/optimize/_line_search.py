@@ -28,7 +28,7 @@ class Step(NamedTuple):
 class _State(NamedTuple):
     done: Array
     failed: Array
-    count: Array
+    tries: Array
     # The last step tried, and the end of the interval that is better.
     a: Array
     value: Array
@@ -101,13 +101,13 @@ def line_search(
 
     def widen(s: _State) -> _State:
         f, g, d = tried(s.a)
-        bad = ~enough(s.a, f) | ((f >= s.value) & (s.count > 0))
+        bad = ~enough(s.a, f) | ((f >= s.value) & (s.tries > 0))
         good = ~bad & flat(d)
         turned = ~bad & ~good & (d >= 0)
         zoom = bad | turned
         # Between the step before and this one: the better is low.
         new = s._replace(
-            count=wnp.where(zoom, 0, s.count + 1),
+            tries=wnp.where(zoom, 0, s.tries + 1),
             evaluations=s.evaluations + 1,
             zooming=zoom,
             low=wnp.where(bad, s.low, s.a),
@@ -118,7 +118,7 @@ def line_search(
             value=f,
             slope=d,
             a=wnp.where(zoom, s.a, 2 * s.a),
-            failed=~good & ~zoom & (s.count + 1 >= most),
+            failed=~good & ~zoom & (s.tries + 1 >= most),
         )
         # While it widens, `low` is the step before.
         return keep(new, good, s.a, f, g)
@@ -127,7 +127,7 @@ def line_search(
         width = wnp.abs(s.high - s.low)
         least, largest = wnp.minimum(s.low, s.high), wnp.maximum(s.low, s.high)
         by_cubic = _cubic(s.low, s.low_value, s.low_slope, s.high, s.high_value, s.a, s.value)
-        usable = (s.count > 0) & (by_cubic > least + 0.2 * width) & (by_cubic < largest - 0.2 * width)
+        usable = (s.tries > 0) & (by_cubic > least + 0.2 * width) & (by_cubic < largest - 0.2 * width)
         by_square = _quadratic(s.low, s.low_value, s.low_slope, s.high, s.high_value)
         square = (by_square > least + 0.1 * width) & (by_square < largest - 0.1 * width)
         middle = (s.low + s.high) / 2
@@ -137,7 +137,7 @@ def line_search(
         good = ~bad & flat(d)
         swap = ~bad & (d * (s.high - s.low) >= 0)
         new = s._replace(
-            count=s.count + 1,
+            tries=s.tries + 1,
             evaluations=s.evaluations + 1,
             a=wnp.where(bad, s.high, s.low),
             value=wnp.where(bad, s.high_value, s.low_value),
@@ -146,7 +146,7 @@ def line_search(
             low=wnp.where(bad, s.low, a),
             low_value=wnp.where(bad, s.low_value, f),
             low_slope=wnp.where(bad, s.low_slope, d),
-            failed=~good & ((s.count + 1 >= most) | (width == 0)),
+            failed=~good & ((s.tries + 1 >= most) | (width == 0)),
         )
         # The best so far is what a search that fails ends with.
         best = ~bad

@@ -51,7 +51,7 @@ class OptimizeResults(NamedTuple):
 class _State(NamedTuple):
     done: Array
     failed: Array
-    count: Array
+    steps: Array
     evaluations: Array
     x: Array
     value: Array
@@ -69,18 +69,18 @@ def _descend(fun, x, maxiter: int, norm, gtol, line_steps: int, direction, memor
     value, gradient = fun(x)
 
     def more(s: _State):
-        return ~s.done & ~s.failed & (s.count < maxiter)
+        return ~s.done & ~s.failed & (s.steps < maxiter)
 
     def step(s: _State) -> _State:
         p = direction(s.memory, s.gradient)
         found = line_search(fun, s.x, p, s.value, s.gradient, s.before, line_steps)
         moved = found.length * p
         change = found.gradient - s.gradient
-        done = (_size(found.gradient, norm) < gtol) | finished(s.value, found.value, s.count + 1)
+        done = (_size(found.gradient, norm) < gtol) | finished(s.value, found.value, s.steps + 1)
         return _State(
             done,
             found.failed & ~done,
-            s.count + 1,
+            s.steps + 1,
             s.evaluations + found.evaluations,
             s.x + moved,
             found.value,
@@ -122,8 +122,8 @@ def _bfgs(fun, x, maxiter=None, norm=wnp.inf, gtol=1e-5, line_search_maxiter=10)
     direction = lambda h, gradient: -(h @ gradient)
     maxiter = n * 200 if maxiter is None else maxiter
     s = _descend(fun, x, maxiter, norm, gtol, line_search_maxiter, direction, identity, remember, _never)
-    status = wnp.where(s.done, 0, wnp.where(s.count >= maxiter, 1, wnp.where(s.failed, 3, -1)))
-    return OptimizeResults(s.x, s.done, status, s.value, s.gradient, s.memory, s.evaluations, s.evaluations, s.count)
+    status = wnp.where(s.done, 0, wnp.where(s.steps >= maxiter, 1, wnp.where(s.failed, 3, -1)))
+    return OptimizeResults(s.x, s.done, status, s.value, s.gradient, s.memory, s.evaluations, s.evaluations, s.steps)
 
 
 def _lbfgs(
@@ -159,8 +159,8 @@ def _lbfgs(
 
     maxiter = n * 1000 if maxiter is None else maxiter
     s = _descend(fun, x, maxiter, norm, gtol, maxls, direction, steps, remember, finished)
-    status = wnp.where(s.done, 0, wnp.where(s.count >= maxiter, 1, wnp.where(s.failed, 5, -1)))
-    return OptimizeResults(s.x, s.done, status, s.value, s.gradient, None, s.evaluations, s.evaluations, s.count)
+    status = wnp.where(s.done, 0, wnp.where(s.steps >= maxiter, 1, wnp.where(s.failed, 5, -1)))
+    return OptimizeResults(s.x, s.done, status, s.value, s.gradient, None, s.evaluations, s.evaluations, s.steps)
 
 
 _METHODS: dict[str, Callable[..., OptimizeResults]] = {
@@ -219,7 +219,11 @@ def minimize(
         )
     if tol is not None:
         given.setdefault("gtol", tol)
-    return solver(value_and_grad(lambda x: fun(x, *args)), x, **given)
+
+    def objective(x):
+        return fun(x, *args)
+
+    return solver(value_and_grad(objective), x, **given)
 
 
 _docs.complete(globals(), {})

@@ -374,10 +374,10 @@ def istft(
     count = z.shape[-2]
     total = length + (count - 1) * step
     places = np.arange(count)[:, None] * step + np.arange(length)[None, :]
-    places = wnp.asarray(places.reshape(-1), "int32")
+    targets = wnp.asarray(places.reshape(-1), "int32")
     flat = pieces.reshape((*pieces.shape[:-2], count * length))
-    signal = wnp.zeros((*flat.shape[:-1], total), flat.dtype).at[..., places].add(flat)
-    norm = wnp.zeros(total, values.dtype).at[places].add(wnp.tile(values * values, count))
+    signal = wnp.zeros((*flat.shape[:-1], total), flat.dtype).at[..., targets].add(flat)
+    norm = wnp.zeros(total, values.dtype).at[targets].add(wnp.tile(values * values, count))
     if boundary:
         half = length // 2
         signal, norm = signal[..., half : total - half], norm[half : total - half]

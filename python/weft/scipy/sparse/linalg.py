@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -265,7 +266,7 @@ def gmres(
     """
     if solve_method not in ("batched", "incremental"):
         raise value_error(f"gmres: solve_method must be 'batched' or 'incremental', got {solve_method!r}")
-    solver = lambda *args: _gmres(*args, restart)
+    solver = functools.partial(_gmres, restart=restart)
     return _solved("gmres", solver, A, b, x0, tol, atol, maxiter, M, False)
 
 

@@ -238,8 +238,10 @@ class Rotation:
         q = self.quat
         if canonical:
             x, y, z, w = (q[..., i] for i in range(4))
-            first = lambda *vs: vs[0] < 0 if len(vs) == 1 else (vs[0] < 0) | ((vs[0] == 0) & first(*vs[1:]))
-            q = wnp.where(first(w, x, y, z)[..., None], -q, q)
+            negative = z < 0
+            for v in (y, x, w):
+                negative = (v < 0) | ((v == 0) & negative)
+            q = wnp.where(negative[..., None], -q, q)
         return wnp.roll(q, 1, -1) if scalar_first else q
 
     def as_matrix(self) -> Array:

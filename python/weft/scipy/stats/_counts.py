@@ -35,9 +35,9 @@ class betabinom:
     def logpmf(k: NestedLike, n: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0) -> Array:
         """log of the probability."""
         k, n, a, b, loc = sp._floats(k, n, a, b, loc)
-        k = wnp.floor(k) - loc
-        possible = (k >= 0) & (k <= n)
-        j = wnp.where(possible, k, 0)
+        count = wnp.floor(k) - loc
+        possible = (count >= 0) & (count <= n)
+        j = wnp.where(possible, count, 0)
         ways = -wnp.log1p(n) - sp.betaln(n - j + 1, j + 1)
         value = ways + sp.betaln(j + a, n - j + b) - sp.betaln(a, b)
         return wnp.where(possible, wnp.where((a > 0) & (b > 0) & (n >= 0), value, float("nan")), -_INF)

@@ -354,8 +354,8 @@ class poisson:
     def cdf(k: NestedLike, mu: NestedLike, loc: NestedLike = 0) -> Array:
         """The distribution function: gammaincc(floor(k) + 1, mu)."""
         k, mu, loc = sp._floats(k, mu, loc)
-        k = wnp.floor(k - loc)
-        return wnp.where(k < 0, 0, sp.gammaincc(wnp.maximum(k, 0) + 1, mu))
+        count = wnp.floor(k - loc)
+        return wnp.where(count < 0, 0, sp.gammaincc(wnp.maximum(count, 0) + 1, mu))
 
     @staticmethod
     def entropy(mu: NestedLike, loc: NestedLike = 0) -> Array:

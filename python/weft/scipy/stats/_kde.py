@@ -179,13 +179,14 @@ class gaussian_kde:
             >>> weft.scipy.stats.gaussian_kde(wnp.array([1.0, 2.0, 4.0])).integrate_gaussian(2.0, 1.0)
             Array(0.19068018, dtype=float32)
         """
-        mean, cov = wnp.atleast_1d(wnp.squeeze(wnp.asarray(mean))), wnp.atleast_2d(wnp.asarray(cov))
-        if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
+        centre: Array = wnp.atleast_1d(wnp.squeeze(wnp.asarray(mean)))
+        spread: Array = wnp.atleast_2d(wnp.asarray(cov))
+        if centre.shape != (self.d,) or spread.shape != (self.d, self.d):
             raise value_error(
                 f"gaussian_kde.integrate_gaussian: mean and cov must have the shapes ({self.d},) and "
-                f"({self.d}, {self.d}), got {mean.shape} and {cov.shape}"
+                f"({self.d}, {self.d}), got {centre.shape} and {spread.shape}"
             )
-        return wnp.sum(self.weights * _normal(self.dataset - mean[:, None], self.covariance + cov))
+        return wnp.sum(self.weights * _normal(self.dataset - centre[:, None], self.covariance + spread))
 
     def integrate_box_1d(self, low: NestedLike, high: NestedLike) -> Array:
         """The probability of an interval, in one dimension.

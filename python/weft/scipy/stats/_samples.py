@@ -17,7 +17,7 @@ class ModeResult(NamedTuple):
     """The commonest value, and how often it comes."""
 
     mode: Array
-    count: Array
+    count: Array  # type: ignore[assignment]  # hides the method of tuples, as in SciPy
 
 
 def _check(name: str, nan_policy: str) -> None:
