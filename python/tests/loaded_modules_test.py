@@ -22,6 +22,7 @@ print("LOADED", json.dumps(sorted(sys.modules)))
 LATER = {
     "weft.experimental": "weft.experimental.jet",
     "weft.flatten_util": "weft.flatten_util.ravel_pytree(1.0)",
+    "weft.image": "weft.image.ResizeMethod",
     "weft.lax": "weft.lax.add(1, 1)",
     "weft.nn": "weft.nn.relu(1.0)",
     "weft.ops": "weft.ops.segment_sum",

@@ -165,7 +165,7 @@ WANTED = {
     "f": [NAN, NAN, NAN, NAN, "in"],
     "generalized_normal": [NAN, NAN, 1, INF, "in"],
     "poisson": [-1, -1, -1, 0, "in"],
-    "binomial of n": [NAN, NAN, NAN, 0, "in"],
+    "binomial of n": [NAN, NAN, INF, 0, "in"],
     "binomial of p": [NAN, NAN, NAN, 0, NAN],
 }
 

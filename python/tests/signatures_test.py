@@ -2,10 +2,7 @@
 
 import collections
 import dataclasses
-import importlib
 import inspect
-import pathlib
-import re
 
 import numpy as np
 import pytest
@@ -447,32 +444,3 @@ def test_initialisers_take_a_dtype():
         theirs.variance_scaling(1.0, "fan_geo_avg", "normal")(their_key, (2, 3)),
         rtol=1e-6,
     )
-
-
-def test_what_scipy_lacks_is_written_down():
-    """docs/differences_from_jax.md names what jax.scipy has and Weft lacks, and nothing else."""
-    importlib.import_module("jax.scipy.stats")
-    text = pathlib.Path("docs/differences_from_jax.md").read_text()
-    text = text[text.index("- of `jax.scipy`") : text.index("- of `jax.experimental`")]
-    sections = dict(re.findall(r"Of `(\w+)`: (.*?)(?=Of `|\Z)", text, re.S))
-    for module, section in sections.items():
-        ours, theirs = getattr(weft.scipy, module), getattr(jax.scipy, module)
-        written = set(re.findall(r"`([\w.]+)`", re.sub(r"\([^)]*\)", "", section)))
-        lacking = set()
-        for name in vars(theirs):
-            if name.startswith("_"):
-                continue
-            if not hasattr(ours, name):
-                lacking.add(name)
-            elif inspect.ismodule(getattr(theirs, name)):
-                distribution = getattr(ours, name)
-                own = {m for m in ("cdf", "entropy", "isf", "logpdf", "pdf", "ppf", "sf") if hasattr(distribution, m)}
-                wanted = {
-                    m
-                    for m in ("cdf", "entropy", "isf", "logpdf", "pdf", "ppf", "sf")
-                    if hasattr(getattr(theirs, name), m)
-                }
-                # A survival function without a distribution function is said in brackets.
-                lacking |= {f"{name}.{m}" for m in wanted - own if m != "sf" or "cdf" in own}
-        assert written == lacking, module
-    assert set(sections) == {"linalg", "special", "stats"}

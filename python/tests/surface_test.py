@@ -307,7 +307,7 @@ def test_messages_tell_lambdas_apart():
         weft.jit(lambda n: wnp.arange(n))(3)
 
 
-# --- Distributions that JAX draws differently -------------------------------------------------------------------------
+# --- Distributions, beside SciPy --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,7 @@ if _typing.TYPE_CHECKING:
         errors,  # noqa: F401
         experimental,
         flatten_util,
+        image,
         lax,
         nn,
         ops,
@@ -129,6 +130,7 @@ _LATER = frozenset(
         "errors",
         "experimental",
         "flatten_util",
+        "image",
         "lax",
         "nn",
         "ops",
@@ -210,6 +212,7 @@ __all__ = [
     "fori_loop",
     "grad",
     "hessian",
+    "image",
     "io_callback",
     "jacfwd",
     "jacobian",

@@ -442,6 +442,8 @@ def loop_scan(
             raise value_error(f"{what}: xs{path} has {shape[0]} slices, expected {length}")
     if length is None:
         raise value_error(f"{what}: give length= when xs has no arrays")
+    if isinstance(length, float) and length.is_integer():
+        length = int(length)
     if _in_python() and isinstance(length, int):  # a symbolic number of steps has no value yet
         return _scan_in_python(f, init, xs, length, reverse)
     slices = []

@@ -23,11 +23,11 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
         pytree: tree of arrays and numbers.
 
     Returns: pair of a vector of the dtype that the leaves have together, and a function (vector) -> tree, whose leaves
-        have the shapes and dtypes of the given ones.
+        have the shapes and dtypes of the given ones; where all of these have one dtype, that of the vector.
 
     Raises:
         TypeError: a leaf is no array or number. Of the function: the vector is not as long as the tree, or (where
-            leaves are of one dtype) of another dtype.
+            leaves differ in their dtypes) of another dtype.
 
     Example:
         >>> vector, tree_of = weft.flatten_util.ravel_pytree({"w": wnp.ones((2, 2)), "b": 3.0})
@@ -43,21 +43,22 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     flat = [x.reshape(-1).astype(dtype) for x in arrays]
     vector = _weft.concatenate(flat, 0) if flat else wnp.zeros(0, dtype)
     total = sum(math.prod(shape) for shape in shapes)
+    alike = len(set(dtypes)) == 1  # then a vector of any dtype makes a tree of that one
 
     def tree_of(vector: Any) -> Any:
         vector = wnp.asarray(vector)
         if vector.shape != (total,):
             raise type_error(f"ravel_pytree: a vector of {total} elements is needed, got shape {vector.shape}")
-        if vector.dtype != dtype:
+        if not alike and vector.dtype != dtype:
             raise type_error(f"ravel_pytree: a vector of {dtype} is needed, got {vector.dtype}")
         parts, at = [], 0
         for shape, own in zip(shapes, dtypes):
             n = math.prod(shape)
             part = vector[at : at + n].reshape(shape)
             # A vector of a complex dtype may stand for real leaves.
-            if _weft.dtype_kind(part.dtype) == "complex" and _weft.dtype_kind(own) != "complex":
+            if not alike and _weft.dtype_kind(part.dtype) == "complex" and _weft.dtype_kind(own) != "complex":
                 part = wnp.real(part)
-            parts.append(part.astype(own))
+            parts.append(part if alike else part.astype(own))
             at += n
         return _tree.unflatten(treedef, parts)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ._core import tree as _tree
+from ._core.errors import value_error
 from ._core.tree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr, register_dataclass
 from ._core.tree import KeyEntry as KeyEntry
 from ._core.tree import KeyPath as KeyPath
@@ -19,6 +20,7 @@ from ._core.tree import leaves as tree_leaves
 from ._core.tree import leaves_with_path as tree_leaves_with_path
 from ._core.tree import map as tree_map
 from ._core.tree import map_with_path as tree_map_with_path
+from ._core.tree import one_level as _one_level
 from ._core.tree import reduce as tree_reduce
 from ._core.tree import register as _register
 from ._core.tree import register_with_keys as _register_with_keys
@@ -33,6 +35,11 @@ __all__ = [
     "Partial",
     "PyTreeDef",
     "SequenceKey",
+    "all_leaves",
+    "default_registry",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
     "keystr",
     "register_dataclass",
     "register_pytree_node",
@@ -49,9 +56,13 @@ __all__ = [
     "tree_map",
     "tree_map_with_path",
     "tree_reduce",
+    "tree_reduce_associative",
     "tree_structure",
     "tree_transpose",
     "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
 ]
 
 
@@ -219,3 +230,166 @@ _tree.register(
     lambda p: ((p.args, p.keywords), p.func),
     lambda func, children: Partial(func, *children[0], **children[1]),
 )
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether everything in an iterable is a leaf.
+
+    Args:
+        iterable: of trees.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: bool.
+
+    Example:
+        >>> weft.tree_util.all_leaves([1, 2]), weft.tree_util.all_leaves([1, [2]])
+        (True, False)
+    """
+    return all(tree_structure(tree, is_leaf).is_leaf() for tree in iterable)
+
+
+def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
+    """The children of a container, and what else it consists of.
+
+    Args:
+        tree: a container.
+
+    Returns: pair of a list and what the container needs besides to be put together; None for lists and tuples.
+
+    Raises:
+        ValueError: it is a leaf.
+
+    Example:
+        >>> weft.tree_util.flatten_one_level({"w": [1, 2], "b": 3})
+        ([3, [1, 2]], ('b', 'w'))
+    """
+    keys, children, metadata = _one_level(tree)
+    del keys
+    return children, metadata
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    """The children of a container with their keys, and what else it consists of.
+
+    Args:
+        tree: a container.
+
+    Returns: pair of a list of pairs (key, child) and what the container needs besides.
+
+    Raises:
+        ValueError: it is a leaf.
+
+    Example:
+        >>> weft.tree_util.flatten_one_level_with_keys([5])
+        ([(SequenceKey(idx=0), 5)], None)
+    """
+    keys, children, metadata = _one_level(tree)
+    return list(zip(keys, children)), metadata
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether objects of a class are containers.
+
+    Args:
+        typ: the class.
+
+    Returns: bool.
+
+    Example:
+        >>> weft.tree_util.is_tree_node(list), weft.tree_util.is_tree_node(int)
+        (True, False)
+    """
+    return _tree.is_container(typ)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = ...,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """The leaves of a tree joined by an associative function, in pairs, then pairs of pairs.
+
+    Args:
+        operation: function (a, b) -> c.
+        tree: a tree.
+        identity: what a tree without leaves gives.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: what is left.
+
+    Raises:
+        ValueError: there is no leaf, and no identity.
+
+    Example:
+        >>> weft.tree_util.tree_reduce_associative(lambda a, b: a + b, [1, 2, {"x": 3}])
+        6
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if not leaves:
+        if identity is ...:
+            raise value_error("tree_reduce_associative: the tree has no leaves; give identity")
+        return identity
+    while len(leaves) > 1:
+        pairs = [operation(a, b) for a, b in zip(leaves[::2], leaves[1::2])]
+        leaves = pairs + leaves[2 * len(pairs) :]
+    return leaves[0]
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of a structure.
+
+    Args:
+        treedef: a structure.
+
+    Returns: list of structures.
+
+    Example:
+        >>> len(weft.tree_util.treedef_children(weft.tree.structure([1, (2, 3)])))
+        2
+    """
+    return list(treedef.children())
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is that of a leaf.
+
+    Args:
+        treedef: a structure.
+
+    Returns: bool.
+
+    Example:
+        >>> weft.tree_util.treedef_is_leaf(weft.tree.structure(1))
+        True
+    """
+    return bool(treedef.is_leaf())
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees of given structures.
+
+    Args:
+        treedefs: their structures.
+
+    Returns: structure.
+
+    Example:
+        >>> one = weft.tree.structure(1)
+        >>> weft.tree_util.treedef_tuple([one, one]) == weft.tree.structure((1, 2))
+        True
+    """
+    return _tree.tuple_of(treedefs)
+
+
+class _Registry:
+    """The classes that count as containers: there is one registry."""
+
+    flatten_one_level = staticmethod(flatten_one_level)
+    flatten_one_level_with_keys = staticmethod(flatten_one_level_with_keys)
+    register_node = staticmethod(register_pytree_node)
+    flatten = staticmethod(tree_flatten)
+
+
+default_registry = _Registry()

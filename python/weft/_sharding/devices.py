@@ -49,11 +49,55 @@ class Device:
         _, _, (_, limit) = own_devices()[0]
         return {"bytes_limit": limit, "bytes_kept": _weft.kept_bytes(self.platform)}
 
+    @property
+    def client(self) -> Client:
+        """What devices of its platform have in common, under JAX's names.
+
+        Returns: Client: `platform`, and the methods devices, local_devices, device_count, local_device_count and
+            process_index.
+
+        Example:
+            >>> weft.devices()[0].client.platform
+            'cpu'
+        """
+        return Client(self.platform)
+
     def __repr__(self) -> str:
         return f"{self.platform.capitalize()}Device(id={self.id})"
 
     def __reduce__(self):
         return device_of_pickle, (self.id,)
+
+
+class Client:
+    """What devices of a platform have in common, under JAX's names.
+
+    Args:
+        platform: what runs their programs.
+    """
+
+    __slots__ = ("platform",)
+
+    def __init__(self, platform: str):
+        self.platform = platform
+
+    def devices(self) -> list[Device]:
+        return devices()
+
+    def local_devices(self) -> list[Device]:
+        return local_devices()
+
+    def device_count(self) -> int:
+        return len(devices())
+
+    def local_device_count(self) -> int:
+        return len(local_devices())
+
+    def process_index(self) -> int:
+        return process_index()
+
+    def __repr__(self) -> str:
+        return f"Client(platform={self.platform!r})"
 
 
 def device_of_pickle(number: int) -> Device:

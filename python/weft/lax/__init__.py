@@ -18,13 +18,16 @@ if _typing.TYPE_CHECKING:
     from ._elementwise import *  # noqa: F403
     from ._fft import *  # noqa: F403
     from ._gather import *  # noqa: F403
+    from ._patches import *  # noqa: F403
     from ._primitives import *  # noqa: F403
     from ._products import *  # noqa: F403
+    from ._programs import *  # noqa: F403
     from ._reductions import *  # noqa: F403
     from ._scans import *  # noqa: F403
     from ._shapes import *  # noqa: F403
     from ._slicing import *  # noqa: F403
     from ._sorting import *  # noqa: F403
+    from ._special import *  # noqa: F403
 
 __all__ = [
     "cond",

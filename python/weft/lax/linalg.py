@@ -5,12 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _weft
+from .. import numpy as wnp
 from .._core import docs as _docs
+from .._core.errors import not_implemented, value_error
+from .._matrix_functions import householder
+from .._matrix_functions import schur as _schur
+from .._matrix_functions.batches import of_batches
 from .._weft import Array
+from ..batching import vmap as _vmap
+from ..control import fori_loop
+from ..control import scan as _scan
 from ..numpy import linalg as _linalg
 from ..typing import NestedLike
 
-__all__ = ["cholesky", "eigh", "lu", "qr", "svd", "triangular_solve"]
+__all__ = [
+    "cholesky",
+    "cholesky_update",
+    "eig",
+    "eigh",
+    "hessenberg",
+    "householder_product",
+    "lu",
+    "lu_pivots_to_permutation",
+    "qr",
+    "schur",
+    "svd",
+    "symmetric_product",
+    "triangular_solve",
+    "tridiagonal_solve",
+]
 
 
 def cholesky(x: NestedLike, *, symmetrize_input: bool = True) -> Array:
@@ -140,6 +163,281 @@ def lu(x: NestedLike) -> tuple[Array, Array, Array]:
         Array([1, 0], dtype=int32)
     """
     return _linalg.lu_factor(x)
+
+
+def eig(
+    x: NestedLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True
+) -> list[Array]:
+    """Eigenvalues and eigenvectors of any square matrix.
+
+    Args:
+        x: array [..., n, n].
+        compute_left_eigenvectors: whether to give those of the adjoint, too: columns u with u^H x = w u^H.
+        compute_right_eigenvectors: whether to give columns v with x v = w v.
+
+    Returns: list of eigenvalues, then left and right eigenvectors as asked for, complex.
+
+    Raises:
+        ValueError: x is not square.
+
+    Source: Golub and Van Loan, "Matrix computations", 7.5.
+
+    Example:
+        >>> weft.lax.linalg.eig(wnp.array([[2.0]]), compute_left_eigenvectors=False)[0]
+        Array([2.+0.j], dtype=complex64)
+    """
+    w, v = _linalg.eig(x)
+    out = [w]
+    if compute_left_eigenvectors:
+        # The rows of v's inverse, each of length 1.
+        u = wnp.conj(wnp.swapaxes(wnp.linalg.inv(v), -1, -2))
+        out.append(u / wnp.linalg.vector_norm(u, axis=-2, keepdims=True))
+    if compute_right_eigenvectors:
+        out.append(v)
+    return out
+
+
+def schur(
+    x: NestedLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None
+) -> tuple[Array, ...]:
+    """Schur's form; see scipy.linalg.schur.
+
+    Args:
+        x: array [..., n, n].
+        compute_schur_vectors: whether to give the vectors, too.
+        sort_eig_vals: must be False.
+        select_callable: must be None.
+
+    Returns: pair (t, vectors), or a tuple of t.
+
+    Raises:
+        NotImplementedError: eigenvalues are to be sorted.
+
+    Source: Golub and Van Loan, "Matrix computations", 7.5.
+
+    Example:
+        >>> weft.lax.linalg.schur(wnp.array([[2.0]]))[0]
+        Array([[2.]], dtype=float32)
+    """
+    if sort_eig_vals or select_callable is not None:
+        raise not_implemented("schur: sort_eig_vals and select_callable")
+    t, q = _schur.schur(_square(x, "schur"))
+    return (t, q) if compute_schur_vectors else (t,)
+
+
+def _square(x, name: str) -> Array:
+    x = _weft.promote_inexact(wnp.asarray(x))
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise value_error(f"{name}: a square matrix or a batch of them is needed, got shape {x.shape}")
+    return x
+
+
+def hessenberg(a: NestedLike) -> tuple[Array, Array]:
+    """The Hessenberg form, packed with the reflections that make it.
+
+    Args:
+        a: array [..., n, n].
+
+    Returns: pair (packed [..., n, n], taus [..., n - 1]): the form, with the tails of reflections where it is zero.
+
+    Raises:
+        ValueError: a is not square.
+
+    Source: Golub and Van Loan, "Matrix computations", 7.4.2.
+
+    Example:
+        >>> weft.lax.linalg.hessenberg(wnp.eye(2))[1]
+        Array([0.], dtype=float32)
+    """
+    out: tuple[Array, Array] = of_batches(householder.packed_hessenberg, _square(a, "hessenberg"))
+    return out
+
+
+def householder_product(a: NestedLike, taus: NestedLike) -> Array:
+    """The product of reflections, as columns.
+
+    Args:
+        a: array [..., m, n], n <= m: the tails of reflections below the diagonal.
+        taus: array [..., k]: their factors.
+
+    Returns: array [..., m, n].
+
+    Source: Golub and Van Loan, "Matrix computations", 5.1.6.
+
+    Example:
+        >>> weft.lax.linalg.householder_product(wnp.eye(2), wnp.zeros(2))
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    a, taus = _weft.promote_all_inexact(wnp.asarray(a), wnp.asarray(taus))
+    if a.ndim < 2 or a.shape[-1] > a.shape[-2] or taus.shape[:-1] != a.shape[:-2] or taus.shape[-1] > a.shape[-1]:
+        raise value_error(f"householder_product: a and taus must fit, got shapes {a.shape} and {taus.shape}")
+    function = householder.product
+    for _ in range(a.ndim - 2):
+        function = _vmap(function)
+    return function(a, taus)
+
+
+def lu_pivots_to_permutation(pivots: NestedLike, permutation_size: int) -> Array:
+    """The order of rows that row exchanges lead to.
+
+    Args:
+        pivots: array [..., k] of integers: with which row each is exchanged, one after the other.
+        permutation_size: how many rows there are.
+
+    Returns: array [..., permutation_size] of int32.
+
+    Raises:
+        ValueError: there are more exchanges than rows.
+
+    Source: Golub and Van Loan, "Matrix computations", 3.4.1.
+
+    Example:
+        >>> weft.lax.linalg.lu_pivots_to_permutation(wnp.array([2, 2, 2]), 3)
+        Array([2, 0, 1], dtype=int32)
+    """
+    pivots = wnp.asarray(pivots).astype("int32")
+    k = pivots.shape[-1]
+    if k > permutation_size:
+        raise value_error(f"lu_pivots_to_permutation: there are {k} pivots for {permutation_size} rows")
+    order = wnp.broadcast_to(wnp.arange(permutation_size, dtype="int32"), (*pivots.shape[:-1], permutation_size))
+    places = wnp.arange(permutation_size)
+
+    def exchange(i, order):
+        j = pivots[..., i][..., None]
+        here = wnp.broadcast_to(order[..., i][..., None], j.shape)
+        there = wnp.take_along_axis(order, j, -1)
+        moved = wnp.where(places == j, here, order)
+        return wnp.where(places == i, there, moved)
+
+    return fori_loop(0, k, exchange, order) if k else order
+
+
+def cholesky_update(r_matrix: NestedLike, w_vector: NestedLike) -> Array:
+    """The upper Cholesky factor of r^T r + w w^T.
+
+    Args:
+        r_matrix: array [n, n], upper triangular.
+        w_vector: array [n].
+
+    Returns: array [n, n], upper triangular.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Source: Golub and Van Loan, "Matrix computations", 6.5.4.
+
+    Example:
+        >>> weft.lax.linalg.cholesky_update(wnp.array([[3.0]]), wnp.array([4.0]))
+        Array([[5.]], dtype=float32)
+    """
+    r, w = _weft.promote_all_inexact(wnp.asarray(r_matrix), wnp.asarray(w_vector))
+    if r.ndim != 2 or r.shape[0] != r.shape[1] or w.shape != r.shape[:1]:
+        raise value_error(f"cholesky_update: r_matrix and w_vector must fit, got shapes {r.shape} and {w.shape}")
+    n = r.shape[0]
+
+    def turn(k, state):
+        r, w = state
+        size = wnp.hypot(r[k, k], w[k])
+        safe = wnp.where(size == 0, 1, size)
+        c, s = wnp.where(size == 0, 1, r[k, k] / safe), wnp.where(size == 0, 0, w[k] / safe)
+        row = c * r[k] + s * w
+        return r.at[k].set(row), c * w - s * r[k]
+
+    return wnp.triu(fori_loop(0, n, turn, (r, w))[0])
+
+
+def symmetric_product(
+    a_matrix: NestedLike,
+    c_matrix: NestedLike,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    symmetrize_output: bool = False,
+) -> Array:
+    """alpha a a^T + beta c.
+
+    Args:
+        a_matrix: array [..., n, k].
+        c_matrix: array [..., n, n], symmetric.
+        alpha: a factor.
+        beta: a factor.
+        symmetrize_output: accepted, without effect: both triangles are right.
+
+    Returns: array [..., n, n].
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Source: Golub and Van Loan, "Matrix computations", 1.2.8.
+
+    Example:
+        >>> weft.lax.linalg.symmetric_product(wnp.array([[1.0, 2.0]]), wnp.zeros((1, 1)))
+        Array([[5.]], dtype=float32)
+    """
+    del symmetrize_output
+    a, c = _weft.promote_all_inexact(wnp.asarray(a_matrix), wnp.asarray(c_matrix))
+    if a.ndim < 2 or c.shape != (*a.shape[:-1], a.shape[-2]):
+        raise value_error(f"symmetric_product: a_matrix and c_matrix must fit, got shapes {a.shape} and {c.shape}")
+    return alpha * (a @ wnp.swapaxes(a, -1, -2)) + beta * c
+
+
+def tridiagonal_solve(
+    dl: NestedLike, d: NestedLike, du: NestedLike, b: NestedLike, *, perturb_singular: bool = False
+) -> Array:
+    """The x with a x = b for tridiagonal a, without row exchanges.
+
+    Args:
+        dl: array [..., n]: the elements below the diagonal; the first does not count.
+        d: array [..., n]: the diagonal.
+        du: array [..., n]: the elements above it; the last does not count.
+        b: array [..., n, k].
+        perturb_singular: must be False.
+
+    Returns: array of the shape of b.
+
+    Raises:
+        ValueError: shapes do not fit.
+        NotImplementedError: perturb_singular is True.
+
+    Source: Golub and Van Loan, "Matrix computations", 4.3.6 (Thomas's algorithm).
+
+    Example:
+        >>> one = wnp.ones(2)
+        >>> weft.lax.linalg.tridiagonal_solve(0 * one, 2 * one, 0 * one, wnp.array([[2.0], [4.0]]))
+        Array([[1.],
+               [2.]], dtype=float32)
+    """
+    if perturb_singular:
+        raise not_implemented("tridiagonal_solve: perturb_singular=True")
+    dl, d, du, b = _weft.promote_all_inexact(*(wnp.asarray(v) for v in (dl, d, du, b)))
+    if not (dl.shape == d.shape == du.shape) or b.shape[:-1] != d.shape:
+        raise value_error(
+            f"tridiagonal_solve: dl, d and du must have one shape (..., n), and b (..., n, k), got {dl.shape}, "
+            f"{d.shape}, {du.shape} and {b.shape}"
+        )
+    first = lambda v: wnp.moveaxis(v, d.ndim - 1, 0)
+    ratio = wnp.zeros_like(first(d)[0])
+
+    def down(state, row):
+        ratio, solved = state
+        low, middle, up, right = row
+        pivot = middle - low * ratio
+        ratio = up / pivot
+        solved = (right - low[..., None] * solved) / pivot[..., None]
+        return (ratio, solved), (ratio, solved)
+
+    low = first(dl).at[0].set(0)
+    start = (ratio, wnp.zeros_like(first(b)[0]))
+    _, (ratios, solved) = _scan(down, start, (low, first(d), first(du), first(b)))
+
+    def up(below, row):
+        ratio, solved = row
+        x = solved - ratio[..., None] * below
+        return x, x
+
+    _, x = _scan(up, wnp.zeros_like(solved[0]), (ratios.at[-1].set(0), solved), reverse=True)
+    return wnp.moveaxis(x, 0, d.ndim - 1)
 
 
 # What parameters mean in several functions of this module.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from .. import _weft, random
 from .. import numpy as wnp
-from .. import random
 from .._core.errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
@@ -170,12 +170,9 @@ def orthogonal(scale: Array | float = 1.0, column_axis: int = -1, dtype: DTypeLi
             raise value_error(f"nn.initializers.orthogonal: shape is {tuple(shape)}; expected at least two dimensions")
         columns = shape[column_axis]
         rows = math.prod(shape) // columns
-        tall = (rows, columns) if rows > columns else (columns, rows)
-        q, r = wnp.linalg.qr(random.normal(key, tall, dtype))
-        q = q * wnp.sign(wnp.diagonal(r))
-        q = q if rows >= columns else q.T
+        q = random.orthogonal(key, rows, (), dtype, columns)
         rest = tuple(n for d, n in enumerate(shape) if d != column_axis % len(shape))
-        return scale * wnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis)
+        return _times(wnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis), scale)
 
     return init
 
@@ -215,6 +212,37 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
     return init
 
 
+def _polar(key, shape, dtype, radius: Callable[[Array], Array]) -> Array:
+    """Complex numbers of uniform angle, whose distance from 0 is a function of a uniform number."""
+    k1, k2 = random.split(key)
+    part = wnp.finfo(dtype).dtype
+    angle = (2 * math.pi) * random.uniform(k2, shape, part)
+    r = radius(random.uniform(k1, shape, part))
+    return wnp.asarray(r, dtype) * wnp.exp(1j * angle.astype(dtype))
+
+
+# Distribution -> what draws, a factor of the variance, and the deviation of what is drawn times the factor's root.
+# That of a normal number limited to [-2, 2] is 0.8796..., and of a complex one within 2 it is 0.9531...
+_DISTRIBUTIONS: dict[str, tuple[Callable[..., Array], int, float]] = {
+    "normal": (lambda key, shape, dtype: random.normal(key, shape, dtype), 1, 1.0),
+    "uniform": (lambda key, shape, dtype: random.uniform(key, shape, dtype, -1.0), 3, 1.0),
+    "truncated_normal": (
+        lambda key, shape, dtype: random.truncated_normal(key, -2.0, 2.0, shape, dtype),
+        1,
+        0.87962566103423978,
+    ),
+}
+_COMPLEX_DISTRIBUTIONS: dict[str, tuple[Callable[..., Array], int, float]] = {
+    "normal": _DISTRIBUTIONS["normal"],
+    "uniform": (lambda key, shape, dtype: _polar(key, shape, dtype, lambda u: wnp.sqrt(2 * u)), 1, 1.0),
+    "truncated_normal": (
+        lambda key, shape, dtype: _polar(key, shape, dtype, lambda u: wnp.sqrt(-wnp.log1p((math.exp(-4) - 1) * u))),
+        1,
+        0.95311164380491208,
+    ),
+}
+
+
 def variance_scaling(
     scale: float,
     mode: str,
@@ -232,14 +260,16 @@ def variance_scaling(
         distribution: "normal", "uniform" or "truncated_normal" (limited to two deviations, with the variance
             corrected).
         in_axis: the axis or axes of a shape that are inputs.
-        out_axis: the axis or axes that are outputs; axes of neither count in both.
+        out_axis: the axis or axes that are outputs; axes of neither count in both, and one
+            of both once.
         batch_axis: the axis or axes that count in neither.
         dtype: the dtype of the arrays, unless one is given to the initialiser.
 
     Returns: function (key, shape, dtype) -> array.
 
     Raises:
-        ValueError: when called: the shape has fewer than two dimensions, or there is no such mode or distribution.
+        ValueError: when called: the shape has fewer than two dimensions and in_axis is not given, or there is no such
+            mode or distribution.
 
     Source: He et al., "Delving deep into rectifiers", 2015.
 
@@ -248,34 +278,37 @@ def variance_scaling(
         (3, 5)
     """
 
-    def axes(given, rank: int) -> set[int]:
-        return {a % rank for a in ((given,) if is_integer(given) else given)}
+    def size(shape, axes) -> int:
+        return math.prod(shape[d] for d in ((axes,) if is_integer(axes) else axes))
 
     def init(key, shape, dtype=dtype):
         rank = len(shape)
-        if rank <= 1:
-            raise value_error(f"variance_scaling: two dimensions or more are needed, got shape {shape}")
-        inside, outside, batch = axes(in_axis, rank), axes(out_axis, rank), axes(batch_axis, rank)
-        size = lambda chosen: math.prod(shape[d] for d in chosen)
-        receptive = math.prod(shape) // (size(inside) * size(outside) * size(batch))
-        fan_in, fan_out = size(inside) * receptive, size(outside) * receptive
+        if rank <= 1 and is_integer(in_axis) and in_axis == -2:
+            raise value_error(
+                f"variance_scaling: two dimensions or more are needed, or an in_axis of the shape's, got shape {shape}"
+            )
+        inside, outside = size(shape, in_axis), size(shape, out_axis)
+        # Where an axis is of both this is no whole number, and less than 1.
+        receptive = math.prod(shape) / inside / outside / size(shape, batch_axis)
+        fan_in, fan_out = inside * receptive, outside * receptive
         fans = {
             "fan_in": fan_in,
             "fan_out": fan_out,
             "fan_avg": (fan_in + fan_out) / 2,
-            "fan_geo_avg": math.sqrt(fan_in * fan_out),
+            "fan_geo_avg": (fan_in * fan_out) ** 0.5,
         }
         if mode not in fans:
             raise value_error(f"variance_scaling: there is no mode {mode!r}; the modes are {', '.join(fans)}")
-        variance = scale / fans[mode]
-        if distribution == "normal":
-            return random.normal(key, shape, dtype) * math.sqrt(variance)
-        if distribution == "uniform":
-            return random.uniform(key, shape, dtype, -1.0) * math.sqrt(3 * variance)
-        if distribution == "truncated_normal":
-            # The deviation of a normal number limited to [-2, 2] is 0.8796...
-            return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (math.sqrt(variance) / 0.87962566103423978)
-        raise value_error(f"variance_scaling: there is no distribution {distribution!r}")
+        if distribution not in _DISTRIBUTIONS:
+            raise value_error(
+                f"variance_scaling: there is no distribution {distribution!r}; there are {', '.join(_DISTRIBUTIONS)}"
+            )
+        draw, factor, deviation = _DISTRIBUTIONS[distribution]
+        dtype = _weft.dtype(float if dtype is None else dtype)
+        if wnp.issubdtype(dtype, wnp.complexfloating):
+            draw, factor, deviation = _COMPLEX_DISTRIBUTIONS[distribution]
+        variance = wnp.asarray(scale / fans[mode], dtype)
+        return draw(key, shape, dtype) * (wnp.sqrt(factor * variance) / wnp.asarray(deviation, dtype))
 
     return init
 

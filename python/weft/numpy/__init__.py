@@ -4,7 +4,9 @@ dtypes follow JAX's promotion table: Python numbers are weak, float32 and int32 
 64-bit. Arrays never change: there is no out=; use x.at[...].set(...) for updates.
 """
 
+import importlib as _importlib
 import math as _math
+import typing as _typing
 
 import numpy as _np
 
@@ -45,3 +47,33 @@ _methods.attach(globals())
 __all__ = [name for name in globals() if not name.startswith("_")]
 
 _belong_to(globals(), average, cumprod, cumsum, cumulative_prod, cumulative_sum, mean, std, var)  # noqa: F405
+
+# What few programs use is imported when one first asks for it.
+_LATER = {
+    "array_repr": "_host",
+    "array_str": "_host",
+    "einsum_path": "_host",
+    "frombuffer": "_host",
+    "fromfile": "_host",
+    "fromiter": "_host",
+    "frompyfunc": "_ufunc",
+    "fromstring": "_host",
+    "get_printoptions": "_host",
+    "iterable": "_host",
+    "place": "_host",
+    "printoptions": "_host",
+    "set_printoptions": "_host",
+    "ufunc": "_ufunc",
+}
+__all__ += list(_LATER)
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name not in _LATER:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

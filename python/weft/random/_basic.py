@@ -16,7 +16,7 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..compiled import jit
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
-from ._keys import KEY_ERRORS, _limits, _shape, bits, split
+from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, split
 from ._normal import erf_inv
 
 __all__ = [
@@ -259,13 +259,14 @@ def choice(
         raise value_error(f"choice: p has shape {wnp.shape(p)}; expected one probability for each of {n} elements")
     if not replace and count > n:
         raise value_error(f"choice: {count} different elements of {n}")
+    p = None if p is None else _parameter(p)
     if p is None:
         index = randint(key, _shape(shape), 0, n) if replace else permutation(key, n)[:count].reshape(_shape(shape))
     elif replace:
-        total = wnp.cumsum(wnp.asarray(p))
+        total = wnp.cumsum(p)
         index = wnp.searchsorted(total, total[-1] * (1 - uniform(key, shape, total.dtype)))
     else:
-        scores = -gumbel(key, (n,), wnp.asarray(p).dtype, mode) - wnp.log(wnp.asarray(p))
+        scores = -gumbel(key, (n,), p.dtype, mode) - wnp.log(p)
         index = wnp.argsort(scores)[:count].reshape(_shape(shape))
     return index if a.ndim == 0 else wnp.take(a, index, axis)
 
@@ -274,14 +275,6 @@ def _fine(mode: str | None, name: str) -> bool:
     if mode not in (None, "low", "high"):
         raise value_error(f"random.{name}: mode must be 'low' or 'high', got {mode!r}")
     return mode == "high"
-
-
-def _fine_uniform(key, shape, dtype) -> Array:
-    """Numbers uniform in [0, 1) that are spaced by eps^2 near 0, where those of uniform are by eps."""
-    coarse, rest = uniform(key, (2, *_shape(shape)), dtype)
-    eps = _limits(dtype)["eps"]
-    # Rounding must not make a 1 of the sum.
-    return wnp.minimum(coarse + rest * eps, wnp.asarray(1 - eps / 2, dtype))
 
 
 def bernoulli(key: Array, p: NestedLike = 0.5, shape: int | Shape | None = None, mode: str = "low") -> Array:
@@ -298,10 +291,12 @@ def bernoulli(key: Array, p: NestedLike = 0.5, shape: int | Shape | None = None,
         >>> weft.random.bernoulli(weft.random.key(0), 0.5, (3,))
         Array([False, False,  True], dtype=bool)
     """
-    p = wnp.asarray(p)
-    p = p if _weft.is_inexact(p.dtype) else p.astype(float)
-    draw = _fine_uniform if _fine(mode, "bernoulli") else uniform
-    return draw(key, p.shape if shape is None else shape, p.dtype) < p
+    p = _parameter(p)
+    shape = p.shape if shape is None else _shape(shape)
+    if _fine(mode, "bernoulli"):
+        coarse, rest = uniform(key, (2, *shape), p.dtype)
+        return rest * _limits(p.dtype)["eps"] < p - coarse
+    return uniform(key, shape, p.dtype) < p
 
 
 def rademacher(key: Array, shape: int | Shape = (), dtype: DTypeLike = int) -> Array:
@@ -343,8 +338,10 @@ def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float, mode: 
     dtype = _weft.dtype(dtype)
     if _fine(mode, "gumbel"):
         # 1 - u is what is finely spaced near 0: that is where large numbers come from.
-        rest = wnp.maximum(_fine_uniform(key, shape, dtype), wnp.asarray(_limits(dtype)["eps"] ** 2, dtype))
-        return -wnp.log(-wnp.log1p(-rest))
+        coarse, rest = uniform(key, (2, *_shape(shape)), dtype)
+        limits = _limits(dtype)
+        fine = wnp.where(coarse >= 0.5, coarse, coarse + rest * limits["eps"] + limits["tiny"])
+        return -wnp.log(-wnp.log1p(-fine))
     return -wnp.log(-wnp.log(uniform(key, shape, dtype, _limits(dtype)["tiny"], 1.0)))
 
 
@@ -376,7 +373,7 @@ def categorical(
         >>> weft.random.categorical(weft.random.key(0), wnp.log(wnp.array([0.1, 0.9])), shape=(5,))
         Array([1, 1, 1, 1, 1], dtype=int32)
     """
-    logits = wnp.asarray(logits)
+    logits = _parameter(logits)
     axis = _weft.check_axis(axis, logits.ndim, "categorical") - logits.ndim
     batch = tuple(n for d, n in enumerate(logits.shape) if d != axis + logits.ndim)
     shape = batch if shape is None else tuple(shape)
@@ -410,7 +407,7 @@ def laplace(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Ar
 
 
 def logistic(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
-    """Standard logistic numbers: log(u / (1 - u)).
+    """Standard logistic numbers: log(u) - log(1 - u).
 
     Returns: array of that shape.
 
@@ -419,8 +416,8 @@ def logistic(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> A
         Array([2.8963761, 3.8217716], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
-    u = uniform(key, shape, dtype, _limits(dtype)["eps"], 1.0)
-    return wnp.log(u / (1 - u))
+    u = uniform(key, shape, dtype, _limits(dtype)["tiny"], 1.0)
+    return wnp.log(u) - wnp.log1p(-u)
 
 
 def cauchy(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:

@@ -8,7 +8,7 @@ from .._core.errors import value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
-from ._keys import KEY_ERRORS, _shape, split
+from ._keys import KEY_ERRORS, _parameter, _shape, split
 
 __all__ = [
     "double_sided_maxwell",
@@ -90,6 +90,7 @@ def weibull_min(
         >>> weft.random.weibull_min(weft.random.key(0), 1.0, 2.0, (2,))
         Array([1.7175937, 1.9604654], dtype=float32)
     """
+    scale, concentration = wnp.asarray(scale, dtype), wnp.asarray(concentration, dtype)
     return wnp.power(-wnp.log1p(-uniform(key, shape, dtype)), 1.0 / concentration) * scale
 
 
@@ -162,7 +163,7 @@ def multivariate_normal(
         >>> weft.random.multivariate_normal(weft.random.key(0), wnp.zeros(2), wnp.eye(2))
         Array([1.6226422, 2.0252647], dtype=float32)
     """
-    mean, cov = wnp.asarray(mean), wnp.asarray(cov)
+    mean, cov = _parameter(mean), _parameter(cov)
     if mean.ndim < 1 or cov.ndim < 2 or cov.shape[-2:] != (mean.shape[-1],) * 2:
         raise value_error(
             f"multivariate_normal: mean of shape {mean.shape} and cov of shape {cov.shape}; expected (..., n) and "
@@ -203,12 +204,12 @@ def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = f
     m = n if m is None else m
     q, r = wnp.linalg.qr(normal(key, (*_shape(shape), max(n, m), min(n, m)), dtype))
     d = wnp.diagonal(r, axis1=-2, axis2=-1)
-    q = q * (d / wnp.abs(d))[..., None, :]
-    return wnp.conj(wnp.swapaxes(q, -1, -2)) if n < m else q
+    q = q * wnp.sign(d)[..., None, :]
+    return wnp.swapaxes(q, -1, -2) if n < m else q
 
 
 def wald(key: Array, mean: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
-    """Wald (inverse Gaussian) numbers of scale 1. Not JAX's numbers.
+    """Wald (inverse Gaussian) numbers of scale 1.
 
     Args:
         mean: the mean, > 0, a number or an array.
@@ -235,22 +236,24 @@ def wald(key: Array, mean: NestedLike, shape: int | Shape | None = None, dtype: 
 def double_sided_maxwell(
     key: Array, loc: NestedLike, scale: NestedLike, shape: int | Shape = (), dtype: DTypeLike = float
 ) -> Array:
-    """Maxwell numbers with a random sign, stretched and moved. Not JAX's numbers.
+    """Maxwell numbers with a random sign, stretched and moved.
 
     Args:
-        loc: what is added, a number or an array that broadcasts to the shape.
+        loc: what is added, a number or an array.
         scale: what they are multiplied with first.
+        shape: the dimensions in front of those of loc and scale together; (): those once more, as in JAX.
 
-    Returns: array of that shape.
+    Returns: array of the shape followed by that of loc and scale together.
 
     Example:
         >>> weft.random.double_sided_maxwell(weft.random.key(0), 0.0, 1.0, (2,)).shape
         (2,)
     """
     k1, k2 = split(key)
-    return wnp.asarray(loc, dtype) + wnp.asarray(scale, dtype) * rademacher(k2, shape, dtype) * maxwell(
-        k1, shape, dtype
-    )
+    loc, scale = wnp.asarray(loc, dtype), wnp.asarray(scale, dtype)
+    own = wnp.broadcast_shapes(loc.shape, scale.shape)
+    shape = (_shape(shape) or own) + own
+    return rademacher(k2, shape, dtype) * maxwell(k1, shape, dtype) * scale + loc
 
 
 # What parameters mean in several functions of this module.

@@ -1,4 +1,4 @@
-"""The gamma family: distributed as JAX's, from the same keys, but not the same numbers."""
+"""The gamma family. Equal keys give the numbers of jax.random, but for roundings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
+from ..batching import vmap
 from ..control import while_loop
 from ..custom import custom_jvp
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
-from ._keys import KEY_ERRORS, _limits, _shape, split
+from ._keys import KEY_ERRORS, _shape, _typed, split
 
 __all__ = [
     "ball",
@@ -31,7 +32,7 @@ __all__ = [
 
 
 def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
-    """Logarithms of gamma numbers, without underflow for small a. Not JAX's numbers.
+    """Logarithms of gamma numbers, without underflow for small a.
 
     Args:
         shape: the shape of the result; None: that of a.
@@ -47,51 +48,83 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
         >>> weft.random.loggamma(weft.random.key(0), 0.001, (2,)).shape
         (2,)
     """
+    d, v, boosted, kept, ends, last = _drawn(key, a, shape, dtype)
+    # Of the logarithm of a uniform number in [0, 1), which may be 0, the one without any is taken.
+    log_u = -_exponentials(last, kept.dtype)
+    boost = _divided(wnp.where(log_u == 0, 0, log_u), wnp.where(boosted, kept, 1))
+    return ends(wnp.log(d) + wnp.log(v) + wnp.where(boosted & (log_u != 0), boost, 0), -math.inf)
+
+
+def _exponentials(keys: Array, dtype) -> Array:
+    """One standard exponential number of each key."""
+    return vmap(lambda key: exponential(key, (), dtype))(keys.reshape(-1)).reshape(keys.shape)
+
+
+def _drawn(key, a, shape, dtype):
+    """What gamma and loggamma share: the number is (a' - 1/3) v, of a' = a or, where it is boosted, a + 1.
+
+    Returns (a' - 1/3, v, where it is boosted, a or 1 where it is no parameter, a function that puts in what there is
+    to say of parameters at the ends, a key for each number)."""
     dtype = _weft.dtype(dtype)
     given = wnp.asarray(a, dtype)
     shape = given.shape if shape is None else _shape(shape)
     given = wnp.broadcast_to(given, shape)
     drawn = (given > 0) & (given < math.inf)  # of others no candidate would ever be accepted
-    limit = wnp.where(given == 0, -math.inf, wnp.where(given > 0, given, math.nan))
     kept = wnp.where(drawn, given, 1)
     boosted = kept < 1  # the draw for a + 1 times u^(1/a)
     above = wnp.where(boosted, kept + 1, kept)
-    key, last = split(key)
-    log_v = _log_of_draws(key, above, drawn)
-    boost = _divided(wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])), wnp.where(boosted, kept, 1))
-    return wnp.where(drawn, wnp.log(above - 1 / 3) + log_v + wnp.where(boosted, boost, 0), limit)
+    # Each number has a key of its own, as in JAX.
+    keys = split(_typed(key), math.prod(shape))
+    pair = vmap(split)(keys) if keys.size else wnp.stack([keys, keys], 1)
+    v = _of_draws(pair[:, 0], above.reshape(-1), drawn.reshape(-1)).reshape(shape)
+
+    def ends(numbers, at_0):
+        limit = wnp.where(given == 0, at_0, wnp.where(given > 0, math.inf, math.nan))
+        return wnp.where(drawn, numbers, limit)
+
+    return above - 1 / 3, v, boosted, kept, ends, pair[:, 1].reshape(shape)
 
 
 @custom_jvp
-def _log_of_draws(key: Array, a: Array, drawn: Array) -> Array:
-    """log v of gamma numbers (a - 1/3) v for a >= 1, where `drawn`."""
-    # Marsaglia and Tsang: v = (1 + c x)^3 for a normal number x, accepted against a uniform one.
+def _of_draws(keys: Array, a: Array, drawn: Array) -> Array:
+    """v of gamma numbers (a - 1/3) v for a >= 1, where `drawn`."""
+    # Marsaglia and Tsang: v = (1 + c x)^3 for a normal number x, accepted against a uniform one. A key gives the
+    # uniform number and a key of normal ones, of which the first with v > 0 is tried.
     d = a - 1 / 3
-    c = 1 / wnp.sqrt(9 * d)
+    c = (1 / 3) / wnp.sqrt(d)
+
+    def one(key, x_key, u_key, fresh, d, c):
+        whole = split(key, 3)
+        key, x_key, u_key = (wnp.where(fresh, whole[i], k) for i, k in enumerate((key, x_key, u_key)))
+        x_key, sub = split(x_key)
+        x = normal(sub, (), a.dtype)
+        v = 1 + x * c
+        u = uniform(u_key, (), a.dtype)
+        fresh, square, cube = v > 0, x * x, v * v * v
+        safe = wnp.where(fresh, cube, 1)
+        refused = (u >= 1 - 0.0331 * (square * square)) & (
+            wnp.log(u) >= square * 0.5 + d * ((1 - safe) + wnp.log(safe))
+        )
+        return key, x_key, u_key, fresh, fresh & ~refused, cube
 
     def step(state):
-        key, done, log_v = state
-        key, k1, k2 = split(key, 3)
-        x = normal(k1, a.shape, a.dtype)
-        v = 1 + c * x
-        cube = wnp.where(v > 0, v, 1) ** 3
-        u = uniform(k2, a.shape, a.dtype, _limits(a.dtype)["tiny"])
-        accepted = (v > 0) & (wnp.log(u) < 0.5 * x * x + d * (1 - cube + wnp.log(cube)))
-        return key, done | accepted, wnp.where(~done & accepted, wnp.log(cube), log_v)
+        key, x_key, u_key, fresh, done, v = state
+        key, x_key, u_key, fresh, accepted, cube = vmap(one)(key, x_key, u_key, fresh, d, c)
+        return key, x_key, u_key, fresh, done | accepted, wnp.where(~done & accepted, cube, v)
 
-    start = (key, ~drawn, wnp.zeros(a.shape, a.dtype))
-    return while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
+    start = (keys, keys, keys, wnp.ones(a.shape, bool), ~drawn, wnp.ones(a.shape, a.dtype))
+    return while_loop(lambda state: ~wnp.all(state[-2]), step, start)[-1]
 
 
-@_log_of_draws.defjvp
+@_of_draws.defjvp
 def _moved_draws(primals, tangents):
     # Which candidate is accepted depends on a, so the derivative of the steps above, with the candidate held fixed, is
     # not that of the distribution.
-    (key, a, drawn), (_, da, _) = primals, tangents
-    log_v = _log_of_draws(key, a, drawn)
+    (keys, a, drawn), (_, da, _) = primals, tangents
+    v = _of_draws(keys, a, drawn)
     wide = wnp.promote_types(a.dtype, "float32")
-    slope = _slope_of_quantile(a.astype(wide), log_v.astype(wide)) - 1 / (a.astype(wide) - 1 / 3)
-    return log_v, da * slope.astype(a.dtype)
+    slope = _slope_of_quantile(a.astype(wide), wnp.log(v.astype(wide))) - 1 / (a.astype(wide) - 1 / 3)
+    return v, da * v * slope.astype(a.dtype)
 
 
 def _slope_of_quantile(a: Array, log_v: Array) -> Array:
@@ -161,7 +194,7 @@ def _divided(log_u: Array, a: Array) -> Array:
 
 
 def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
-    """Gamma numbers of scale 1. Not JAX's numbers.
+    """Gamma numbers of scale 1.
 
     Args:
         shape: the shape of the result; None: that of a.
@@ -175,11 +208,20 @@ def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DT
         >>> weft.random.gamma(weft.random.key(0), 3.0, (2,)).shape
         (2,)
     """
-    return wnp.exp(loggamma(key, a, shape, dtype))
+    d, v, boosted, kept, ends, last = _drawn(key, a, shape, dtype)
+    u = 1 - _uniforms(last, kept.dtype)
+    # The power of what is near 1 by its logarithm's steps, whose derivative by a stays finite.
+    boost = wnp.exp(_divided(wnp.log(u), wnp.where(boosted, kept, 1)))
+    return ends(d * v * wnp.where(boosted, boost, 1), 0)
+
+
+def _uniforms(keys: Array, dtype) -> Array:
+    """One number uniform in [0, 1) of each key."""
+    return vmap(lambda key: uniform(key, (), dtype))(keys.reshape(-1)).reshape(keys.shape)
 
 
 def beta(key: Array, a: NestedLike, b: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
-    """Beta numbers: x / (x + y) of two gamma numbers. Not JAX's numbers.
+    """Beta numbers: x / (x + y) of two gamma numbers.
 
     Args:
         a: the first parameter, > 0, a number or an array.
@@ -202,7 +244,7 @@ def beta(key: Array, a: NestedLike, b: NestedLike, shape: int | Shape | None = N
 
 
 def dirichlet(key: Array, alpha: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
-    """Vectors of numbers that add up to 1: gamma numbers divided by their sum. Not JAX's numbers.
+    """Vectors of numbers that add up to 1: gamma numbers divided by their sum.
 
     Args:
         alpha: array [..., n] of parameters > 0.
@@ -226,7 +268,7 @@ def dirichlet(key: Array, alpha: NestedLike, shape: int | Shape | None = None, d
 
 
 def chisquare(key: Array, df: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
-    """Chi-square numbers: twice a gamma number of df / 2. Not JAX's numbers.
+    """Chi-square numbers: twice a gamma number of df / 2.
 
     Args:
         shape: the shape of the result; None: that of df.
@@ -237,12 +279,11 @@ def chisquare(key: Array, df: NestedLike, shape: int | Shape | None = None, dtyp
         >>> weft.random.chisquare(weft.random.key(0), 4.0, (2,)).shape
         (2,)
     """
-    return 2 * gamma(key, wnp.asarray(df, dtype) / 2, shape, dtype)
+    return wnp.exp(loggamma(key, wnp.asarray(df, dtype) / 2, shape, dtype)) * 2
 
 
 def t(key: Array, df: NestedLike, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
-    """Student's t: a normal number divided by the root of a chi-square number over its degrees of freedom. Not JAX's
-    numbers.
+    """Student's t: a normal number divided by the root of a chi-square number over its degrees of freedom.
 
     Returns: array of that shape.
 
@@ -256,7 +297,7 @@ def t(key: Array, df: NestedLike, shape: int | Shape = (), dtype: DTypeLike = fl
 
 
 def ball(key: Array, d: int, p: Array | float = 2, shape: Shape = (), dtype: DTypeLike = float) -> Array:
-    """Points uniform in the unit ball of a p-norm. Not JAX's numbers.
+    """Points uniform in the unit ball of a p-norm.
 
     Args:
         d: the number of dimensions.
@@ -271,18 +312,18 @@ def ball(key: Array, d: int, p: Array | float = 2, shape: Shape = (), dtype: DTy
         >>> bool((wnp.linalg.norm(weft.random.ball(weft.random.key(0), 3, shape=(100,)), axis=-1) <= 1).all())
         True
     """
-    k1, k2, k3 = split(key, 3)
+    k1, k2 = split(key)
     shape = _shape(shape)
-    g = gamma(k1, wnp.full((*shape, d), 1 / p), None, dtype)
-    signs = rademacher(k2, (*shape, d), dtype)
-    e = exponential(k3, shape, dtype)
-    return signs * g ** (1 / p) / ((wnp.sum(g, -1) + e) ** (1 / p))[..., None]
+    p = wnp.asarray(p, dtype)
+    g = generalized_normal(k1, p, (*shape, d), dtype)
+    e = exponential(k2, shape, dtype)
+    return g / ((wnp.sum(wnp.abs(g) ** p, -1) + e) ** (1 / p))[..., None]
 
 
 def f(
     key: Array, dfnum: NestedLike, dfden: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float
 ) -> Array:
-    """F-distributed numbers: the quotient of two chi-square numbers over their degrees of freedom. Not JAX's numbers.
+    """F-distributed numbers: the quotient of two chi-square numbers over their degrees of freedom.
 
     Args:
         dfnum: degrees of freedom above, a number or an array.
@@ -297,12 +338,12 @@ def f(
     """
     dfnum, dfden = wnp.asarray(dfnum, dtype), wnp.asarray(dfden, dtype)
     shape = wnp.broadcast_shapes(dfnum.shape, dfden.shape) if shape is None else _shape(shape)
-    k1, k2 = split(key)
-    return chisquare(k1, dfnum, shape, dtype) / dfnum / (chisquare(k2, dfden, shape, dtype) / dfden)
+    below, above = split(key)
+    return chisquare(above, dfnum, shape, dtype) / dfnum / (chisquare(below, dfden, shape, dtype) / dfden)
 
 
 def generalized_normal(key: Array, p: NestedLike, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
-    """Numbers whose density is proportional to exp(-|x|^p). Not JAX's numbers.
+    """Numbers whose density is proportional to exp(-|x|^p).
 
     Args:
         p: the exponent, > 0, a number or an array that broadcasts to the shape.

@@ -53,6 +53,21 @@ def _limits(dtype) -> dict[str, float]:
     return {"eps": float(info.eps), "tiny": float(info.tiny)}
 
 
+def _typed(key: Array) -> Array:
+    """A key of dtype key, of such a one or of its words."""
+    return key if str(wnp.asarray(key).dtype) == "key" else _weft.random_wrap(key)
+
+
+def _parameter(value: NestedLike) -> Array:
+    """A parameter whose dtype decides how numbers are drawn. NumPy's numbers have 64 bits where nobody asked for them:
+    they count as Python's, so that the same program draws the same numbers whoever made its parameters."""
+    given = value if isinstance(value, (np.ndarray, np.generic)) else None
+    array = wnp.asarray(value)
+    if not _weft.is_inexact(array.dtype) or (given is not None and given.dtype == np.float64):
+        array = array.astype(float)
+    return array
+
+
 def key(seed: int, *, impl: str | None = None, dtype: Any = None) -> Array:
     """A key made from an integer.
 

@@ -9,27 +9,80 @@ from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._core.errors import not_implemented, value_error
+from .._core.names import belong_to as _belong_to
 from .._weft import Array
 from ..control import fori_loop
+from ..derivatives import jvp
 from ..numpy import linalg as _linalg
 from ..numpy._factors import _adjoint, _matrix
 from ..typing import NestedLike
+from ._matrix_functions import (
+    eigh_tridiagonal,
+    funm,
+    hessenberg,
+    polar,
+    qr_multiply,
+    rsf2csf,
+    schur,
+    solve_sylvester,
+    sqrtm,
+)
+from ._named_matrices import (
+    circulant,
+    companion,
+    convolution_matrix,
+    dft,
+    fiedler,
+    fiedler_companion,
+    hadamard,
+    hankel,
+    helmert,
+    hilbert,
+    invhilbert,
+    invpascal,
+    leslie,
+    pascal,
+)
 
 __all__ = [
     "block_diag",
     "cho_factor",
     "cho_solve",
     "cholesky",
+    "circulant",
+    "companion",
+    "convolution_matrix",
     "det",
+    "dft",
     "eigh",
+    "eigh_tridiagonal",
     "expm",
+    "expm_frechet",
+    "fiedler",
+    "fiedler_companion",
+    "funm",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hessenberg",
+    "hilbert",
     "inv",
+    "invhilbert",
+    "invpascal",
+    "leslie",
     "lu",
     "lu_factor",
     "lu_solve",
+    "pascal",
+    "polar",
     "qr",
+    "qr_multiply",
+    "rsf2csf",
+    "schur",
     "solve",
+    "solve_sylvester",
     "solve_triangular",
+    "sqrtm",
     "svd",
     "toeplitz",
 ]
@@ -377,6 +430,35 @@ def expm(A: NestedLike, *, upper_triangular: bool = False, max_squarings: int = 
     return wnp.where(within, out, float("nan"))
 
 
+def expm_frechet(A: NestedLike, E: NestedLike, *, method: str | None = None, compute_expm: bool = True) -> Any:
+    """The exponential of a matrix, and its derivative in a direction.
+
+    Args:
+        A: array [..., n, n].
+        E: array [..., n, n]: the direction.
+        method: None, "SPS" or "blockEnlarge", accepted without effect: it is the derivative of expm.
+        compute_expm: whether to give the exponential, too.
+
+    Returns: pair of arrays [..., n, n]: the exponential and its derivative; or the latter.
+
+    Raises:
+        ValueError: shapes do not fit, or there is no such method.
+
+    Source: Al-Mohy and Higham, "Computing the Fréchet derivative of the matrix exponential", 2009.
+
+    Example:
+        >>> weft.scipy.linalg.expm_frechet(wnp.zeros((1, 1)), wnp.ones((1, 1)))
+        (Array([[1.]], dtype=float32), Array([[1.]], dtype=float32))
+    """
+    if method not in (None, "SPS", "blockEnlarge"):
+        raise value_error(f"expm_frechet: method must be 'SPS' or 'blockEnlarge', got {method!r}")
+    a, e = _weft.promote_all_inexact(wnp.asarray(A), wnp.asarray(E))
+    if a.shape != e.shape or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise value_error(f"expm_frechet: A and E must be square and of one shape, got {a.shape} and {e.shape}")
+    value, slope = jvp(expm, (a,), (e,))
+    return (value, slope) if compute_expm else slope
+
+
 def eigh(
     a: NestedLike,
     b: None = None,
@@ -484,3 +566,6 @@ _PARAMETERS = {
 }
 
 _docs.complete(globals(), _PARAMETERS, arrays=True)
+_belong_to(globals(), eigh_tridiagonal, funm, hessenberg, polar, qr_multiply, rsf2csf, schur, solve_sylvester, sqrtm)
+_belong_to(globals(), circulant, companion, convolution_matrix, dft, fiedler, fiedler_companion, hadamard, hankel)
+_belong_to(globals(), helmert, hilbert, invhilbert, invpascal, leslie, pascal)

@@ -18,38 +18,65 @@ from ..numpy._reductions import narrowed, widened
 from ..typing import ArrayLike, NestedLike
 from ._floats import _float, _floats
 from ._gamma import beta, betaln, digamma, factorial, gamma, gammaln, gammasgn, multigammaln, poch
+from ._hypergeometric import hyp1f1, hyp2f1, loggamma, owens_t, spence, sph_harm_y
+from ._incomplete import bernoulli, bessel_jn, betainc, comb, gammainc, gammaincc, i1, i1e, polygamma, zeta
+from ._integrals import dawsn, erfcx, exp1, expi, expn, fresnel, sici, wofz
 from ._normal import erf, erfc, erfinv, log_ndtr, ndtr, ndtri
 
 __all__ = [
+    "bernoulli",
+    "bessel_jn",
     "beta",
+    "betainc",
     "betaln",
     "boxcox",
     "boxcox1p",
+    "comb",
+    "dawsn",
     "digamma",
     "entr",
     "erf",
     "erfc",
+    "erfcx",
     "erfinv",
+    "exp1",
+    "expi",
     "expit",
+    "expn",
     "factorial",
+    "fresnel",
     "gamma",
+    "gammainc",
+    "gammaincc",
     "gammaln",
     "gammasgn",
+    "hyp1f1",
+    "hyp2f1",
     "i0",
     "i0e",
+    "i1",
+    "i1e",
     "kl_div",
     "log_ndtr",
     "log_softmax",
+    "loggamma",
     "logit",
     "logsumexp",
     "multigammaln",
     "ndtr",
     "ndtri",
+    "owens_t",
     "poch",
+    "polygamma",
     "rel_entr",
+    "sici",
     "softmax",
+    "spence",
+    "sph_harm_y",
+    "wofz",
     "xlog1py",
     "xlogy",
+    "zeta",
 ]
 
 
@@ -280,3 +307,6 @@ _PARAMETERS = {
 _docs.complete(globals(), _PARAMETERS, arrays=True)
 _belong_to(globals(), beta, betaln, digamma, factorial, gamma, gammaln, gammasgn, multigammaln, poch)
 _belong_to(globals(), erf, erfc, erfinv, log_ndtr, ndtr, ndtri)
+_belong_to(globals(), hyp1f1, hyp2f1, loggamma, owens_t, spence, sph_harm_y)
+_belong_to(globals(), bernoulli, bessel_jn, betainc, comb, gammainc, gammaincc, i1, i1e, polygamma, zeta)
+_belong_to(globals(), dawsn, erfcx, exp1, expi, expn, fresnel, sici, wofz)

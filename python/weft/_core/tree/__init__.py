@@ -11,6 +11,7 @@ from .flattening import (
     leaves,
     prefix_leaves,
     structure,
+    tuple_of,
     unflatten,
 )
 from .mapping import all, map, reduce, transpose
@@ -25,9 +26,10 @@ from .paths import (
     keystr,
     leaves_with_path,
     map_with_path,
+    one_level,
     path_texts,
 )
-from .registration import register, register_dataclass, register_with_keys
+from .registration import is_container, register, register_dataclass, register_with_keys
 
 __all__ = [
     "DictKey",
@@ -44,11 +46,13 @@ __all__ = [
     "flatten",
     "flatten_with_path",
     "inside_itself",
+    "is_container",
     "keystr",
     "leaves",
     "leaves_with_path",
     "map",
     "map_with_path",
+    "one_level",
     "path_texts",
     "prefix_leaves",
     "reduce",
@@ -57,5 +61,6 @@ __all__ = [
     "register_with_keys",
     "structure",
     "transpose",
+    "tuple_of",
     "unflatten",
 ]

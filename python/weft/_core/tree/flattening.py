@@ -218,3 +218,8 @@ class _Leaf:
 
 
 _LEAF = _Leaf()
+
+
+def tuple_of(treedefs: Iterable[TreeDef]) -> TreeDef:
+    """The structure of a tuple of trees of given structures."""
+    return optree.treespec_tuple(treedefs, namespace=NAMESPACE)

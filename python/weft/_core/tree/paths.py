@@ -8,9 +8,10 @@ from typing import Any
 
 import optree
 
+from ..errors import value_error
 from .flattening import TreeDef, flatten
 from .mapping import flatten_up_to
-from .registration import GivenEntry
+from .registration import NAMESPACE, GivenEntry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,6 +135,18 @@ def flatten_with_path(
 
 def _paths(treedef: TreeDef) -> list[KeyPath]:
     return [tuple([_key(entry) for entry in accessor]) for accessor in treedef.accessors()]
+
+
+def one_level(tree: Any) -> tuple[list[Any], list[Any], Any]:
+    """The keys and children of a container, and what else it consists of."""
+    around = flatten(tree)[1].one_level()
+    if around is None:
+        raise value_error(f"flatten_one_level: a container is needed, got the leaf {tree!r}")
+    children, metadata, *_ = optree.tree_flatten_one_level(tree, namespace=NAMESPACE)
+    keys = [_key(accessor[0]) for accessor in around.accessors()]
+    if isinstance(metadata, list):  # the keys of a dictionary
+        metadata = tuple(metadata)
+    return keys, list(children), None if type(tree) in (list, tuple) else metadata
 
 
 def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[KeyPath, Any]]:

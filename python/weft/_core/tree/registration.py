@@ -147,3 +147,10 @@ def register_dataclass(
 
     optree.register_pytree_node(cls, flatten_, unflatten_, path_entry_type=optree.GetAttrEntry, namespace=NAMESPACE)
     return cls
+
+
+def is_container(cls: type) -> bool:
+    """Whether objects of a class are containers."""
+    if dataclasses.is_dataclass(cls) or optree.is_namedtuple_class(cls):
+        return True
+    return optree.register_pytree_node.get(cls, namespace=NAMESPACE) is not None

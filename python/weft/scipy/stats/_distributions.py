@@ -9,6 +9,7 @@ from ..._core.errors import value_error
 from ..._weft import Array
 from ...typing import NestedLike
 from .. import special as sp
+from ._described import DISCRETE, MULTIVARIATE, UNIVARIATE, described
 
 _INF = float("inf")
 
@@ -19,135 +20,15 @@ def _standard(x, loc, scale, *shapes) -> tuple[Array, ...]:
     return (x - loc) / scale, wnp.log(scale), *converted
 
 
-# For each method arguments, and what it gives.
-_EXAMPLES = {
-    "norm": {
-        "logpdf": ("0.0", "Array(-0.9189385, dtype=float32, weak_type=True)"),
-        "cdf": ("1.96", "Array(0.9750021, dtype=float32, weak_type=True)"),
-        "logcdf": ("-30.0", "Array(-454.32123, dtype=float32, weak_type=True)"),
-        "sf": ("1.96", "Array(0.02499789, dtype=float32, weak_type=True)"),
-        "logsf": ("30.0", "Array(-454.32123, dtype=float32, weak_type=True)"),
-        "ppf": ("0.975", "Array(1.9599642, dtype=float32)"),
-        "pdf": ("0.0", "Array(0.3989423, dtype=float32, weak_type=True)"),
-    },
-    "uniform": {
-        "logpdf": ("0.5, 0.0, 2.0", "Array(-0.6931472, dtype=float32, weak_type=True)"),
-        "cdf": ("0.5, 0.0, 2.0", "Array(0.25, dtype=float32, weak_type=True)"),
-        "pdf": ("0.5, 0.0, 2.0", "Array(0.5, dtype=float32, weak_type=True)"),
-    },
-    "expon": {
-        "logpdf": ("2.0", "Array(-2., dtype=float32, weak_type=True)"),
-        "cdf": ("2.0", "Array(0.86466473, dtype=float32, weak_type=True)"),
-        "pdf": ("2.0", "Array(0.13533528, dtype=float32, weak_type=True)"),
-    },
-    "gamma": {
-        "logpdf": ("2.0, 3.0", "Array(-1.3068528, dtype=float32, weak_type=True)"),
-        "pdf": ("2.0, 3.0", "Array(0.27067056, dtype=float32, weak_type=True)"),
-    },
-    "beta": {
-        "logpdf": ("0.5, 2.0, 3.0", "Array(0.40546513, dtype=float32, weak_type=True)"),
-        "pdf": ("0.5, 2.0, 3.0", "Array(1.5, dtype=float32, weak_type=True)"),
-    },
-    "laplace": {
-        "logpdf": ("1.0", "Array(-1.6931472, dtype=float32, weak_type=True)"),
-        "pdf": ("1.0", "Array(0.18393973, dtype=float32, weak_type=True)"),
-    },
-    "logistic": {
-        "logpdf": ("1.0", "Array(-1.6265234, dtype=float32, weak_type=True)"),
-        "cdf": ("1.0", "Array(0.7310586, dtype=float32, weak_type=True)"),
-        "pdf": ("1.0", "Array(0.19661193, dtype=float32, weak_type=True)"),
-    },
-    "cauchy": {
-        "logpdf": ("1.0", "Array(-1.837877, dtype=float32, weak_type=True)"),
-        "pdf": ("1.0", "Array(0.15915495, dtype=float32, weak_type=True)"),
-    },
-    "t": {
-        "logpdf": ("1.0, 4.0", "Array(-1.5386882, dtype=float32, weak_type=True)"),
-        "pdf": ("1.0, 4.0", "Array(0.21466252, dtype=float32, weak_type=True)"),
-    },
-    "bernoulli": {
-        "logpmf": ("1, 0.25", "Array(-1.3862944, dtype=float32, weak_type=True)"),
-        "pmf": ("1, 0.25", "Array(0.25, dtype=float32, weak_type=True)"),
-    },
-    "poisson": {
-        "logpmf": ("2, 3.0", "Array(-1.4959226, dtype=float32, weak_type=True)"),
-        "pmf": ("2, 3.0", "Array(0.22404182, dtype=float32, weak_type=True)"),
-    },
-    "multivariate_normal": {
-        "logpdf": ("wnp.zeros(2), wnp.zeros(2), wnp.eye(2)", "Array(-1.837877, dtype=float32)"),
-        "pdf": ("wnp.zeros(2), wnp.zeros(2), wnp.eye(2)", "Array(0.15915495, dtype=float32)"),
-    },
-    "dirichlet": {
-        "logpdf": ("wnp.array([0.2, 0.8]), wnp.array([1.0, 2.0])", "Array(0.47000366, dtype=float32)"),
-        "pdf": ("wnp.array([0.2, 0.8]), wnp.array([1.0, 2.0])", "Array(1.6, dtype=float32)"),
-    },
-}
-# What they take.
-_PARAMETERS = {
-    "x": "array or number: where.",
-    "k": "array or number: where, whole numbers.",
-    "q": "array or number in [0, 1]: the probability.",
-    "loc": "array or number: it is subtracted from x first.",
-    "scale": "array or number > 0: x is divided by it then; z is what comes out.",
-    "a": "array or number > 0: the first parameter.",
-    "b": "array or number > 0: the second parameter.",
-    "df": "array or number > 0: degrees of freedom.",
-    "p": "array or number in [0, 1]: the probability of 1.",
-    "mu": "array or number >= 0: the mean.",
-    "mean": "array [n]: the mean.",
-    "cov": "array [n, n]: the covariance matrix, positive definite.",
-    "alpha": "array [n]: the parameters, > 0.",
-    "allow_singular": "accepted, without effect: a singular matrix gives NaN.",
-}
-_VECTORS = {
-    "multivariate_normal": {"x": "array [..., n]: vectors."},
-    "dirichlet": {"x": "array [n] or [n, ...]: vectors along the first axis, which add up to 1."},
-}
+def _log_of_rest(log_p: Array) -> Array:
+    """log(1 - exp(log_p)) for log_p <= 0, without cancellation at either end."""
+    near = log_p > -math.log(2)
+    return wnp.where(
+        near, wnp.log(-wnp.expm1(wnp.where(near, log_p, -1))), wnp.log1p(-wnp.exp(wnp.where(near, -1, log_p)))
+    )
 
 
-_UNIVARIATE = 'Johnson, Kotz and Balakrishnan, "Continuous univariate distributions", chapter {}'
-_MULTIVARIATE = 'Kotz, Balakrishnan and Johnson, "Continuous multivariate distributions", chapter {}'
-_DISCRETE = 'Johnson, Kemp and Kotz, "Univariate discrete distributions", chapter {}'
-
-
-def _described(source: str):
-    """Gives a distribution pdf (or pmf) as the exponential of its logarithm, and its methods their descriptions."""
-
-    def describe(cls):
-        log_name = "logpdf" if "logpdf" in cls.__dict__ else "logpmf"
-        log_density = cls.__dict__[log_name].__func__
-
-        def density(*args, **kwargs) -> Array:
-            return wnp.exp(log_density(*args, **kwargs))
-
-        density.__name__ = log_name[3:]
-        density.__wrapped__ = log_density  # type: ignore[attr-defined]  # whose signature it has
-        density.__doc__ = f"The {'density' if log_name == 'logpdf' else 'probability'}: exp of {log_name}."
-        setattr(cls, log_name[3:], staticmethod(density))
-        parameters = _PARAMETERS | _VECTORS.get(cls.__name__, {})
-        for name, member in cls.__dict__.items():
-            if isinstance(member, staticmethod):
-                function = member.__func__
-                code = getattr(function, "__wrapped__", function).__code__
-                arguments = "".join(f"    {n}: {parameters[n]}\n" for n in code.co_varnames[: code.co_argcount])
-                function.__qualname__ = f"{cls.__name__}.{name}"
-                function.__doc__ = (
-                    f"{function.__doc__}\n\nArgs:\n{arguments}\n"
-                    "Returns: array of the shape that the arguments have together, of a float dtype.\n\n"
-                    f"Source: {source}.\n\n{_example(cls, name)}"
-                )
-        cls.__doc__ = f"{cls.__doc__}\n\n{_example(cls, log_name)}"
-        return cls
-
-    return describe
-
-
-def _example(cls, name: str) -> str:
-    arguments, result = _EXAMPLES[cls.__name__][name]
-    return f"Example:\n    >>> weft.scipy.stats.{cls.__name__}.{name}({arguments})\n    {result}\n"
-
-
-@_described(_UNIVARIATE.format(13))
+@described(UNIVARIATE.format(13))
 class norm:
     """The normal distribution."""
 
@@ -183,8 +64,14 @@ class norm:
         q, loc, scale = sp._floats(q, loc, scale)
         return sp.ndtri(q) * scale + loc
 
+    @staticmethod
+    def isf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The inverse of sf."""
+        q, loc, scale = sp._floats(q, loc, scale)
+        return -sp.ndtri(q) * scale + loc
 
-@_described(_UNIVARIATE.format(26))
+
+@described(UNIVARIATE.format(26))
 class uniform:
     """The uniform distribution in [loc, loc + scale]."""
 
@@ -200,8 +87,14 @@ class uniform:
         z = _standard(x, loc, scale)[0]
         return wnp.where(z < 0, 0, wnp.where(z > 1, 1, z))
 
+    @staticmethod
+    def ppf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The quantile function: the inverse of cdf; NaN outside [0, 1]."""
+        q, loc, scale = sp._floats(q, loc, scale)
+        return wnp.where((q >= 0) & (q <= 1), q * scale + loc, math.nan)
 
-@_described(_UNIVARIATE.format(19))
+
+@described(UNIVARIATE.format(19))
 class expon:
     """The exponential distribution."""
 
@@ -217,8 +110,31 @@ class expon:
         z = _standard(x, loc, scale)[0]
         return wnp.where(z < 0, 0, -wnp.expm1(-wnp.where(z < 0, 0, z)))
 
+    @staticmethod
+    def logcdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """log of the distribution function."""
+        z = _standard(x, loc, scale)[0]
+        return wnp.where(z < 0, -_INF, _log_of_rest(-wnp.where(z < 0, 1, z)))
 
-@_described(_UNIVARIATE.format(17))
+    @staticmethod
+    def logsf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """log of the survival function: -z."""
+        z = _standard(x, loc, scale)[0]
+        return -wnp.maximum(z, 0)
+
+    @staticmethod
+    def sf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The survival function: 1 - cdf, without cancellation."""
+        return wnp.exp(expon.logsf(x, loc, scale))
+
+    @staticmethod
+    def ppf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The quantile function: the inverse of cdf; NaN outside [0, 1]."""
+        q, loc, scale = sp._floats(q, loc, scale)
+        return wnp.where((q >= 0) & (q <= 1), -wnp.log1p(-q) * scale + loc, math.nan)
+
+
+@described(UNIVARIATE.format(17))
 class gamma:
     """The gamma distribution with shape parameter a."""
 
@@ -228,8 +144,30 @@ class gamma:
         z, log_scale, a = _standard(x, loc, scale, a)
         return wnp.where(z < 0, -_INF, sp.xlogy(a - 1, wnp.where(z < 0, 1, z)) - z - sp.gammaln(a) - log_scale)
 
+    @staticmethod
+    def cdf(x: NestedLike, a: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The distribution function: gammainc(a, z)."""
+        z, _, a = _standard(x, loc, scale, a)
+        return wnp.where(z < 0, 0, sp.gammainc(a, wnp.where(z < 0, 1, z)))
 
-@_described(_UNIVARIATE.format(25))
+    @staticmethod
+    def logcdf(x: NestedLike, a: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """log of the distribution function."""
+        return wnp.log(gamma.cdf(x, a, loc, scale))
+
+    @staticmethod
+    def sf(x: NestedLike, a: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The survival function: gammaincc(a, z)."""
+        z, _, a = _standard(x, loc, scale, a)
+        return wnp.where(z < 0, 1, sp.gammaincc(a, wnp.where(z < 0, 1, z)))
+
+    @staticmethod
+    def logsf(x: NestedLike, a: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """log of the survival function."""
+        return wnp.log(gamma.sf(x, a, loc, scale))
+
+
+@described(UNIVARIATE.format(25))
 class beta:
     """The beta distribution with parameters a and b."""
 
@@ -242,8 +180,30 @@ class beta:
         value = sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b) - log_scale
         return wnp.where(outside, -_INF, value)
 
+    @staticmethod
+    def cdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The distribution function: betainc(a, b, z)."""
+        z, _, a, b = _standard(x, loc, scale, a, b)
+        return sp.betainc(a, b, wnp.clip(z, 0, 1))
 
-@_described(_UNIVARIATE.format(24))
+    @staticmethod
+    def logcdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """log of the distribution function."""
+        return wnp.log(beta.cdf(x, a, b, loc, scale))
+
+    @staticmethod
+    def sf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The survival function: betainc(b, a, 1 - z)."""
+        z, _, a, b = _standard(x, loc, scale, a, b)
+        return sp.betainc(b, a, 1 - wnp.clip(z, 0, 1))
+
+    @staticmethod
+    def logsf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """log of the survival function."""
+        return wnp.log(beta.sf(x, a, b, loc, scale))
+
+
+@described(UNIVARIATE.format(24))
 class laplace:
     """The Laplace distribution."""
 
@@ -253,8 +213,15 @@ class laplace:
         z, log_scale = _standard(x, loc, scale)
         return -wnp.abs(z) - math.log(2) - log_scale
 
+    @staticmethod
+    def cdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The distribution function."""
+        z = _standard(x, loc, scale)[0]
+        half = 0.5 * wnp.exp(-wnp.abs(z))
+        return wnp.where(z <= 0, half, 1 - half)
 
-@_described(_UNIVARIATE.format(23))
+
+@described(UNIVARIATE.format(23))
 class logistic:
     """The logistic distribution."""
 
@@ -269,8 +236,25 @@ class logistic:
         """The distribution function."""
         return sp.expit(_standard(x, loc, scale)[0])
 
+    @staticmethod
+    def sf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The survival function: 1 - cdf, without cancellation."""
+        return sp.expit(-_standard(x, loc, scale)[0])
 
-@_described(_UNIVARIATE.format(16))
+    @staticmethod
+    def ppf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The quantile function: the inverse of cdf."""
+        q, loc, scale = sp._floats(q, loc, scale)
+        return sp.logit(q) * scale + loc
+
+    @staticmethod
+    def isf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The inverse of sf."""
+        q, loc, scale = sp._floats(q, loc, scale)
+        return -sp.logit(q) * scale + loc
+
+
+@described(UNIVARIATE.format(16))
 class cauchy:
     """The Cauchy distribution."""
 
@@ -280,8 +264,42 @@ class cauchy:
         z, log_scale = _standard(x, loc, scale)
         return -math.log(math.pi) - log_scale - wnp.log1p(z * z)
 
+    @staticmethod
+    def cdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The distribution function, without cancellation below."""
+        z = _standard(x, loc, scale)[0]
+        return wnp.arctan2(wnp.ones_like(z), -z) / math.pi
 
-@_described(_UNIVARIATE.format(28))
+    @staticmethod
+    def logcdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """log of the distribution function."""
+        return wnp.log(cauchy.cdf(x, loc, scale))
+
+    @staticmethod
+    def sf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The survival function: 1 - cdf, without cancellation."""
+        z = _standard(x, loc, scale)[0]
+        return wnp.arctan2(wnp.ones_like(z), z) / math.pi
+
+    @staticmethod
+    def logsf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """log of the survival function."""
+        return wnp.log(cauchy.sf(x, loc, scale))
+
+    @staticmethod
+    def ppf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The quantile function: the inverse of cdf."""
+        q, loc, scale = sp._floats(q, loc, scale)
+        return wnp.tan(math.pi * (q - 0.5)) * scale + loc
+
+    @staticmethod
+    def isf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
+        """The inverse of sf."""
+        q, loc, scale = sp._floats(q, loc, scale)
+        return wnp.tan(math.pi * (0.5 - q)) * scale + loc
+
+
+@described(UNIVARIATE.format(28))
 class t:
     """Student's t-distribution with df degrees of freedom."""
 
@@ -293,7 +311,7 @@ class t:
         return constant - log_scale - (df + 1) / 2 * wnp.log1p(z * z / df)
 
 
-@_described(_DISCRETE.format(3))
+@described(DISCRETE.format(3))
 class bernoulli:
     """The Bernoulli distribution: 1 with probability p, otherwise 0."""
 
@@ -305,8 +323,22 @@ class bernoulli:
         counts = (k == 0) | (k == 1) | (k != k)  # NaN stays
         return wnp.where(counts, sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), -_INF)
 
+    @staticmethod
+    def cdf(k: NestedLike, p: NestedLike) -> Array:
+        """The distribution function; NaN where p is no probability."""
+        k, p = sp._floats(k, p)
+        value = wnp.where(k < 0, 0, wnp.where(k < 1, 1 - p, 1))
+        return wnp.where((p >= 0) & (p <= 1) & (k == k), value, math.nan)
 
-@_described(_DISCRETE.format(4))
+    @staticmethod
+    def ppf(q: NestedLike, p: NestedLike) -> Array:
+        """The quantile function; NaN where q or p is no probability."""
+        q, p = sp._floats(q, p)
+        good = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
+        return wnp.where(good, wnp.where(q <= 1 - p, 0, 1), math.nan)
+
+
+@described(DISCRETE.format(4))
 class poisson:
     """The Poisson distribution with mean mu."""
 
@@ -318,8 +350,29 @@ class poisson:
         value = sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu
         return wnp.where((k < 0) | (wnp.round(k) != k), -_INF, value)
 
+    @staticmethod
+    def cdf(k: NestedLike, mu: NestedLike, loc: NestedLike = 0) -> Array:
+        """The distribution function: gammaincc(floor(k) + 1, mu)."""
+        k, mu, loc = sp._floats(k, mu, loc)
+        count = wnp.floor(k - loc)
+        return wnp.where(count < 0, 0, sp.gammaincc(wnp.maximum(count, 0) + 1, mu))
 
-@_described(_MULTIVARIATE.format(45))
+    @staticmethod
+    def entropy(mu: NestedLike, loc: NestedLike = 0) -> Array:
+        """The entropy: the sum of -p log p, beyond mu = 50 by its asymptotic series (Evans and Boersma, 1988)."""
+        mu, _ = sp._floats(mu, loc)
+        few = mu <= 50
+        small, large = wnp.where(few, mu, 1), wnp.where(few, 50, mu)
+        k = wnp.arange(160.0).astype(mu.dtype)
+        log_p = sp.xlogy(k, small[..., None]) - sp.gammaln(k + 1) - small[..., None]
+        direct = -wnp.sum(wnp.exp(log_p) * log_p, -1)
+        inverse = 1 / large
+        series = inverse * (1 / 12 + inverse * (1 / 24 + inverse * 19 / 360))
+        far = 0.5 * wnp.log(2 * math.pi * math.e * large) - series
+        return wnp.where(mu == 0, 0, wnp.where(mu >= 0, wnp.where(few, direct, far), math.nan))
+
+
+@described(MULTIVARIATE.format(45))
 class multivariate_normal:
     """The normal distribution of vectors."""
 
@@ -351,7 +404,7 @@ class multivariate_normal:
         return -0.5 * squares - n / 2 * math.log(2 * math.pi) - log_det
 
 
-@_described(_MULTIVARIATE.format(49))
+@described(MULTIVARIATE.format(49))
 class dirichlet:
     """The Dirichlet distribution."""
 

@@ -1,0 +1,181 @@
+"""The names of JAX's public modules that Weft's modules of the same names have, by introspection: what is lacking
+stands here with its reason, and what is new in JAX makes this test fail."""
+
+import importlib
+import types
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+jax = pytest.importorskip("jax")
+
+_PRIMITIVES = "a primitive of JAX: weft.primitives has Weft's"
+_DTYPES = "a dtype that Weft has not"
+_SHAPES = "says a shape: eval_shape does for every function"
+_ATTRIBUTES = "names an attribute of XLA's operations"
+_TOKENS = "tokens of XLA's effects: Weft orders effects itself"
+
+# Module -> name that Weft lacks -> why.
+LACKING = {
+    "jax.numpy": {
+        "ComplexWarning": "NumPy's, from numpy.exceptions",
+        "character": "an abstract type of texts, which no array has",
+        "flexible": "an abstract type of texts, which no array has",
+        "object_": "arrays of objects",
+        **dict.fromkeys(
+            [
+                "float4_e2m1fn",
+                "float6_e2m3fn",
+                "float6_e3m2fn",
+                "float8_e3m4",
+                "float8_e4m3",
+                "float8_e4m3b11fnuz",
+                "float8_e4m3fnuz",
+                "float8_e5m2fnuz",
+                "float8_e8m0fnu",
+                "int1",
+                "uint1",
+            ],
+            _DTYPES,
+        ),
+    },
+    "jax.numpy.linalg": {},
+    "jax.numpy.fft": {},
+    "jax.lax": {
+        "AccuracyMode": _ATTRIBUTES,
+        "ConvDimensionNumbers": "dimension numbers are strings",
+        "ConvGeneralDilatedDimensionNumbers": "an alias for annotations",
+        "DotAlgorithm": _ATTRIBUTES,
+        "DotAlgorithmPreset": _ATTRIBUTES,
+        "DotDimensionNumbers": "an alias for annotations",
+        "PrecisionLike": "an alias for annotations",
+        "RaggedDotDimensionNumbers": "only ragged_dot is there, whose dimensions are fixed",
+        "RandomAlgorithm": "XLA's generators of numbers",
+        "Tolerance": _ATTRIBUTES,
+        "after_all": _TOKENS,
+        "create_token": _TOKENS,
+        "conv_dimension_numbers": "dimension numbers are strings",
+        "conv_general_permutations": "dimension numbers are strings",
+        "conv_general_shape_tuple": _SHAPES,
+        "conv_shape_tuple": _SHAPES,
+        "conv_transpose_shape_tuple": _SHAPES,
+        "reduce_window_shape_tuple": _SHAPES,
+        "dce_sink": _TOKENS,
+        "index_take": "weft.numpy.take, or brackets",
+        "padtype_to_pads": _SHAPES,
+        "precv": "point to point over processes: ppermute",
+        "psend": "point to point over processes: ppermute",
+        "ragged_all_to_all": "sizes that depend on values between devices",
+        "ragged_dot_general": "only ragged_dot is there",
+        "rng_bit_generator": "XLA's generators of numbers",
+        "rng_uniform": "numbers that no key determines",
+        "scaled_dot": "scales of narrow floats by block",
+        "scatter_apply": "weft's x.at[...].apply",
+        "shape_as_value": "symbolic sizes are values",
+        "stage": "marks stages for XLA",
+    },
+    "jax.lax.linalg": {
+        "EigImplementation": _ATTRIBUTES,
+        "EighImplementation": _ATTRIBUTES,
+        "SvdAlgorithm": _ATTRIBUTES,
+        "ormqr": "householder_product and a product",
+        "qdwh": "scipy.linalg.polar",
+        "tridiagonal": "hessenberg of a symmetric matrix",
+    },
+    "jax.nn": dict.fromkeys(
+        ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"], "scales of narrow floats by block"
+    ),
+    "jax.nn.initializers": {"Initializer": "a protocol for annotations"},
+    "jax.random": {
+        "key_dtype": "there is one dtype of keys",
+    },
+    "jax.tree_util": {},
+    "jax.flatten_util": {},
+    "jax.image": {},
+    "jax.ops": {},
+    "jax.scipy.cluster.vq": {},
+    "jax.scipy.fft": {},
+    "jax.scipy.integrate": {},
+    "jax.scipy.interpolate": {},
+    "jax.scipy.linalg": {},
+    "jax.scipy.ndimage": {},
+    "jax.scipy.optimize": {},
+    "jax.scipy.signal": {},
+    "jax.scipy.sparse.linalg": {},
+    "jax.scipy.spatial.transform": {},
+    "jax.scipy.special": {},
+    "jax.scipy.stats": {},
+}
+
+
+@pytest.mark.parametrize("module", LACKING)
+def test_names(module):
+    theirs = importlib.import_module(module)
+    mine = importlib.import_module(module.replace("jax", "weft", 1))
+    names = set()
+    for name, value in ((n, getattr(theirs, n)) for n in dir(theirs) if not n.startswith("_")):
+        foreign = isinstance(value, types.ModuleType) and not value.__name__.startswith("jax")
+        if not foreign and not hasattr(mine, name) and not name.endswith("_p"):
+            names.add(name)
+    assert names == set(LACKING[module])
+
+
+def test_methods_of_distributions():
+    for name, theirs in vars(importlib.import_module("jax.scipy.stats")).items():
+        if isinstance(theirs, types.ModuleType) and not name.startswith("_"):
+            mine = getattr(weft.scipy.stats, name)
+            for method in (m for m in dir(theirs) if not m.startswith("_") and callable(getattr(theirs, m))):
+                assert hasattr(mine, method), f"{name}.{method}"
+
+
+def test_vectors_of_another_dtype_make_trees_of_that():
+    _, tree_of = weft.flatten_util.ravel_pytree({"a": wnp.ones(2), "b": wnp.ones(())})
+    for dtype in ("float16", "complex64", "float64"):
+        assert {str(x.dtype) for x in weft.tree.leaves(tree_of(wnp.zeros(3, dtype)))} == {dtype}
+    _, tree_of = weft.flatten_util.ravel_pytree({"a": wnp.ones(2), "b": wnp.ones((), "int32")})
+    assert [str(x.dtype) for x in weft.tree.leaves(tree_of(wnp.zeros(3)))] == ["float32", "int32"]
+    with pytest.raises(TypeError, match="a vector of float32"):
+        tree_of(wnp.zeros(3, "float16"))
+
+
+@pytest.mark.parametrize("length", [7, 7.0, np.float64(7), np.int64(7)])
+def test_lengths_of_scans(length):
+    step = lambda c, _: (c + 1, c)
+    last, all_of_them = weft.jit(lambda c: weft.lax.scan(step, c, None, length=length))(0)
+    assert last == 7 and all_of_them.shape == (7,)
+
+
+def test_lengths_that_are_not_whole():
+    with pytest.raises(TypeError, match="length"):
+        weft.lax.scan(lambda c, _: (c, None), 0, None, length=7.5)
+
+
+def test_the_client_of_a_device():
+    client = weft.devices()[0].client
+    assert client.platform == "cpu" and client.device_count() == len(weft.devices())
+    assert client.local_devices() == weft.local_devices() and client.process_index() == 0
+
+
+TREE = {"b": [1, (2, None)], "a": 3}
+
+
+def test_one_level_of_a_tree():
+    mine, theirs = weft.tree_util, jax.tree_util
+    for tree in (TREE, [1, None, (2,)], (1, 2), None, {"x": TREE}):
+        children, _ = mine.flatten_one_level(tree)
+        assert list(children) == list(theirs.flatten_one_level(tree)[0])
+        keyed = mine.flatten_one_level_with_keys(tree)[0]
+        assert [(str(k), v) for k, v in keyed] == [(str(k), v) for k, v in theirs.flatten_one_level_with_keys(tree)[0]]
+    with pytest.raises(ValueError, match="container"):
+        mine.flatten_one_level(1)
+    structure = weft.tree.structure(TREE)
+    first, second = mine.treedef_children(structure)
+    assert mine.treedef_is_leaf(first) and not mine.treedef_is_leaf(second)
+    assert mine.treedef_tuple([first, second]) == weft.tree.structure((3, [1, (2, None)]))
+    for cls in (list, dict, tuple, int, np.ndarray, mine.Partial):
+        assert mine.is_tree_node(cls) == (cls not in (int, np.ndarray))
+    assert mine.tree_reduce_associative(lambda a, b: f"({a}{b})", [1, 2, 3, 4, 5]) == "(((12)(34))5)"
+    assert mine.default_registry.flatten_one_level(TREE) == mine.flatten_one_level(TREE)

@@ -1,0 +1,2 @@
+"""Factorisations and functions of matrices that are loops of other operations, which weft.lax.linalg and
+weft.scipy.linalg name."""

@@ -1,0 +1,244 @@
+"""Functions of single elements, for arrays: with reductions, running results and tables, as NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
+from .._weft import Array
+from ..control import fori_loop, scan
+from ..typing import NDArrayLike, NestedLike
+from ._apply import vectorize
+
+__all__ = ["frompyfunc"]
+
+
+class ufunc:
+    """A function of single elements, for arrays; made by frompyfunc.
+
+    Args:
+        func: function of single elements.
+        nin: how many arguments it has.
+        nout: how many results.
+        identity: what does not change the other argument; None: there is none.
+
+    Example:
+        >>> add = wnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)
+        >>> add.reduce(wnp.arange(4)), add.outer(wnp.arange(2), wnp.arange(2))
+        (Array(6, dtype=int32), Array([[0, 1],
+               [1, 2]], dtype=int32))
+    """
+
+    def __init__(self, func: Callable[..., Any], nin: int, nout: int, identity: Any = None):
+        self.__name__ = getattr(func, "__name__", "function")
+        self.__doc__ = func.__doc__
+        self.nin, self.nout, self.nargs, self.identity = nin, nout, nin, identity
+        self._function = vectorize(func)
+
+    def __repr__(self) -> str:
+        return f"<weft.numpy.ufunc '{self.__name__}'>"
+
+    def __call__(self, *args: NestedLike, out: None = None, where: None = None) -> Any:
+        if out is not None or where is not None:
+            raise type_error(f"{self.__name__}: out and where must be None: arrays never change")
+        if len(args) != self.nin:
+            raise type_error(f"{self.__name__}: {self.nin} arguments are needed, got {len(args)}")
+        return self._function(*args)
+
+    def _binary(self, name: str) -> None:
+        if self.nin != 2 or self.nout != 1:
+            raise value_error(f"{self.__name__}.{name}: a function of two arguments with one result is needed")
+
+    def _moved(self, a: Any, axis: int, name: str) -> Array:
+        self._binary(name)
+        x = _weft.array(a, None, False)
+        axis = _weft.check_axis(axis, x.ndim, name)
+        return _front(x, axis)
+
+    def reduce(
+        self,
+        a: NDArrayLike,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Array:
+        """The elements along an axis joined, one after the other.
+
+        Args:
+            a: array.
+            axis: the axis; None: all.
+            dtype: the dtype in which it is done; None: that of a.
+            out: must be None.
+            keepdims: whether the axis stays, with size 1.
+            initial: what to begin with; None: the identity, or the first element.
+            where: booleans: which elements count; None: all.
+
+        Returns: array.
+        """
+        self._binary("reduce")
+        if out is not None:
+            raise type_error(f"{self.__name__}.reduce: out must be None: arrays never change")
+        x = _weft.array(a, None, False)
+        x = x if dtype is None else x.astype(dtype)
+        shape = x.shape
+        mask = None if where is None else _weft.broadcast_to(_weft.array(where, None, False), shape)
+        if axis is None:
+            x, mask = x.reshape(-1), None if mask is None else mask.reshape(-1)
+            kept, place = (1,) * len(shape), 0
+        else:
+            place = _weft.check_axis(axis, x.ndim, "reduce")
+            kept = (*shape[:place], 1, *shape[place + 1 :])
+        rows = _front(x, place)
+        start = self.identity if initial is None else initial
+        if start is None and (mask is not None or not rows.shape[0]):
+            raise value_error(f"{self.__name__}.reduce: it has no identity: give initial")
+        first = rows[0] if start is None else _weft.full(rows.shape[1:], start, x.dtype)
+        if mask is None:
+            step = lambda acc, row: (self._function(acc, row).astype(acc.dtype), None)
+            total = scan(step, first, rows[1:] if start is None else rows)[0]
+        else:
+            step_where = lambda acc, row: (
+                _weft.where(row[1], self._function(acc, row[0]).astype(acc.dtype), acc),
+                None,
+            )
+            total = scan(step_where, first, (rows, _front(mask, place)))[0]
+        return total.reshape(kept) if keepdims else total
+
+    def accumulate(self, a: NDArrayLike, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
+        """What reduce gives of the first one, two ... elements along an axis.
+
+        Args:
+            a: array.
+            axis: the axis.
+            dtype: the dtype in which it is done; None: that of a.
+            out: must be None.
+
+        Returns: array of the shape of a.
+        """
+        if out is not None:
+            raise type_error(f"{self.__name__}.accumulate: out must be None: arrays never change")
+        rows = self._moved(a, axis, "accumulate")
+        rows = rows if dtype is None else rows.astype(dtype)
+        if not rows.shape[0]:
+            return _back(rows, axis)
+
+        def step(acc, row):
+            new = self._function(acc, row).astype(acc.dtype)
+            return new, new
+
+        rest = scan(step, rows[0], rows[1:])[1]
+        return _back(_weft.concatenate([rows[:1], rest], 0), axis)
+
+    def outer(self, A: NestedLike, B: NestedLike, /) -> Array:
+        """The function of all pairs of elements.
+
+        Args:
+            A: array.
+            B: array.
+
+        Returns: array of the dimensions of A, then those of B.
+        """
+        self._binary("outer")
+        a, b = _weft.array(A, None, False), _weft.array(B, None, False)
+        out: Array = self._function(a.reshape(a.shape + (1,) * b.ndim), b)
+        return out
+
+    def at(self, a: NDArrayLike, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
+        """A copy in which elements are replaced by the function of them, those that come twice twice.
+
+        Args:
+            a: array.
+            indices: what stands in brackets.
+            b: the second arguments, for a function of two.
+            inplace: must be False: arrays never change.
+
+        Returns: array of the shape of a.
+        """
+        if inplace:
+            raise value_error(
+                f"{self.__name__}.at: arrays never change; write x = {self.__name__}.at(..., inplace=False)"
+            )
+        if self.nin > 2 or self.nout != 1:
+            raise value_error(f"{self.__name__}.at: a function of one or two arguments with one result is needed")
+        x = _weft.array(a, None, False)
+        chosen = _weft.iota((x.size,), 0, "int32").reshape(x.shape)[indices]
+        places = chosen.reshape(-1)
+        others = None if self.nin == 1 else _weft.broadcast_to(_weft.array(b, None, False), chosen.shape).reshape(-1)
+
+        def step(i, flat):
+            at = flat[places[i]]
+            new = self._function(at) if others is None else self._function(at, others[i])
+            return flat.at[places[i]].set(new.astype(flat.dtype))
+
+        out: Array = x
+        if places.size:
+            out = fori_loop(0, places.size, step, x.reshape(-1)).reshape(x.shape)
+        return out
+
+    def reduceat(
+        self, a: NDArrayLike, indices: NestedLike, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Array:
+        """reduce of the pieces between places, from each place up to the next; a place that is not below the next one
+        gives its element.
+
+        Args:
+            a: array.
+            indices: vector of places.
+            axis: the axis.
+            dtype: the dtype in which it is done; None: that of a.
+            out: must be None.
+
+        Returns: array with as many elements along the axis as there are places.
+        """
+        if out is not None:
+            raise type_error(f"{self.__name__}.reduceat: out must be None: arrays never change")
+        rows = self._moved(a, axis, "reduceat")
+        rows = rows if dtype is None else rows.astype(dtype)
+        starts = _weft.array(indices, None, False)
+        last = _weft.full((1,), rows.shape[0], starts.dtype)
+        ends = _weft.concatenate([starts[1:], last], 0)
+
+        def step(j, acc):
+            inside = (starts < j) & (j < ends)
+            new = self._function(acc, rows[j]).astype(acc.dtype)
+            return _weft.where(inside.reshape(inside.shape + (1,) * (acc.ndim - 1)), new, acc)
+
+        return _back(fori_loop(0, rows.shape[0], step, rows[starts]), axis)
+
+
+def _front(x: Array, axis: int) -> Array:
+    order = (axis, *(d for d in range(x.ndim) if d != axis))
+    return x.transpose(order)
+
+
+def _back(x: Array, axis: int) -> Array:
+    axis = axis % x.ndim
+    return x.transpose((*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A function of arrays from a function of single elements.
+
+    Args:
+        func: function of single elements, which may be traced.
+        nin: how many arguments it has.
+        nout: how many results.
+        identity: what does not change the other argument; None: there is none.
+
+    Returns: ufunc, with the methods reduce, accumulate, outer, at and reduceat.
+
+    Example:
+        >>> larger = wnp.frompyfunc(lambda x, y: wnp.where(x > y, x, y), 2, 1)
+        >>> larger.accumulate(wnp.array([1, 3, 2]))
+        Array([1, 3, 3], dtype=int32)
+    """
+    return ufunc(func, nin, nout, identity)
+
+
+_docs.complete(globals(), {})

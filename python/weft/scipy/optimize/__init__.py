@@ -1,0 +1,5 @@
+"""Smallest values of functions."""
+
+from ._minimize import OptimizeResults, minimize
+
+__all__ = ["OptimizeResults", "minimize"]

@@ -1,0 +1,5 @@
+"""Systems of equations that are given by products."""
+
+from . import linalg
+
+__all__ = ["linalg"]

@@ -1,0 +1,5 @@
+"""Geometry."""
+
+from . import transform
+
+__all__ = ["transform"]
