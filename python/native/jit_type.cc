@@ -121,7 +121,7 @@ PyObject* Explain(PyObject* object, PyObject*) {
   });
 }
 
-// The traced programs of its versions, oldest first.
+// The traced programs of its versions, in the order of explain().
 PyObject* Programs(PyObject* object, PyObject*) {
   return Guarded([&]() -> PyObject* {
     Ref list(Check(PyList_New(0)));

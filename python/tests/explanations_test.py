@@ -58,7 +58,7 @@ def test_rules_by_line():
     g(wnp.ones(3))
     g(wnp.ones(4))
     versions = g.explain("rules")
-    assert [v["signature"] for v in versions] == ["f32[3]", "f32[4]"]
+    assert [v["signature"] for v in versions] == ["f32[4]", "f32[3]"]
     for version in versions:
         lines = {rule: line for rule, line in version["rules"]}
         assert lines["mul-one"].endswith(f"explanations_test.py:{line_of(1)}")

@@ -1,10 +1,13 @@
 """weft.Primitive: operations that a program defines, under every transform."""
 
+import os
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
+
+os.environ.setdefault("WEFT_NUM_CPU_DEVICES", "4")
 
 import weft
 import weft.numpy as wnp

@@ -40,7 +40,7 @@ INITIAL = [(np.float32([1, 2]), [-2, -1]), (np.float32([3]), [-1])]
 @pytest.mark.parametrize("length", [None, 3])
 def test_taps_of_sequences_and_outputs(reverse, length):
     got = weft.recurrence(two, SEQUENCES, INITIAL, length=length, reverse=reverse)
-    want = by_hand(two, SEQUENCES, INITIAL, length or 4, reverse)
+    want = by_hand(two, SEQUENCES, INITIAL, length or 5, reverse)
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 

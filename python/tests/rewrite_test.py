@@ -1,7 +1,11 @@
 """weft.rewrite, passes of one's own, and how functions are optimised."""
 
+import os
+
 import numpy as np
 import pytest
+
+os.environ.setdefault("WEFT_NUM_CPU_DEVICES", "4")
 
 import weft
 import weft.numpy as wnp
@@ -248,7 +252,7 @@ def test_levels():
         level: weft.jit(f, optimize=level).lower(1.0).as_text("optimized")
         for level in ("none", "fast_compile", "fast_run")
     }
-    assert texts["none"].count("mul") == 1 and texts["fast_compile"].count("mul") == 0
+    assert texts["none"].count("mul") == 2 and texts["fast_compile"].count("mul") == 0
     assert weft.jit(f).lower(1.0).as_text("optimized") == texts["fast_run"]
     results = {float(weft.jit(f, optimize=level)(1.0)) for level in texts}
     assert results == {8.0}
@@ -324,6 +328,6 @@ def test_donated_arguments_and_bundles_go_by_the_same_passes(tmp_path):
     f = weft.jit(wnp.tanh, passes=[by_exp, "optimize"], donate_argnums=0)
     np.testing.assert_allclose(f(wnp.array([0.5, 1.0])), np.tanh([0.5, 1.0]), rtol=1e-5)
     lowered = f.lower(wnp.ones(3))
-    assert "tanh" not in lowered.as_text("schedule") and "tanh" in lowered.as_text("ir")
+    assert " = tanh" not in lowered.as_text("optimized") and " = tanh" in lowered.as_text("ir")
     lowered.export(tmp_path / "f.weftb")
     np.testing.assert_allclose(lowered.compile()(wnp.ones(3)), np.tanh(np.ones(3)), rtol=1e-5)
