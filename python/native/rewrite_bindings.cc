@@ -55,7 +55,7 @@ struct Match {
 // Whether all elements of a value are this number.
 bool Repeats(const Builder& b, const Atom& a, double number) {
   if (a.is_literal()) return a.IsSplat(number);
-  static const Prim& broadcast = FindPrim("broadcast");
+  static const Prim& broadcast = FindPrim("broadcast");  // what makes an array of one number
   const Eqn* e = b.Definition(a);
   return e != nullptr && e->prim == &broadcast && e->operands[0].IsSplat(number);
 }

@@ -35,7 +35,7 @@ def public_modules(module, seen):
 MODULES = sorted(public_modules(weft, []))
 # Members of these classes are public, too.
 CLASSES = [weft.Array, weft.IR, weft.ShapeDtype, weft.custom_jvp, weft.custom_vjp, type(weft.autograph)]
-CLASSES += [weft.Primitive, weft.Linear, *(c for c in map(vars(weft.ir).get, weft.ir.__all__) if isinstance(c, type))]
+CLASSES += [weft.Primitive, weft.Linear, weft.ir.Interpreter, weft.ir.Operation, weft.ir.Value, weft.ir.Literal]
 CLASSES += [type(wnp.zeros(1).at[0]), type(weft.jit(abs).lower(1.0)), type(weft.jit(abs).lower(1.0).compile())]
 # NumPy's and optree's own.
 FOREIGN = ("numpy", "optree", "ml_dtypes")
@@ -91,6 +91,8 @@ def parameters(value):
     if inspect.isclass(value):
         if value.__init__ is object.__init__ or issubclass(value, (BaseException, weft.Array)):
             return []
+        if value.__module__ == "weft.ir" and value.__name__ != "Interpreter":
+            return []  # made by functions
         if value.__module__.startswith("weft.scipy") or value.__name__ in ("Lowered", "Compiled", "IR", "Partial"):
             return []  # made by functions, or of none
         if issubclass(value, (int, str)) or "Enum" in type(value).__name__ or getattr(value, "_is_protocol", False):

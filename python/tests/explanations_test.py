@@ -60,7 +60,7 @@ def test_rules_by_line():
     versions = g.explain("rules")
     assert [v["signature"] for v in versions] == ["f32[4]", "f32[3]"]
     for version in versions:
-        lines = {rule: line for rule, line in version["rules"]}
+        lines = dict(version["rules"])
         assert lines["mul-one"].endswith(f"explanations_test.py:{line_of(1)}")
         assert lines["sub-neg"].endswith(f"explanations_test.py:{line_of(2)}")
     h = weft.jit(f, disable=["mul-one"])
@@ -109,7 +109,7 @@ def test_bisect_finds_a_pass_without_rules_and_rules_of_weft():
     found = weft.ir.bisect(ir, [X], [np.sin(X)], passes=["cse", doubled])
     assert (found.where, found.pass_, found.rule) == ("a pass", "doubled", "")
     # A rule that may change the sign of a zero, where every bit counts.
-    signed = {name for name in weft.ir.rules()}
+    signed = set(weft.ir.rules())
     zero = weft.make_ir(lambda x: 0 - x)(X)
     negative = weft.ir.bisect(zero, [np.float32([0, 1, -0.0])], zero(np.float32([0, 1, -0.0])), exact=True)
     assert negative.where == "nothing" or negative.rule in signed
@@ -228,7 +228,7 @@ def test_transforms_of_programs():
 
 def test_what_is_no_program():
     for transform in (weft.transforms.grad, weft.transforms.vmap, weft.transforms.jvp, weft.compile):
-        with pytest.raises(TypeError, match="expected a weft.IR"):
+        with pytest.raises(TypeError, match=r"expected a weft\.IR"):
             transform(wnp.sin)
     compiled = weft.compile(weft.make_ir(wnp.sin)(wnp.ones(3)))
     with pytest.raises(TypeError, match="compiled for an argument"):

@@ -248,6 +248,22 @@ class Primitive:
         return rule
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
+        """The operation on operands; p.bind(...) is the same.
+
+        Args:
+            *operands: arrays and numbers.
+            **params: hashable values, which the rules get by keyword.
+
+        Returns: array, or a list of them where the rules give one.
+
+        Raises:
+            TypeError: an operand is no array, a parameter is not hashable, or types of the rules differ.
+
+        Example:
+            >>> scaled = weft.Primitive("scaled", lower=lambda x, by: x * by)
+            >>> scaled.bind(2.0, by=3)
+            Array(6., dtype=float32, weak_type=True)
+        """
         try:
             hash(tuple(params.values()))
         except TypeError as error:

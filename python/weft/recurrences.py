@@ -103,16 +103,19 @@ def recurrence(
     state = (tuple(values for values, _ in windows), _weft.astype(True, "bool"), _weft.astype(0, "int32"))
     kept = steps if truncate_gradient is None else _whole(truncate_gradient, "truncate_gradient")
     first = max(steps - kept, 0)
+    outputs: tuple
     if first == 0:
         state, outputs = scan(body, state, inputs, length=steps, reverse=reverse)
     else:
         halves = [tuple(x[:first] for x in inputs), tuple(x[first:] for x in inputs)]
         if reverse:
             halves = [tuple(x[steps - first :] for x in inputs), tuple(x[: steps - first] for x in inputs)]
+        early: tuple
+        late: tuple
         state, early = stop_gradient(scan(body, state, halves[0], length=first, reverse=reverse))
         state, late = scan(body, state, halves[1], length=steps - first, reverse=reverse)
-        pairs = [(b, a) if reverse else (a, b) for a, b in zip(early, late)]
-        outputs = tuple(_weft.concatenate(list(pair), 0) for pair in pairs)
+        begin, end = (late, early) if reverse else (early, late)
+        outputs = tuple(_weft.concatenate([x, y], 0) for x, y in zip(begin, end))
     result = outputs[0] if one[0] else list(outputs)
     return result if until is None else (result, state[2])
 

@@ -60,7 +60,7 @@ def value_and_grad(ir: IR, wrt: int | Sequence[int] = 0) -> IR:
     Example:
         >>> ir = weft.make_ir(lambda a, b: a * b)(1.5, 2.5)
         >>> weft.transforms.value_and_grad(ir, wrt=1)(1.5, 2.0)
-        (Array(3., dtype=float32, weak_type=True), Array(1.5, dtype=float32, weak_type=True))
+        (Array(3., dtype=float32, weak_type=True), Array(1.5, dtype=float32))
     """
     return _transformed("value_and_grad", ir, lambda f: _value_and_grad(f, wrt if isinstance(wrt, int) else tuple(wrt)))
 

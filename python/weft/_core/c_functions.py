@@ -61,6 +61,10 @@ def _buffers(arrays: Sequence[np.ndarray]) -> Any:
     return list_
 
 
+# The class from which that of every function of ctypes is derived.
+_FUNCTION: type = type(ctypes.CFUNCTYPE(None)()).__mro__[1]
+
+
 def is_c_function(given: Any) -> bool:
     """Whether it is what c_function takes, rather than a function in Python."""
-    return isinstance(given, (int, tuple, ctypes._CFuncPtr)) and not isinstance(given, bool)
+    return isinstance(given, (int, tuple, _FUNCTION)) and not isinstance(given, bool)

@@ -133,6 +133,8 @@ class Operation:
     flops: float
     bytes: float
     parent: Operation | None
+    _kinds: dict[str, tuple[str, Any]]
+    _place: Any
 
     @property
     def primitive(self) -> str:
@@ -151,7 +153,8 @@ class Operation:
         """How often its regions run; None where only a run tells, and of operations that have none.
 
         Example:
-            >>> loop = weft.make_ir(lambda x: weft.fori_loop(0, 10, lambda i, c: c * x, x))(1.0).walk()[0]
+            >>> ir = weft.make_ir(lambda x: weft.fori_loop(0, 10, lambda i, c: c * x, x))(1.0)
+            >>> loop = ir.results[0].definition
             >>> loop.name, loop.trips
             ('scan', 10)
         """

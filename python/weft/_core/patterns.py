@@ -28,13 +28,13 @@ def parse(text: str) -> Pattern:
     try:
         body = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
-        raise _wrong(text, f"it is no expression: {error.msg}") from None
+        raise value_error(_wrong(text, f"it is no expression: {error.msg}")) from None
     if isinstance(body, ast.Name):
         return Pattern((_operation(text, body.id), None), ())
     names: list[str] = []
     tree = _tree(text, body, names)
     if not isinstance(tree, tuple):
-        raise _wrong(text, "it names no operation")
+        raise value_error(_wrong(text, "it names no operation"))
     return Pattern(tree, tuple(names))
 
 
@@ -47,17 +47,17 @@ def _tree(text: str, node: ast.expr, names: list[str]) -> Any:
         return names.index(node.id)
     negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
     number = node.operand if negative else node  # type: ignore[attr-defined]
-    if isinstance(number, ast.Constant) and type(number.value) in (int, float):
+    if isinstance(number, ast.Constant) and type(number.value) is not bool and isinstance(number.value, (int, float)):
         return -float(number.value) if negative else float(number.value)
-    raise _wrong(text, f"'{ast.unparse(node)}' is no operation on patterns, no name and no number")
+    raise value_error(_wrong(text, f"'{ast.unparse(node)}' is no operation on patterns, no name and no number"))
 
 
 def _operation(text: str, name: str) -> str:
     name = name.removesuffix("_") if not _weft.has_primitive(name) else name
     if not _weft.has_primitive(name):
-        raise _wrong(text, f"there is no operation '{name}'; docs/operations.md has them all")
+        raise value_error(_wrong(text, f"there is no operation '{name}'; docs/operations.md has them all"))
     return name
 
 
-def _wrong(text: str, why: str) -> ValueError:
-    return value_error(f"rewrite: the pattern {text!r} is none: {why}. A pattern looks like 'log(add(1, exp(x)))'")
+def _wrong(text: str, why: str) -> str:
+    return f"rewrite: the pattern {text!r} is none: {why}. A pattern looks like 'log(add(1, exp(x)))'"

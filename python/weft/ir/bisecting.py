@@ -118,7 +118,7 @@ def _rule_of(step: Any, before: IR, right: Callable[[IR], bool]) -> Culprit:
     """The first application of a rule after which the result is another one."""
     name = step if isinstance(step, str) else call_name_of(step)
     if not isinstance(step, str):
-        limited = getattr(step, "limited", None)
+        limited = getattr(step, "_limited", None)
         if limited is None:
             return Culprit("a pass", name)
         most, found = _first_wrong(lambda n: right(limited(before, n)[0]), limited(before, None)[1])

@@ -82,7 +82,7 @@ class Interpreter:
         ...         return Interval(x.low + y.low, x.high + y.high)
         >>> f = Intervals()(lambda x: x - x + 1)
         >>> f(Interval(wnp.array(2.0), wnp.array(3.0))).high
-        Array(2., dtype=float32, weak_type=True)
+        Array(2., dtype=float32)
     """
 
     value_type: ClassVar[type | None] = None
@@ -126,7 +126,8 @@ class Interpreter:
         return _tree.leaves(value)[0]
 
     def default(self, op: Operation, *values: Any) -> Any:
-        """What an operation on values does that has no rule (one without operands is a constant, to lift). By default that is an error which names it.
+        """What an operation on values does that has no rule. By default that is an error which names it. (One without
+        operands is a constant, which is lifted.)
 
         Args:
             op: the operation.
@@ -139,12 +140,14 @@ class Interpreter:
             ...     def default(self, op, *values):
             ...         return op.bind(*values)
             >>> Plain()(wnp.tanh)(0.0)
-            Array(0., dtype=float32)
+            Array(0., dtype=float32, weak_type=True)
         """
-        raise _at(
-            op,
-            f"{type(self).__name__} has no rule for the operation '{op.primitive}'; give it a method with "
-            f'@weft.ir.rule("{op.primitive}"), or define default()',
+        raise not_implemented(
+            _at(
+                op,
+                f"{type(self).__name__} has no rule for the operation '{op.primitive}'; give it a method with "
+                f'@weft.ir.rule("{op.primitive}"), or define default()',
+            )
         )
 
     # What it is there for.
@@ -196,7 +199,7 @@ class Interpreter:
             ...     def default(self, op, *values):
             ...         return op.bind(*values)
             >>> Plain().run(weft.make_ir(lambda x: (x + 1, x))(1.0), 2.0)
-            [Array(3., dtype=float32, weak_type=True), 2.0]
+            [Array(3., dtype=float32), 2.0]
         """
         return self._run(ir, list(values))
 
@@ -233,10 +236,12 @@ class Interpreter:
             out = self.default(op, *values)
         several = len(op.results) != 1
         if several and (not isinstance(out, (tuple, list)) or len(out) != len(op.results)):
-            raise _at(
-                op,
-                f"{type(self).__name__}: the rule of '{op.primitive}' must return {len(op.results)} values, got "
-                f"{type(out).__name__}",
+            raise not_implemented(
+                _at(
+                    op,
+                    f"{type(self).__name__}: the rule of '{op.primitive}' must return {len(op.results)} values, got "
+                    f"{type(out).__name__}",
+                )
             )
         return list(out) if several else [out]
 
@@ -256,7 +261,7 @@ class Interpreter:
             ...     def default(self, op, *values):
             ...         return op.bind(*values)
             >>> Plain()(weft.jit(lambda x: x + 1))(1.0)
-            Array(2., dtype=float32, weak_type=True)
+            Array(2., dtype=float32)
         """
         # custom_linear has its backward map first.
         region = op.regions[1] if op.name == "custom_linear" and len(op.regions) > 1 else op.regions[0]
@@ -298,7 +303,7 @@ class Interpreter:
             ...     def default(self, op, *values):
             ...         return op.bind(*values)
             >>> Plain()(lambda x: weft.fori_loop(0, 3, lambda i, c: c * x, 1.0))(2.0)
-            Array(8., dtype=float32, weak_type=True)
+            Array(8., dtype=float32)
         """
         if op.name != "scan":
             return self._no_loop(op)
@@ -309,9 +314,9 @@ class Interpreter:
             out = self._run(op.regions[0], [*constants, *carry, *x])
             return tuple(out[:carried]), tuple(out[carried:])
 
-        length = op.trips if op.trips is not None else _weft.Dim(op._kinds["length"][1][0])
-        carry, ys = _scan(body, tuple(carry), tuple(xs), length=length, reverse=op.attributes["reverse"])
-        return (*carry, *ys)
+        length: Any = op.trips if op.trips is not None else _weft.Dim(op._kinds["length"][1][0])
+        out: tuple[tuple, tuple] = _scan(body, tuple(carry), tuple(xs), length=length, reverse=op.attributes["reverse"])
+        return (*out[0], *out[1])
 
     def while_loop(self, op: Operation, *values: Any) -> Any:
         """while_loop: goes on as long as the primal of the condition is true.
@@ -327,7 +332,7 @@ class Interpreter:
             ...     def default(self, op, *values):
             ...         return op.bind(*values)
             >>> Plain()(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * 2, x))(1.0)
-            Array(16., dtype=float32, weak_type=True)
+            Array(16., dtype=float32)
         """
         if op.name != "while" or len(op.results) != op.attributes["num_carry"]:
             return self._no_loop(op)
@@ -338,19 +343,23 @@ class Interpreter:
         return _while_loop(again, body, tuple(carry))
 
     def _no_loop(self, op: Operation) -> Any:
-        raise _at(
-            op,
-            f"{type(self).__name__}: '{op.primitive}' with tapes or snapshots is what reverse mode makes of a loop, "
-            "and has no interpretation; differentiate the interpreted function instead: weft.grad(interpreter(f))",
+        raise not_implemented(
+            _at(
+                op,
+                f"{type(self).__name__}: '{op.primitive}' with tapes or snapshots is what reverse mode makes of a "
+                "loop, and has no interpretation; differentiate the interpreted function: weft.grad(interpreter(f))",
+            )
         )
 
 
 def _recursive(interpreter: Interpreter, op: Operation, *values: Any) -> Any:
     del values
-    raise _at(
-        op,
-        f"{type(interpreter).__name__} has no rule for '{op.primitive}': functions that call themselves and programs "
-        f'of several devices are interpreted by a rule of the class alone, @weft.ir.rule("{op.primitive}")',
+    raise not_implemented(
+        _at(
+            op,
+            f"{type(interpreter).__name__} has no rule for '{op.primitive}': functions that call themselves and "
+            f'programs of several devices are interpreted by a rule of the class, @weft.ir.rule("{op.primitive}")',
+        )
     )
 
 
@@ -367,7 +376,7 @@ _CONTROL: dict[int, Callable[..., Any]] = {
 }
 
 
-def _at(op: Operation, message: str) -> Exception:
-    """An error at the user's line that made the operation."""
+def _at(op: Operation, message: str) -> str:
+    """The message with the user's line that made the operation."""
     stack = op.location.stack
-    return not_implemented(f"{message}\n{stack}" if stack else message)
+    return f"{message}\n{stack}" if stack else message

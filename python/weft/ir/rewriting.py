@@ -78,7 +78,7 @@ class Rewrite:
                 )
         return program._with(fn)
 
-    def limited(self, program: IR, most: int | None) -> tuple[IR, list[tuple[str, str]]]:
+    def _limited(self, program: IR, most: int | None) -> tuple[IR, list[tuple[str, str]]]:
         """One walk in which the rule applies so often at most, and (operation, stack) of each time."""
         where: list[tuple[str, str]] = []
 
@@ -111,24 +111,28 @@ class Rewrite:
             return None
         results = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(results) != len(types):
-            raise self._wrong(f"gives {len(results)} values for '{name}', which has {len(types)} results", stack)
+            raise type_error(
+                self._wrong(f"gives {len(results)} values for '{name}', which has {len(types)} results", stack)
+            )
         return [self._fitting(r, t, i, name, stack) for i, (r, t) in enumerate(zip(results, types))]
 
     def _fitting(self, result: Any, wanted: Any, i: int, name: str, stack: str) -> Any:
         if isinstance(result, (bool, int, float, complex)):
             return _weft.full(wanted.shape, result, wanted.dtype)
         if not _weft.is_operand(result):
-            raise self._wrong(f"gives {result!r} for result {i} of '{name}'; expected an array", stack)
+            raise type_error(self._wrong(f"gives {result!r} for result {i} of '{name}'; expected an array", stack))
         shape, dtype, weak, text = _weft.abstract(result)
         if weak and dtype != wanted.dtype:
             result = _weft.astype(result, wanted.dtype)
             shape, dtype, weak, text = _weft.abstract(result)
         if tuple(shape) != wanted.shape or dtype != wanted.dtype:
-            raise self._wrong(f"changes a type: result {i} of '{name}' is {wanted}, and it gives {text}", stack)
+            raise type_error(
+                self._wrong(f"changes a type: result {i} of '{name}' is {wanted}, and it gives {text}", stack)
+            )
         return result
 
-    def _wrong(self, what: str, stack: str) -> Exception:
-        return TypeError(f"the rewrite '{self.name}' ({self._place}) {what}" + (f"\n{stack}" if stack else ""))
+    def _wrong(self, what: str, stack: str) -> str:
+        return f"the rewrite '{self.name}' ({self._place}) {what}" + (f"\n{stack}" if stack else "")
 
     def __repr__(self) -> str:
         return f"<weft.rewrite {self.name} of {self._place}>"
