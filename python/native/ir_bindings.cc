@@ -272,7 +272,8 @@ Example:
     (f32[2,3], (2, 3), dtype('float32'))
 )")
       .def("__repr__", &Type::ToString)
-      .def("__eq__", [](const Type& a, const Type& b) { return a == b; }, py::is_operator())
+      .def(
+          "__eq__", [](const Type& a, const Type& b) { return a == b; }, py::is_operator())
       .def("__hash__", [](const Type& t) { return std::hash<std::string>()(t.ToString()); })
       .def_property_readonly("shape",
                              [](const Type& t) {
@@ -305,14 +306,14 @@ Example:
                                return types;
                              })
       // Of what it returns: numbers of variables, and arrays for literals.
-      .def_property_readonly("result_values",
-                             [](const FnHandle& f) {
-                               py::list values;
-                               for (const Atom& a : f.fn->results())
-                                 values.append(a.is_var() ? py::object(py::int_(a.id()))
-                                                          : Take(WrapValue(Value(a.literal()))));
-                               return values;
-                             })
+      .def_property_readonly(
+          "result_values",
+          [](const FnHandle& f) {
+            py::list values;
+            for (const Atom& a : f.fn->results())
+              values.append(a.is_var() ? py::object(py::int_(a.id())) : Take(WrapValue(Value(a.literal()))));
+            return values;
+          })
       // (flops, bytes) of each equation by itself.
       .def_property_readonly("costs",
                              [](const FnHandle& f) {

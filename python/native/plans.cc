@@ -35,8 +35,8 @@ FnRef ByPlan(const JitObject* self, const FnRef& fn) {
   const Ref plan = own ? Ref::Borrow(own) : Ref(Check(PyLong_FromUnsignedLongLong(PlanAround())));
   const Ref program(Check(WrapFn(fn)));
   NoTrace outside;
-  const Ref made(Check(RunningPython(
-      [&] { return PyObject_CallFunctionObjArgs(g_plan_hook, plan.get(), program.get(), nullptr); })));
+  const Ref made(Check(
+      RunningPython([&] { return PyObject_CallFunctionObjArgs(g_plan_hook, plan.get(), program.get(), nullptr); })));
   return FnOf(made.get());
 }
 

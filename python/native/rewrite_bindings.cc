@@ -202,13 +202,13 @@ void BindRewrites(py::module_& m) {
   // (program, how often the rule applied). pattern: an index of a name, a number as a float, or (primitive, patterns),
   // of the outermost also (primitive, None). rule(values of the names, [(name, attributes, regions) of the pattern's
   // operations], types of the results, stack) gives a list of values, or None.
-  m.def("rewrite", [](const FnHandle& f, const std::string& name, py::handle pattern, size_t names,
-                      const py::function& rule) {
-    PythonRule python_rule(name, pattern, names, rule);
-    const HostFunctionsStay stay;
-    FnRef out = Rewrite(f.fn, [&](Builder& b, const Eqn& e, const Atoms& x) { return python_rule(b, e, x); });
-    return py::make_tuple(FnHandle{std::move(out), f.loc}, python_rule.applied);
-  });
+  m.def("rewrite",
+        [](const FnHandle& f, const std::string& name, py::handle pattern, size_t names, const py::function& rule) {
+          PythonRule python_rule(name, pattern, names, rule);
+          const HostFunctionsStay stay;
+          FnRef out = Rewrite(f.fn, [&](Builder& b, const Eqn& e, const Atoms& x) { return python_rule(b, e, x); });
+          return py::make_tuple(FnHandle{std::move(out), f.loc}, python_rule.applied);
+        });
   // Passes in order; "optimize" stands for the default ones. What is disabled are rules, by name. Of the rules that
   // apply `most` do. (program, [(pass, rule, operation, stack) of each that applied])
   m.def(

@@ -315,8 +315,7 @@ BackwardRule::Run TransposeRuleOf(std::shared_ptr<const Call> call, Types result
     const FnRef fn = TraceRule(*call, parameters, captured, [&](const Values& values) {
       py::list operands;
       size_t next = 0;
-      for (size_t i = 0; i < own; ++i)
-        operands.append(linear[i] ? py::none() : Take(WrapValue(values[next++])));
+      for (size_t i = 0; i < own; ++i) operands.append(linear[i] ? py::none() : Take(WrapValue(values[next++])));
       const py::object cts =
           RunningPython([&] { return Held(rule)(operands, Wrapped(values, known, values.size()), loc.Stack()); });
       return ValuesFrom(cts, "primitive");
@@ -363,13 +362,12 @@ py::object EmitPrimitive(const Traced& f, const Values& operands, const std::vec
     attrs.Set("rule", held_jvp.number());
   }
   if (!transpose.is_none()) {
-    held_transpose =
-        HoldRule(TransposeRuleOf(call, f.fn->ResultTypes(), HeldFunction(transpose.ptr())), number(1));
+    held_transpose = HoldRule(TransposeRuleOf(call, f.fn->ResultTypes(), HeldFunction(transpose.ptr())), number(1));
     attrs.Set("transpose", held_transpose.number());
   }
   if (!batch.is_none()) {
     const auto batched_by = [rule = HeldFunction(batch.ptr()), call](const Dim& size, const Mask& batched,
-                                                                    const Types& types) {
+                                                                     const Types& types) {
       const py::gil_scoped_acquire locked;
       return BatchedByRule(py::reinterpret_borrow<py::function>(static_cast<PyObject*>(rule.get())), call->captures,
                            call->arguments.size(), call->name, call->settings, size, batched, types);

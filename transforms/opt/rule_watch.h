@@ -36,7 +36,7 @@ class RuleWatch {
   }
 
   std::function<void(const char* rule, const Eqn& eqn)> applied;
-  bool marks = false;  // whether what a rule makes says so in its location
+  bool marks = false;                                  // whether what a rule makes says so in its location
   int64_t most = std::numeric_limits<int64_t>::max();  // how many applications are still allowed
 
  private:

@@ -2,8 +2,8 @@
 // are functions of the host, which the equation names by number, as custom_jvp and custom_vmap do:
 //
 //   rule       operands, tangents -> results, tangents              (JvpHostRule)
-//   transpose  operands that are not linear, cotangents of the results -> cotangents of the linear operands (BackwardRule)
-//   batch      batched operands -> results                          (BatchingRule)
+//   transpose  operands that are not linear, cotangents of the results -> cotangents of the linear operands
+//   (BackwardRule) batch      batched operands -> results                          (BatchingRule)
 //
 // A rule that is not there follows from the region, unless that is `opaque`: a call of the host has no derivative, and
 // to ask for one is an error at the user's line. Without `batch` the region is batched, and `through` notes it, so that
