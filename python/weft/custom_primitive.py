@@ -360,7 +360,7 @@ class Primitive:
         if "transpose" in self._rules:
             transpose = _Transpose(self, params, flat, traced)
         if "batch" in self._rules:
-            batch = _rule_of(_Batch(self, params), flat, results)
+            batch = _rule_of(_Batch(self, params), flat, results, "primitive")
         specs = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
         key = specs, tuple(sorted(params.items(), key=lambda item: item[0])), _weft.context_key()
         if len(self._numbers) > 1000:

@@ -1,4 +1,4 @@
-"""S1-35: a C function as an operation with derivatives: compiled here, bound by weft.Primitive, differentiated, mapped
+"""A C function as an operation with derivatives: compiled here, bound by weft.Primitive, differentiated, mapped
 and run in loops. Without a C compiler the example says so and shows the rest."""
 
 import pathlib
@@ -71,4 +71,4 @@ try:
     weft.grad(lambda x: opaque(x) * 2)(1.0)
 except weft.DerivativeError as error:
     print(error)
-    assert "'opaque' has no jvp rule" in str(error) and "primitives_from_outside.py" in str(error)
+    assert "'opaque' has no jvp rule" in str(error) and "s1_35_c_function_as_primitive.py" in str(error)
