@@ -23,6 +23,7 @@ namespace {
 // number.
 struct Pattern {
   const Prim* prim = nullptr;
+  std::string called;  // where `prim` is what programs define: which of these
   std::vector<Pattern> operands;
   bool any_operands = false;  // a name alone, "tanh": whatever its operands are
   int name = -1;              // an index: equal names stand for one value
@@ -39,6 +40,7 @@ Pattern PatternFrom(const py::handle& tree) {
     p.prim = &FindPrim(tree.attr("__getitem__")(0).cast<std::string>());
     const py::object operands = tree.attr("__getitem__")(1);
     p.any_operands = operands.is_none();
+    p.called = tree.attr("__getitem__")(2).cast<std::string>();
     if (!p.any_operands) {
       for (py::handle operand : operands) p.operands.push_back(PatternFrom(operand));
     }
@@ -63,6 +65,7 @@ bool Repeats(const Builder& b, const Atom& a, double number) {
 std::vector<Match> MatchesOf(const Builder& b, const Pattern& p, const Atom& a, const Match& so_far);
 
 std::vector<Match> MatchesOf(const Builder& b, const Pattern& p, const Eqn& e, const Atoms& x, Match so_far) {
+  if (!p.called.empty() && e.attrs.GetOr<std::string>("name", "") != p.called) return {};
   so_far.eqns.push_back(&e);
   if (p.any_operands) return {std::move(so_far)};
   if (p.operands.size() != x.size()) return {};
@@ -199,9 +202,10 @@ std::vector<std::string> Expanded(const std::vector<std::string>& names) {
 }  // namespace
 
 void BindRewrites(py::module_& m) {
-  // (program, how often the rule applied). pattern: an index of a name, a number as a float, or (primitive, patterns),
-  // of the outermost also (primitive, None). rule(values of the names, [(name, attributes, regions) of the pattern's
-  // operations], types of the results, stack) gives a list of values, or None.
+  // (program, how often the rule applied). pattern: an index of a name, a number as a float, or (primitive, patterns,
+  // name), of the outermost also (primitive, None, name); the name is that of an operation that Python defined.
+  // rule(values of the names, [(name, attributes, regions) of the pattern's operations], types of the results, stack)
+  // gives a list of values, or None.
   m.def("rewrite",
         [](const FnHandle& f, const std::string& name, py::handle pattern, size_t names, const py::function& rule) {
           PythonRule python_rule(name, pattern, names, rule);

@@ -207,6 +207,69 @@ def test_bilinear_by_transposition():
     np.testing.assert_allclose(weft.vmap(weft.grad(p, (0, 1)), (0, None))(xs, 2.0), ([2, 2, 2], [0, 1, 2]))
 
 
+def test_rules_match_primitives():
+    cube = weft.Primitive("cubed", lower=lambda x: x * x * x)
+
+    @weft.rewrite("log(cubed(x))")
+    def log_of_cube(x):
+        return 3 * wnp.log(x)
+
+    @weft.rewrite("cubed")
+    def as_power(x):
+        return x**3
+
+    @weft.rewrite("mul(x, y)", once=True)
+    def lost(x, y):
+        return x
+
+    f = lambda x: wnp.log(cube(x)) + cube(x)
+    assert [op.primitive for op in log_of_cube(weft.make_ir(f)(2.0)).walk(regions=False)].count("cubed") == 1
+    assert as_power(weft.make_ir(lambda x: cube(by_lowering()(x)))(2.0)) and as_power.applied == 1
+    np.testing.assert_allclose(weft.jit(f, passes=[log_of_cube, as_power, "optimize"])(2.0), f(2.0), rtol=1e-6)
+    assert float(lost(cube)(2.0)) == 2.0  # what it computes is a program, too
+
+
+def test_a_tangent_of_none_is_zero():
+    p = weft.Primitive(
+        "split", infer=lambda x: [same(x), weft.ShapeDtype((), "int32")], eval=lambda x: (x, np.int32(x))
+    )
+    p.def_jvp(lambda primals, tangents: (p(*primals), [2 * tangents[0], None]))
+    assert float(weft.grad(lambda x: p(x)[0])(3.0)) == 2
+    q = weft.Primitive("flat", infer=same, eval=np.floor)
+    q.def_jvp(lambda primals, tangents: (q(*primals), None))
+    assert float(weft.grad(lambda x: q(x) + x)(3.5)) == 1
+
+
+def test_parameters_that_are_equal_and_not_the_same():
+    p = weft.Primitive("typed", lower=lambda x, by: x)
+    p.def_jvp(lambda primals, tangents, by: (p(*primals, by=by), len(type(by).__name__) * tangents[0]))
+    assert [float(weft.grad(lambda x, by=by: p(x, by=by))(1.0)) for by in (1, True, 1.0)] == [3, 4, 5]
+
+
+def test_named_axes():
+    p = weft.Primitive("summed", lower=lambda x: weft.lax.psum(x, "i"))
+    q = weft.Primitive("summed_by_rule", lower=lambda x: weft.lax.psum(x, "i"))
+    q.def_jvp(lambda primals, tangents: (q(*primals), q(*tangents)))
+    for f in (p, q):
+        assert list(weft.vmap(f, axis_name="i")(wnp.arange(3.0))) == [3, 3, 3]
+        assert list(weft.vmap(weft.grad(lambda x, f=f: f(x)), axis_name="i")(wnp.arange(3.0))) == [3, 3, 3]
+
+
+def test_recursion_symbolic_sizes_and_no_operands():
+    cube = on_host()
+    cube.def_lower(lambda x: x**3)
+
+    @weft.jit
+    def factorial(n):
+        return weft.cond(n > 1, lambda: n * factorial(cube(n) - n**3 + n - 1), lambda: n)
+
+    assert float(factorial(4.0)) == 24 and float(weft.grad(factorial)(4.0)) == 50
+    for p in (cube, opaque()):
+        assert weft.make_ir(weft.vmap(p))(weft.ShapeDtype(("n", 3), "float32")).out_types == ["f32[n,3]"]
+    constant = weft.Primitive("constant", lower=lambda: wnp.ones(2))
+    assert weft.vmap(lambda x: constant() * x)(wnp.arange(3.0)).shape == (3, 2)
+
+
 def test_symbolic_zeros():
     seen = []
     p = weft.Primitive("first", lower=lambda x, y: x + 0 * y, symbolic_zeros=True)

@@ -12,12 +12,12 @@ from . import _weft
 from ._core import tree as _tree
 from ._core.c_functions import c_function, is_c_function
 from ._core.errors import type_error, value_error
+from ._core.ir_view import USER_PRIMITIVES
 from ._core.shapes import ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
 from .callbacks import pure_callback
 from .custom import SymbolicZero, _HostRule, _JvpRule
 from .custom_batching import _rule_of
-from .ir.interpreter import USER_PRIMITIVES
 
 __all__ = ["Linear", "Primitive"]
 
@@ -84,7 +84,7 @@ class Primitive:
             results. Needed unless lower is a Python function.
         eval: (*arrays, **params) -> arrays, of NumPy: what the host computes.
         jvp: (primals, tangents, **params) -> (result, tangent). A tangent that is zero is an array of zeros, with
-            symbolic_zeros a weft.custom_derivatives.SymbolicZero.
+            symbolic_zeros a weft.custom_derivatives.SymbolicZero; the rule may give None for one.
         transpose: (cotangent, *operands, **params) -> a cotangent for each operand, None for one that is not linear.
             Linear operands are weft.Linear. Of several results it gets a list of cotangents. A primitive with a
             transpose rule and no jvp is linear in all operands.
@@ -362,7 +362,9 @@ class Primitive:
         if "batch" in self._rules:
             batch = _rule_of(_Batch(self, params), flat, results, "primitive")
         specs = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
-        key = specs, tuple(sorted(params.items(), key=lambda item: item[0])), _weft.context_key()
+        # 1, 1.0 and True are equal, and rules may make different things of them.
+        given = tuple((k, type(v), repr(v), v) for k, v in sorted(params.items()))
+        key = specs, given, _weft.context_key()
         if len(self._numbers) > 1000:
             self._numbers.clear()
         numbers = self._numbers.get(key) or self._numbers.setdefault(key, [_weft.new_rule_number() for _ in range(3)])
@@ -379,7 +381,8 @@ class _Forward(_JvpRule):
         out = super()._run(rule, args)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             return out
-        return tuple(list(x) if isinstance(x, (tuple, list)) else [x] for x in out)
+        value, tangent = (list(x) if isinstance(x, (tuple, list)) else [x] for x in out)
+        return value, [SymbolicZero(None) if t is None else t for t in tangent]
 
 
 class _Transpose(_HostRule):

@@ -8,6 +8,9 @@ from typing import Any
 from .. import _weft
 from .errors import value_error
 
+# Names of weft.Primitive that were made so far.
+USER_PRIMITIVES: set[str] = set()
+
 # How an operation uses its regions, as RegionUse in ir/prim.h counts.
 NONE, CALL, WITH_RULES, BRANCHES, COUNTED, UNCOUNTED, SNAPSHOTS, RECURSIVE, DEVICES = range(9)
 _USES: dict[str, int] = {}

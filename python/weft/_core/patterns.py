@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 from .. import _weft
 from .errors import value_error
+from .ir_view import USER_PRIMITIVES
 
 
 class Pattern(NamedTuple):
-    """`tree` as the native module takes it: an index of a name, a float, or (operation, patterns or None)."""
+    """`tree` as the native module takes it: an index of a name, a float, or (operation, patterns or None, the name of a
+    weft.Primitive or nothing)."""
 
     tree: Any
     names: tuple[str, ...]
@@ -30,7 +32,7 @@ def parse(text: str) -> Pattern:
     except SyntaxError as error:
         raise value_error(_wrong(text, f"it is no expression: {error.msg}")) from None
     if isinstance(body, ast.Name):
-        return Pattern((_operation(text, body.id), None), ())
+        return Pattern(_operation(text, body.id, None), ())
     names: list[str] = []
     tree = _tree(text, body, names)
     if not isinstance(tree, tuple):
@@ -40,7 +42,7 @@ def parse(text: str) -> Pattern:
 
 def _tree(text: str, node: ast.expr, names: list[str]) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return (_operation(text, node.func.id), [_tree(text, arg, names) for arg in node.args])
+        return _operation(text, node.func.id, [_tree(text, arg, names) for arg in node.args])
     if isinstance(node, ast.Name):
         if node.id not in names:
             names.append(node.id)
@@ -52,11 +54,13 @@ def _tree(text: str, node: ast.expr, names: list[str]) -> Any:
     raise value_error(_wrong(text, f"'{ast.unparse(node)}' is no operation on patterns, no name and no number"))
 
 
-def _operation(text: str, name: str) -> str:
+def _operation(text: str, name: str, operands: list | None) -> tuple[str, list | None, str]:
+    if name in USER_PRIMITIVES:
+        return "primitive", operands, name
     name = name.removesuffix("_") if not _weft.has_primitive(name) else name
     if not _weft.has_primitive(name):
         raise value_error(_wrong(text, f"there is no operation '{name}'; docs/operations.md has them all"))
-    return name
+    return name, operands, ""
 
 
 def _wrong(text: str, why: str) -> str:

@@ -9,7 +9,7 @@ from .. import _weft
 from .._core import ir_view as _view
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
-from .._core.ir_view import Literal, Operation
+from .._core.ir_view import USER_PRIMITIVES, Literal, Operation
 from .._core.tracing import call_name, check_callable
 from ..control import cond as _cond
 from ..control import scan as _scan
@@ -51,10 +51,6 @@ def rule(*primitives: str) -> Callable[[_F], _F]:
         return method
 
     return decorate
-
-
-# Names of weft.Primitive that were made so far.
-USER_PRIMITIVES: set[str] = set()
 
 
 class Interpreter:
