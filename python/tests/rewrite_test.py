@@ -331,3 +331,76 @@ def test_donated_arguments_and_bundles_go_by_the_same_passes(tmp_path):
     assert " = tanh" not in lowered.as_text("optimized") and " = tanh" in lowered.as_text("ir")
     lowered.export(tmp_path / "f.weftb")
     np.testing.assert_allclose(lowered.compile()(wnp.ones(3)), np.tanh(np.ones(3)), rtol=1e-5)
+
+
+# Whether rules keep what programs mean.
+
+
+def test_rules_are_tried():
+    naive = lambda x: wnp.log(1 + wnp.exp(x))
+    weft.ir.check(softplus, naive, 1.0)
+    weft.ir.check(softplus, naive, wnp.ones(5))
+    weft.ir.check(by_exp, lambda x: wnp.tanh(x) + 1, 1.0, finite=True, atol=1e-5)
+
+    @weft.rewrite("mul(x, 2)")
+    def doubled(x):
+        return x + x
+
+    weft.ir.check(doubled, lambda x: x * 2, 1.0)
+    weft.ir.check(doubled, lambda x, n: x * 2 + n, weft.ShapeDtype((3,), "float32"), 1)
+
+
+WRONG = {
+    "another number": ("sin(x)", lambda x: x + 7, wnp.sin),
+    "only large numbers": ("tanh(x)", lambda x: wnp.where(wnp.abs(x) > 20, 0.99 * wnp.sign(x), wnp.tanh(x)), wnp.tanh),
+    "a lost sign": ("sqrt(mul(x, x))", lambda x: x, lambda x: wnp.sqrt(x * x)),
+    "a lost NaN": ("sub(x, x)", lambda x: wnp.zeros_like(x), lambda x: x - x),
+    "digits": ("sub(exp(x), 1)", lambda x: x * (1 + x / 2), lambda x: wnp.exp(x) - 1),
+    "integers": ("neg(x)", lambda x: x, lambda x: -x),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_rules_are_found(wrong):
+    pattern, replacement, function = WRONG[wrong]
+
+    def wrong_rule(x):
+        return replacement(x)
+
+    rule = weft.rewrite(pattern, once=True)(wrong_rule)
+    with pytest.raises(ValueError, match=r"(?s)'wrong_rule' \(.*rewrite_test.py:\d+\) changes a result: of"):
+        weft.ir.check(rule, function, 3 if wrong == "integers" else 1.0)
+
+
+def test_what_cannot_be_tried():
+    with pytest.raises(ValueError, match="does not apply"):
+        weft.ir.check(softplus, wnp.sin, 1.0)
+    with pytest.raises(TypeError, match=r"expected a rule of weft\.rewrite"):
+        weft.ir.check(lambda ir: ir, wnp.sin, 1.0)
+
+
+EXPRESSIONS = [
+    lambda x, y: (x * 1 + 0) - -(y / 1),
+    lambda x, y: wnp.negative(-x) + wnp.transpose(wnp.transpose(y)) * 2 * 3,
+    lambda x, y: wnp.where(True, x, y).reshape(-1).reshape(4) ** 2,
+    lambda x, y: weft.cond(True, lambda: x * 1, lambda: y + 0) + x**1 - (y - y * 1),
+    lambda x, y: weft.fori_loop(0, 3, lambda i, c: c * 1 + wnp.sin(y) * 1 - -x, x),
+    lambda x, y: weft.grad(lambda x: (wnp.sin(x * 1) * y + 0).sum())(x) * 1 - -y,
+    lambda x, y: weft.vmap(lambda a, b: (a + 0) * (b - -a))(x, y),
+]
+
+
+@pytest.mark.parametrize("i", range(len(EXPRESSIONS)))
+def test_every_subset_of_rules_gives_the_same(i):
+    x, y = wnp.array([0.5, -1.0, 2.0, 3.0]), wnp.array([1.5, 0.25, -2.0, 1.0])
+    ir = weft.make_ir(EXPRESSIONS[i])(x, y)
+    applied = sorted({rule for _, rule, _, _ in weft._weft.run_passes(ir._fn, ["optimize"])[1]})
+    assert applied, ir.text
+    random = np.random.default_rng(i)
+    subsets = [[], applied, *([rule] for rule in applied)]
+    subsets += [[rule for rule in applied if random.random() < 0.5] for _ in range(5)]
+    for disabled in subsets:
+        after = ir.optimized(disable=disabled)
+        left = {rule for _, rule, _, _ in weft._weft.run_passes(ir._fn, ["optimize"], set(disabled))[1]}
+        assert not left & set(disabled)
+        np.testing.assert_allclose(after(x, y), ir(x, y), rtol=1e-6)

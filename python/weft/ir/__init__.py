@@ -13,6 +13,7 @@ from .._weft import Type
 from ..optimization import Applied, passes, rules
 from ..program import Trail
 from .bisecting import Culprit, bisect
+from .checking import check
 from .interpreter import Interpreter, rule
 from .rewriting import Rewrite
 
@@ -26,6 +27,8 @@ __all__ = [
     "Rewrite",
     "Type",
     "Value",
+    "bisect",
+    "check",
     "passes",
     "rule",
     "rules",
@@ -37,6 +40,7 @@ _belong_to(
     Culprit,
     Trail,
     bisect,
+    check,
     Interpreter,
     Literal,
     Location,
