@@ -26,7 +26,7 @@ def check(
     fun: Callable[..., Any],
     *args: Any,
     rtol: float = 1e-6,
-    atol: float = 0.0,
+    atol: float = 1e-14,
     finite: bool = False,
     samples: int = 100,
     seed: int = 0,
@@ -35,15 +35,15 @@ def check(
     and small numbers) and on random ones of many magnitudes, beside the function computed in 64 bits.
 
     A result of the rule is right if it is as near to that of 64 bits as the bounds say, or no farther than without the
-    rule: it may be more accurate than what it replaces. Where an argument is finite and above 100 and 64 bits overflow, a
-    finite result is not judged.
+    rule: it may be more accurate than what it replaces. Where an argument is finite and above 100 and 64 bits overflow,
+    a finite result is not judged.
 
     Args:
         rule: the rule.
         fun: a function of arrays in whose program it applies, for any float dtype.
         *args: arrays, numbers or weft.ShapeDtype: what it is called with.
         rtol: how far a result may be off, relative.
-        atol: how far a result may be off, absolute.
+        atol: how far a result may be off, absolute: what 64 bits lose where numbers of about 1 cancel.
         finite: whether only finite arguments are tried, of no more than 1000.
         samples: how many random arguments are tried.
         seed: of the random numbers.
