@@ -229,6 +229,21 @@ def test_rules_match_primitives():
     assert float(lost(cube)(2.0)) == 2.0  # what it computes is a program, too
 
 
+def test_batch_rules_with_results_that_are_not_mapped():
+    p = weft.Primitive("both", lower=lambda x, y: [x + y, y * 2])
+
+    @p.def_batch
+    def batch(operands, axes):
+        assert axes == (0, None)
+        return p(*operands), [0, None]
+
+    x = wnp.arange(3.0)
+    out = weft.vmap(p, (0, None))(x, 1.0)
+    assert list(out[0]) == [1, 2, 3] and list(out[1]) == [2, 2, 2]
+    slope = weft.grad(lambda y: sum(r.sum() for r in weft.vmap(p, (0, None))(x, y)))(1.0)
+    assert float(slope) == 3 + 6
+
+
 def test_a_tangent_of_none_is_zero():
     p = weft.Primitive(
         "split", infer=lambda x: [same(x), weft.ShapeDtype((), "int32")], eval=lambda x: (x, np.int32(x))
@@ -243,7 +258,8 @@ def test_a_tangent_of_none_is_zero():
 def test_parameters_that_are_equal_and_not_the_same():
     p = weft.Primitive("typed", lower=lambda x, by: x)
     p.def_jvp(lambda primals, tangents, by: (p(*primals, by=by), len(type(by).__name__) * tangents[0]))
-    assert [float(weft.grad(lambda x, by=by: p(x, by=by))(1.0)) for by in (1, True, 1.0)] == [3, 4, 5]
+    programs = [weft.make_ir(lambda x, by=by: p(x, by=by))(1.0) for by in (1, True, 1.0)]  # all there at once
+    assert [float(weft.grad(program)(1.0)) for program in programs] == [3, 4, 5]
 
 
 def test_named_axes():
