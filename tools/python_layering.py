@@ -16,7 +16,7 @@ PACKAGE = "weft"
 
 # Room -> its folders, which end in "/", and modules. Of several that fit a module the longest counts.
 ROOMS: dict[str, tuple[str, ...]] = {
-    "the package itself": ("__init__",),
+    "the package itself": ("__init__", "__main__"),
     # Errors, trees, tracing. _operations and _tracing are what old pickles name.
     "core": ("_core/", "_pickled", "_operations", "_tracing"),
     # What users import of it, what all above say alike about arguments, and collectives over named axes.
@@ -29,23 +29,29 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "batching",
         "callbacks",
         "compiled",
+        "compiling",
         "config",
         "control",
         "custom",
         "custom_batching",
         "custom_derivatives",
+        "custom_primitive",
         "debug",
         "derivatives",
         "distributed",
         "implicit",
         "jacobians",
+        "ir/",
         "mesh",
+        "optimization",
         "parallel",
         "partitioning",
         "primitives",
         "program",
         "recording",
+        "recurrences",
         "taylor",
+        "transforms",
     ),
     "numpy": ("numpy/",),
     # What both lax and scipy name, made of operations.

@@ -630,8 +630,8 @@ Rules MakeRules() {
     rules[name].cuts_regions = true;
   }
   rules["sharding_constraint"] = Reason("it says itself how its operand is to lie");
-  for (const char* name : {"custom_jvp", "custom_vjp", "custom_vmap", "custom_linear", "linear_solve", "remat",
-                           "checkpoint_name", "snapshot_scan"})
+  for (const char* name : {"custom_jvp", "custom_vjp", "custom_vmap", "custom_linear", "linear_solve", "primitive",
+                           "remat", "checkpoint_name", "snapshot_scan"})
     rules[name] = Reason("it is replaced by what it computes before programs are cut");
   for (const char* name : {"recursive", "recur", "box", "unbox"})
     rules[name] = Reason("the parts of a recursive function have one type at every depth, so they stay whole");

@@ -27,6 +27,7 @@ struct Registry {
     RegisterControl(r);
     RegisterCustom(r);
     RegisterCustomBatching(r);
+    RegisterCustomPrimitive(r);
     RegisterLinearSolve(r);
     RegisterScan(r);
     RegisterSnapshotScan(r);

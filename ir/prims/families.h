@@ -16,6 +16,7 @@ void RegisterIndexing(PrimRegistry& r);
 void RegisterControl(PrimRegistry& r);
 void RegisterCustom(PrimRegistry& r);
 void RegisterCustomBatching(PrimRegistry& r);
+void RegisterCustomPrimitive(PrimRegistry& r);
 void RegisterLinearSolve(PrimRegistry& r);
 void RegisterScan(PrimRegistry& r);
 void RegisterSnapshotScan(PrimRegistry& r);

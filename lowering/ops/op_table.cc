@@ -42,7 +42,7 @@ class OpTable {
                                    {"reduce_and", "and"},
                                    {"reduce_or", "or"}})
       Row(name) = {.as = Kind::kReduction, .kernel_op = op, .on_gpu = true};
-    for (const char* name : {"call", "remat", "custom_jvp", "custom_vjp", "custom_vmap", "linear_solve"})
+    for (const char* name : {"call", "remat", "custom_jvp", "custom_vjp", "custom_vmap", "linear_solve", "primitive"})
       Row(name) = Inlined();
     Row("custom_linear") = Inlined();
     Row("custom_linear").body = replace::LinearRegion;

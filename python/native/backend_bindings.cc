@@ -21,8 +21,10 @@ Tensors TensorsFrom(py::handle sequence, const char* what) {
   return tensors;
 }
 
-CompileRequest RequestOf(const FnHandle& f, const std::string& backend, bool same_bits) {
+// `optimized`: the passes have run.
+CompileRequest RequestOf(const FnHandle& f, const std::string& backend, bool same_bits, bool optimized = false) {
   CompileRequest request{f.fn};
+  if (optimized) request.passes = {};
   request.backend = backend;
   request.target.fused_products = !same_bits;
   return request;
@@ -50,21 +52,28 @@ void BindBackends(py::module_& m) {
   // Bytes that the memory of its devices keeps for reuse.
   m.def("kept_bytes", [](const std::string& name) { return FindBackend(name)->Memory().KeptBytes(); });
   // Compiles now what the first call would compile. Raises what compiling raises.
-  m.def("compile", [](const FnHandle& f, const std::string& backend, bool same_bits, std::vector<bool> donated) {
-    ProgramOf(f.fn, {backend, OfParameters(std::move(donated), f), same_bits});
-  });
+  m.def(
+      "compile",
+      [](const FnHandle& f, const std::string& backend, bool same_bits, bool optimized, std::vector<bool> donated) {
+        ProgramOf(f.fn, {.backend = backend,
+                         .donated = OfParameters(std::move(donated), f),
+                         .same_bits = same_bits,
+                         .optimized = optimized});
+      },
+      py::arg("fn"), py::arg("backend"), py::arg("same_bits"), py::arg("optimized") = false,
+      py::arg("donated") = std::vector<bool>{});
   // The program at a stage of compilation, as text. `donated`: which of the first parameters are given away.
   m.def(
       "stage",
-      [](const FnHandle& f, const std::string& backend, const std::string& stage, bool same_bits,
+      [](const FnHandle& f, const std::string& backend, const std::string& stage, bool same_bits, bool optimized,
          std::vector<bool> donated) {
         Unlocked unlocked;
         Compiling compiling;
-        CompileRequest request = RequestOf(f, backend, same_bits);
+        CompileRequest request = RequestOf(f, backend, same_bits, optimized);
         request.donated = OfParameters(std::move(donated), f);
         return StageText(request, stage);
       },
-      py::arg("fn"), py::arg("backend"), py::arg("stage"), py::arg("same_bits") = false,
+      py::arg("fn"), py::arg("backend"), py::arg("stage"), py::arg("same_bits"), py::arg("optimized") = false,
       py::arg("donated") = std::vector<bool>{});
   // What each pass before a backend did: (name, milliseconds, equations before, equations after, the program's text).
   m.def("passes", [](const FnHandle& f) {
@@ -76,17 +85,21 @@ void BindBackends(py::module_& m) {
     return all;
   });
   // A bundle's bytes. `captured`: values of the last parameters.
-  m.def("export_bundle",
-        [](const FnHandle& f, const std::string& backend, py::handle captured, bool emulation, bool same_bits) {
-          const Tensors values = TensorsFrom(captured, "export");
-          std::string bytes;
-          {
-            Unlocked unlocked;
-            Compiling compiling;
-            bytes = MakeBundle(RequestOf(f, backend, same_bits), values, emulation).Serialize();
-          }
-          return py::bytes(bytes);
-        });
+  m.def(
+      "export_bundle",
+      [](const FnHandle& f, const std::string& backend, py::handle captured, bool emulation, bool same_bits,
+         bool optimized) {
+        const Tensors values = TensorsFrom(captured, "export");
+        std::string bytes;
+        {
+          Unlocked unlocked;
+          Compiling compiling;
+          bytes = MakeBundle(RequestOf(f, backend, same_bits, optimized), values, emulation).Serialize();
+        }
+        return py::bytes(bytes);
+      },
+      py::arg("fn"), py::arg("backend"), py::arg("captured"), py::arg("emulation"), py::arg("same_bits"),
+      py::arg("optimized") = false);
   // Its results by an emulation of the device on the CPU.
   m.def("emulate", [](const FnHandle& f, const std::string& backend, py::handle args) {
     const Tensors tensors = TensorsFrom(args, "emulate");

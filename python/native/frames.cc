@@ -92,11 +92,17 @@ Loc MakeLoc(const Places& places) {
   return loc;
 }
 
+thread_local const Loc* t_place = nullptr;
+
 }  // namespace
+
+ScopedUserLoc::ScopedUserLoc(Loc loc) : before_(t_place), loc_(loc) { t_place = &loc_; }
+ScopedUserLoc::~ScopedUserLoc() { t_place = before_; }
 
 void SetPackageFolder(const std::string& folder) { PackageFolder() = folder; }
 
 Loc UserLoc() {
+  if (t_place != nullptr) return *t_place;
   if (!PyGILState_Check()) return {};
   PyFrameObject* frame = PyEval_GetFrame();  // borrowed
   Places places;

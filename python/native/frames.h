@@ -10,6 +10,18 @@ namespace weft::python {
 
 // Costs about 0.1 us when the same place was seen before: places are cached by code object and instruction.
 Loc UserLoc();
+// While one exists, this is where the user's program is, whatever runs: what a rule writes comes from the equation that
+// it replaces.
+class ScopedUserLoc {
+ public:
+  explicit ScopedUserLoc(Loc loc);
+  ~ScopedUserLoc();
+  ScopedUserLoc(const ScopedUserLoc&) = delete;
+
+ private:
+  const Loc* before_;
+  Loc loc_;
+};
 // The function of the package that the user's program called and that is running: "normal". Empty where what runs is an
 // operator, a method, or a function that the package made.
 std::string CalledFunction();

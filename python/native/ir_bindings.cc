@@ -7,6 +7,7 @@
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "python/native/bindings.h"
+#include "python/native/frames.h"
 #include "python/native/function.h"
 #include "python/native/run.h"
 #include "transforms/ad/traced_rules.h"
@@ -17,6 +18,12 @@ namespace weft::python {
 void SetDimConversions(PyObject* type, PyObject* (*make)(const Dim&), const Dim* (*get)(PyObject*));  // convert.cc
 
 namespace {
+
+// A context manager: inside it this is where the user's program is.
+struct Place {
+  Loc loc;
+  std::vector<std::shared_ptr<ScopedUserLoc>> open = {};
+};
 
 py::object AttrObject(const Attr& attr) {
   return std::visit(
@@ -88,6 +95,14 @@ py::dict EqnObject(const Fn& fn, const Eqn& e, Loc outer) {
   d["attr_kinds"] = kinds;
   d["attr_values"] = values;
   d["regions"] = regions;
+  // The same for weft.ir: variables by number, literals as arrays.
+  py::list read, made;
+  for (const Atom& a : e.operands)
+    read.append(a.is_var() ? py::object(py::int_(a.id())) : Take(WrapValue(Value(a.literal()))));
+  for (uint32_t i = 0; i < e.num_results; ++i) made.append(e.result(static_cast<int>(i)).id);
+  d["operand_values"] = read;
+  d["result_vars"] = made;
+  d["place"] = py::cast(Place{loc});
   d["location"] = loc ? loc.ToString() : "";
   d["origin"] = OriginObject(loc);
   return d;
@@ -243,7 +258,31 @@ Example:
   order("__ge__", ">=", std::greater_equal<>());
   SetDimConversions(dim.ptr(), MakeDim, GetDim);
 
-  py::class_<Type>(m, "Type", "The type of a value of a program.").def("__repr__", &Type::ToString);
+  py::class_<Place>(m, "Place", "Where an equation comes from.")
+      .def("through", [](const Place& p, const std::string& name) { return Place{p.loc.Through(name)}; })
+      .def("__enter__", [](Place& p) { p.open.push_back(std::make_shared<ScopedUserLoc>(p.loc)); })
+      .def("__exit__", [](Place& p, const py::args&) { p.open.pop_back(); })
+      .def("__repr__", [](const Place& p) { return p.loc.ToString(); });
+  py::class_<Type>(m, "Type", R"(The type of a value of a program: an element type and sizes.
+
+Example:
+    >>> ir = weft.make_ir(lambda x: x + 1)(wnp.ones((2, 3)))
+    >>> type = ir.walk()[0].results[0].type
+    >>> type, type.shape, type.dtype
+    (f32[2,3], (2, 3), dtype('float32'))
+)")
+      .def("__repr__", &Type::ToString)
+      .def(
+          "__eq__", [](const Type& a, const Type& b) { return a == b; }, py::is_operator())
+      .def("__hash__", [](const Type& t) { return std::hash<std::string>()(t.ToString()); })
+      .def_property_readonly("shape",
+                             [](const Type& t) {
+                               py::list dims;
+                               for (const Dim& d : t.dims) dims.append(Take(DimObject(d)));
+                               return py::tuple(dims);
+                             })
+      .def_property_readonly("dtype", [](const Type& t) { return Take(DTypeObject(t.dtype)); })
+      .def_property_readonly("varying", [](const Type& t) { return t.varying; });
   py::class_<FnHandle>(m, "Fn", "A closed, typed, immutable function of the IR.")
       .def_property_readonly("name", [](const FnHandle& f) { return f.fn->name(); })
       .def(
@@ -259,6 +298,31 @@ Example:
                                py::list list;
                                for (const Eqn& e : f.fn->eqns()) list.append(EqnObject(*f.fn, e, f.loc));
                                return list;
+                             })
+      .def_property_readonly("var_types",
+                             [](const FnHandle& f) {
+                               Types types;
+                               for (uint32_t i = 0; i < f.fn->num_vars(); ++i) types.push_back(f.fn->TypeOf(Var{i}));
+                               return types;
+                             })
+      // Of what it returns: numbers of variables, and arrays for literals.
+      .def_property_readonly(
+          "result_values",
+          [](const FnHandle& f) {
+            py::list values;
+            for (const Atom& a : f.fn->results())
+              values.append(a.is_var() ? py::object(py::int_(a.id())) : Take(WrapValue(Value(a.literal()))));
+            return values;
+          })
+      // (flops, bytes) of each equation by itself.
+      .def_property_readonly("costs",
+                             [](const FnHandle& f) {
+                               std::vector<std::pair<double, double>> costs;
+                               for (const Eqn& e : f.fn->eqns()) {
+                                 const Cost c = CostOf(*f.fn, e);
+                                 costs.emplace_back(c.flops, c.bytes);
+                               }
+                               return costs;
                              })
       .def_property_readonly("num_eqns", [](const FnHandle& f) { return f.fn->NumEqns(); })
       .def_property_readonly("param_types",
@@ -334,6 +398,7 @@ Example:
       d["num_operands"] = p->num_operands;
       d["dtypes"] = p->dtypes.ToString();
       d["elementwise"] = p->is_elementwise();
+      d["region_use"] = static_cast<int>(p->region_use);
       d["example"] = p->example;
       list.append(d);
     }

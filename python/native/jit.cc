@@ -25,6 +25,7 @@
 #include "python/native/jit_trace.h"
 #include "python/native/nans.h"
 #include "python/native/placed.h"
+#include "python/native/plans.h"
 #include "python/native/run.h"
 #include "tracer/context.h"
 #include "tracer/regions.h"
@@ -51,6 +52,7 @@ bool HasPosition(PyObject* set, Py_ssize_t position) {
 void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   const TraceContext& context = Context();
   context.AppendKey(a.signature.tokens);
+  a.signature.tokens.push_back(PlanAround());
   if (context.mesh) a.signature.objects.push_back(Ref::Borrow(static_cast<PyObject*>(context.mesh)));
   a.signature.tokens.push_back(static_cast<uint64_t>(n));
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -181,7 +183,9 @@ void Compile(JitObject* self, Entry& entry, const Arguments& a) {
     if (v.traced()) continue;
     constants.push_back(on.part ? StackFor(on, a.leaves.size() + constants.size(), v) : v.tensor());
   }
-  std::shared_ptr<Program> program = ProgramOf(on.fn, {BackendOf(self), entry.donated, same_bits});
+  const bool planned = HasPlan(self);
+  std::shared_ptr<Program> program =
+      ProgramOf(planned ? ByPlan(self, on.fn) : on.fn, {BackendOf(self), entry.donated, same_bits, planned});
   if (entry.program) return;  // a thread that could not wait runs the first
   entry.on = std::move(on);
   entry.constants = std::move(constants);

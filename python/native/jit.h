@@ -25,6 +25,7 @@ const Traced& TracedOf(PyObject* object);
 PyObject* WrapTraced(const Traced& traced);
 // The function inside a weft._weft.Fn object.
 FnRef FnOf(PyObject* object);
+PyObject* WrapFn(const FnRef& fn);  // a new reference
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_NATIVE_JIT_H_

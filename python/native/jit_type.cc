@@ -9,6 +9,7 @@
 #include "python/native/convert.h"
 #include "python/native/errors.h"
 #include "python/native/function.h"
+#include "python/native/jit.h"
 #include "python/native/jit_object.h"
 #include "python/native/jit_trace.h"
 
@@ -120,6 +121,18 @@ PyObject* Explain(PyObject* object, PyObject*) {
   });
 }
 
+// The traced programs of its versions, in the order of explain().
+PyObject* Programs(PyObject* object, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    Ref list(Check(PyList_New(0)));
+    for (const auto& entry : reinterpret_cast<JitObject*>(object)->cache->Entries()) {
+      const Ref program(Check(WrapFn(entry->traced.fn)));
+      CheckStatus(PyList_Append(list.get(), program.get()));
+    }
+    return list.release();
+  });
+}
+
 // A compiled function never changes: a copy is itself.
 PyObject* Itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
@@ -127,6 +140,7 @@ PyMethodDef kMethods[] = {
     {"__copy__", Itself, METH_NOARGS, nullptr},
     {"__deepcopy__", Itself, METH_O, nullptr},
     {"clear_cache", ClearCache, METH_NOARGS, "clear_cache($self, /)\n--\n\nForgets every compiled version."},
+    {"_programs", Programs, METH_NOARGS, "The traced programs of its versions."},
     {"_cache_size", CacheSize, METH_NOARGS, "The number of compiled versions."},
     {"explain", Explain, METH_NOARGS,
      "explain($self, /)\n--\n\n"

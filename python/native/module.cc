@@ -126,5 +126,6 @@ PYBIND11_MODULE(_weft, m) {
   BindBackends(m);
   BindPartition(m);
   BindShards(m);
+  BindRewrites(m);
   BindProcessGroup(m);
 }

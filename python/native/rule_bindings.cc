@@ -292,6 +292,96 @@ ForwardRule::Run ForwardRuleOf(std::shared_ptr<const Call> call, std::shared_ptr
   };
 }
 
+// transpose(operands, None for those that are linear; cotangents, stack) -> cotangents of the linear operands.
+BackwardRule::Run TransposeRuleOf(std::shared_ptr<const Call> call, Types results, std::shared_ptr<void> rule) {
+  return [call = std::move(call), results = std::move(results), rule = std::move(rule)](
+             const Types& types, const Mask& linear, const Loc& loc) {
+    const py::gil_scoped_acquire locked;
+    const size_t own = call->arguments.size();
+    std::vector<RuleParameter> parameters;
+    size_t captured = 0, known = 0;
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (i >= own && linear[i]) {
+        throw UserError(ErrorKind::kDerivative, loc, "primitive '", call->name,
+                        "': a value that its lowering captured is differentiated; make it an operand");
+      }
+      if (linear[i]) continue;
+      captured += i < own ? 1 : 0;
+      parameters.push_back(i < own ? RuleParameter{types[i], call->NameOf(i), call->weak[i]}
+                                   : Captured(*call, types[i], i - own));
+    }
+    known = parameters.size();
+    for (const Type& t : results) parameters.push_back({t, "ct"});
+    const FnRef fn = TraceRule(*call, parameters, captured, [&](const Values& values) {
+      py::list operands;
+      size_t next = 0;
+      for (size_t i = 0; i < own; ++i) operands.append(linear[i] ? py::none() : Take(WrapValue(values[next++])));
+      const py::object cts =
+          RunningPython([&] { return Held(rule)(operands, Wrapped(values, known, values.size()), loc.Stack()); });
+      return ValuesFrom(cts, "primitive");
+    });
+    Builder b(fn->name());
+    Atoms params;
+    for (const Param& p : fn->params()) params.push_back(b.Parameter(p.type, p.name));
+    Atoms cts = b.Inline(*fn, params);
+    size_t next = 0;
+    for (size_t i = 0; i < own; ++i) {
+      if (linear[i]) cts[next] = Pvary(b, cts[next], types[i].varying), ++next;
+    }
+    WEFT_CHECK(next == cts.size()) << "cotangents of a primitive";
+    return BackwardFn{b.Build(cts)};
+  };
+}
+
+// The equation of a primitive: `f` is what it computes. Rules that are None follow from that.
+py::object EmitPrimitive(const Traced& f, const Values& operands, const std::vector<std::string>& names,
+                         const std::string& name, const std::string& params, bool opaque, const py::object& jvp,
+                         const py::object& transpose, const py::object& batch, const Ints& numbers) {
+  for (const Value& v : f.captures) {
+    if (!v.traced()) continue;
+    throw UserError(ErrorKind::kTracer, CurrentLoc(), "primitive '", name, "': its lowering uses a traced value, ",
+                    v.type(), ", from around it; make it an operand");
+  }
+  auto call = std::make_shared<Call>();
+  call->name = name;
+  call->kind = "primitive";
+  call->names = names;
+  for (const Value& v : operands) call->weak.push_back(v.weak());
+  call->arguments.assign(operands.size(), Value());
+  call->captures = f.captures;
+  const Aligned closed = AlignCaptures({f});
+  Attrs attrs = ConstsAttr(static_cast<int>(f.captures.size()));
+  attrs.Set("name", name);
+  if (!params.empty()) attrs.Set("params", params);
+  if (opaque) attrs.Set("opaque", true);
+  const bool shared = call->captures.empty() && call->axes.empty();
+  const auto number = [&](size_t i) { return shared && numbers[i] != 0 ? numbers[i] : NewHostNumber(); };
+  HostFunctions held_jvp, held_transpose, held_batch;
+  if (!jvp.is_none()) {
+    held_jvp = HoldRule(JvpRuleOf(call, HeldFunction(jvp.ptr())), number(0));
+    attrs.Set("rule", held_jvp.number());
+  }
+  if (!transpose.is_none()) {
+    held_transpose = HoldRule(TransposeRuleOf(call, f.fn->ResultTypes(), HeldFunction(transpose.ptr())), number(1));
+    attrs.Set("transpose", held_transpose.number());
+  }
+  if (!batch.is_none()) {
+    const auto batched_by = [rule = HeldFunction(batch.ptr()), call](const Dim& size, const Mask& batched,
+                                                                     const Types& types) {
+      const py::gil_scoped_acquire locked;
+      return BatchedByRule(py::reinterpret_borrow<py::function>(static_cast<PyObject*>(rule.get())), call->captures,
+                           call->arguments.size(), call->name, call->settings, size, batched, types);
+    };
+    held_batch = HoldRule(BatchingRule(batched_by), number(2));
+    attrs.Set("batch", held_batch.number());
+  }
+  Values args = operands;
+  args.insert(args.end(), f.captures.begin(), f.captures.end());
+  Values out = Bind(FindPrim("primitive"), args, attrs, closed.fns);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].WithWeak(f.weak_results[i]);
+  return ListOf(out);
+}
+
 // The equation of a call: `f`, and after its own captures those among `others`, which the rules may use, that are
 // usable here.
 py::object EmitCall(const char* prim, bool forward, const Traced& f, const Values& operands,
@@ -354,6 +444,15 @@ void BindRules(py::module_& m) {
   m.def("custom_vjp_call", [](const Traced& f, py::handle operands, const std::vector<std::string>& names,
                               py::handle others, py::handle rule, int64_t number) {
     return EmitCall("custom_vjp", false, f, ValuesFrom(operands, "custom_vjp"), names, others, rule, number);
+  });
+  // An equation of a primitive that the program defines. jvp as for custom_jvp_call; transpose(operands, cotangents,
+  // stack), where None stands for a linear operand, gives the cotangents of those; batch as for custom_vmap. `numbers`
+  // of the three rules.
+  m.def("primitive_call", [](const Traced& f, py::handle operands, const std::vector<std::string>& names,
+                             const std::string& name, const std::string& params, bool opaque, const py::object& jvp,
+                             const py::object& transpose, const py::object& batch, const Ints& numbers) {
+    return EmitPrimitive(f, ValuesFrom(operands, name.c_str()), names, name, params, opaque, jvp, transpose, batch,
+                         numbers);
   });
   // With rules that are traced already. The functions are closed: what they captured becomes further operands, which
   // the rules receive too.

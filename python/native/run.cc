@@ -90,6 +90,7 @@ CompileRequest RequestFor(const FnRef& fn, const HowToCompile& how) {
   request.backend = how.backend;
   request.donated = how.donated;
   request.target.fused_products = !how.same_bits;
+  if (how.optimized) request.passes = {};
   return request;
 }
 

@@ -26,6 +26,7 @@ struct HowToCompile {
   // By parameter: arguments whose memory may be overwritten where nobody else holds it; empty: none.
   std::vector<bool> donated = {};
   bool same_bits = false;  // rounding does not depend on what is computed beside what
+  bool optimized = false;  // the passes have run
 };
 // WEFT_INTERPRET=1 in the environment makes everything run through the interpreter, as it stands, but for what is
 // compiled for another target than this CPU.

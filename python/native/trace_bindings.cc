@@ -140,6 +140,7 @@ Attr ProgramAttr(const std::string& name, const std::string& kind, const py::obj
 }  // namespace
 
 PyObject* WrapTraced(const Traced& traced) { return py::cast(traced).release().ptr(); }
+PyObject* WrapFn(const FnRef& fn) { return py::cast(FnHandle{fn}).release().ptr(); }
 FnRef FnOf(PyObject* object) { return py::handle(object).cast<FnHandle>().fn; }
 const Traced& TracedOf(PyObject* object) { return *py::handle(object).cast<const Traced*>(); }
 

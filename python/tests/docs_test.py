@@ -7,8 +7,13 @@ import doctest
 import importlib
 import inspect
 import io
+import linecache
+import os
 import pathlib
 import re
+import shutil
+import subprocess
+import sys
 import types
 
 import pytest
@@ -30,6 +35,7 @@ def public_modules(module, seen):
 MODULES = sorted(public_modules(weft, []))
 # Members of these classes are public, too.
 CLASSES = [weft.Array, weft.IR, weft.ShapeDtype, weft.custom_jvp, weft.custom_vjp, type(weft.autograph)]
+CLASSES += [weft.Primitive, weft.Linear, weft.ir.Interpreter, weft.ir.Operation, weft.ir.Value, weft.ir.Literal]
 CLASSES += [type(wnp.zeros(1).at[0]), type(weft.jit(abs).lower(1.0)), type(weft.jit(abs).lower(1.0).compile())]
 # NumPy's and optree's own.
 FOREIGN = ("numpy", "optree", "ml_dtypes")
@@ -85,6 +91,8 @@ def parameters(value):
     if inspect.isclass(value):
         if value.__init__ is object.__init__ or issubclass(value, (BaseException, weft.Array)):
             return []
+        if value.__module__ == "weft.ir" and value.__name__ != "Interpreter":
+            return []  # made by functions
         if value.__module__.startswith("weft.scipy") or value.__name__ in ("Lowered", "Compiled", "IR", "Partial"):
             return []  # made by functions, or of none
         if issubclass(value, (int, str)) or "Enum" in type(value).__name__ or getattr(value, "_is_protocol", False):
@@ -272,6 +280,39 @@ def test_quickstart():
     with contextlib.redirect_stdout(out):
         exec(compile(code[1], "README.md", "exec"), {"__name__": "__main__"})
     assert "(8, 3)" in out.getvalue() and "fn loss" in out.getvalue() and "kernel" in out.getvalue()
+
+
+def test_extending_from_python_does_what_its_page_says(tmp_path, monkeypatch):
+    """The page's code runs from top to bottom: Python in one process, files and commands in a folder, and what a block
+    of text behind them shows is what they print."""
+    text = pathlib.Path("docs/extend_from_python.md").read_text()
+    examples = re.findall(r"^```(python|c|sh|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(examples) > 20
+    monkeypatch.chdir(tmp_path)
+    module = types.ModuleType("page")
+    printed = ""
+    for kind, code in examples:
+        out = io.StringIO()
+        if kind == "python":
+            (tmp_path / "page.py").write_text(code)
+            linecache.checkcache()
+            with contextlib.redirect_stdout(out):
+                exec(compile(code, "page.py", "exec"), module.__dict__)
+            printed = out.getvalue()
+        elif kind == "c":
+            (tmp_path / re.match(r"// (\S+)", code)[1]).write_text(code)
+        elif kind == "sh":
+            if "cc " in code and shutil.which("cc") is None:
+                pytest.skip("no C compiler")
+            path = os.pathsep.join(p for p in sys.path if p)
+            command = code.replace("python -m", f"{sys.executable} -m")
+            run = subprocess.run(
+                ["bash", "-ec", command], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+            )
+            assert run.returncode == 0, run.stderr
+            printed = run.stdout
+        else:
+            assert printed.rstrip().startswith(code.rstrip()), printed
 
 
 def test_the_example_of_saved_residuals_prints_what_it_says(capsys):

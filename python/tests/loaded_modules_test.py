@@ -23,11 +23,13 @@ LATER = {
     "weft.experimental": "weft.experimental.jet",
     "weft.flatten_util": "weft.flatten_util.ravel_pytree(1.0)",
     "weft.image": "weft.image.ResizeMethod",
+    "weft.ir": "weft.ir.rules()",
     "weft.lax": "weft.lax.add(1, 1)",
     "weft.nn": "weft.nn.relu(1.0)",
     "weft.ops": "weft.ops.segment_sum",
     "weft.primitives": "weft.primitives.sin",
     "weft.random": "weft.random.key(0)",
+    "weft.transforms": "weft.transforms.grad(weft.make_ir(abs)(1.0))",
     "weft.scipy": "weft.scipy.special.erf(1.0)",
 }
 # Conversion of Python's control flow, and libraries that only it needs.

@@ -97,6 +97,7 @@ from .mesh import (
     process_count,
     process_index,
 )
+from .optimization import optimization, register_pass
 from .parallel import pmap, shard_map
 from .partitioning import Communication, pjit, with_sharding_constraint
 from .program import IR, PassRecord, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
@@ -113,13 +114,19 @@ if _typing.TYPE_CHECKING:
         experimental,
         flatten_util,
         image,
+        ir,
         lax,
         nn,
         ops,
         random,
         scipy,
+        transforms,
         tree_util,
     )
+    from .compiling import compile
+    from .custom_primitive import Linear, Primitive
+    from .ir.rewriting import rewrite
+    from .recurrences import recurrence
 
 # Modules that not every program uses are imported when one first asks for them; weft.autograph does the same with
 # what converts functions.
@@ -131,25 +138,39 @@ _LATER = frozenset(
         "experimental",
         "flatten_util",
         "image",
+        "ir",
         "lax",
         "nn",
         "ops",
         "primitives",
         "random",
         "scipy",
+        "transforms",
         "tree_util",
     ]
 )
 
 
+# Name -> the module that has it, of what most programs do not use.
+_FROM = {
+    "compile": "compiling",
+    "Linear": "custom_primitive",
+    "Primitive": "custom_primitive",
+    "recurrence": "recurrences",
+    "rewrite": "ir.rewriting",
+}
+
+
 def __getattr__(name: str) -> _typing.Any:
     if name in _LATER:
         return _importlib.import_module(f"weft.{name}")
+    if name in _FROM:
+        return getattr(_importlib.import_module(f"weft.{_FROM[name]}"), name)
     raise AttributeError(f"module 'weft' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_FROM})
 
 
 ShapeDtypeStruct = ShapeDtype
@@ -166,12 +187,14 @@ __all__ = [
     "Dim",
     "IR",
     "InternalError",
+    "Linear",
     "Mesh",
     "NamedSharding",
     "P",
     "ParseError",
     "PartitionSpec",
     "PassRecord",
+    "Primitive",
     "ShapeDtype",
     "ShapeDtypeStruct",
     "Shard",
@@ -186,6 +209,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_policies",
     "closure_convert",
+    "compile",
     "cond",
     "config",
     "custom_batching",
@@ -214,6 +238,7 @@ __all__ = [
     "hessian",
     "image",
     "io_callback",
+    "ir",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -237,6 +262,7 @@ __all__ = [
     "nn",
     "numpy",
     "ops",
+    "optimization",
     "parse_ir",
     "print_saved_residuals",
     "pjit",
@@ -245,13 +271,17 @@ __all__ = [
     "process_index",
     "pure_callback",
     "random",
+    "recurrence",
+    "register_pass",
     "remat",
+    "rewrite",
     "saved_residuals",
     "scan",
     "scipy",
     "shard_map",
     "stop_gradient",
     "switch",
+    "transforms",
     "tree",
     "tree_util",
     "typeof",

@@ -19,6 +19,7 @@ from ._sharding.shardings import NamedSharding
 from .arguments import ints, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
+from .optimization import plan_here, plan_of, rules_by_line
 from .program import IR, eval_shape
 from .recording import Recorded
 from .typing import Jitted
@@ -45,6 +46,9 @@ def jit(
     out_shardings: Any = None,
     deterministic: bool = False,
     backend: str = "cpu",
+    optimize: str | None = None,
+    passes: Iterable[Any] | None = None,
+    disable: Iterable[str] | None = None,
 ) -> Jitted[_P, _R]: ...
 @overload
 def jit(
@@ -62,6 +66,9 @@ def jit(
     out_shardings: Any = None,
     deterministic: bool = False,
     backend: str = "cpu",
+    optimize: str | None = None,
+    passes: Iterable[Any] | None = None,
+    disable: Iterable[str] | None = None,
 ) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
@@ -78,6 +85,9 @@ def jit(
     out_shardings: Any = None,
     deterministic: bool = False,
     backend: str = "cpu",
+    optimize: str | None = None,
+    passes: Iterable[Any] | None = None,
+    disable: Iterable[str] | None = None,
 ) -> Any:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -110,6 +120,12 @@ def jit(
         backend: who makes code of the program and runs it: "cpu"; "interpreter", which runs it equation by equation
             with every operation rounded once (slow: to compare with). Inside of another jitted function that one
             decides.
+        optimize: "fast_run", the default; "fast_compile", one round of the passes; "none", the program as it was
+            traced. Inside of another jitted function that one decides; weft.optimization and weft.config.optimize say
+            it for all functions.
+        passes: what is done to the program before it is compiled, in order, in place of that: names (weft.ir.passes()
+            has them, "optimize" stands for the default ones), functions of a weft.IR, rules of weft.rewrite.
+        disable: names of rules and passes that do not run (weft.ir.rules(), weft.ir.passes()).
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
@@ -145,8 +161,12 @@ def jit(
             out_shardings=out_shardings,
             deterministic=deterministic,
             backend=backend,
+            optimize=optimize,
+            passes=None if passes is None or isinstance(passes, str) else list(passes),
+            disable=disable,
         )
     check_callable(fun, "jit")
+    plan = plan_of("jit", optimize, passes, disable)
     _weft.check_backend(checked_text(backend, "jit: backend"))
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
@@ -164,6 +184,8 @@ def jit(
             raise value_error("jit: capture='auto' does not take deterministic=True")
         if backend != "cpu":
             raise value_error(f"jit: capture='auto' is for the backend 'cpu', got backend={backend!r}")
+        if plan is not None:
+            raise value_error("jit: capture='auto' takes no passes, optimize and disable")
         return Recorded(fun, nums, names)
     if autograph or capture == "script":
         fun = _autograph(fun)
@@ -174,11 +196,13 @@ def jit(
     jitted.__dict__["__wrapped__"] = original
     jitted.__dict__["_deterministic"] = bool(deterministic)
     jitted.__dict__["_backend"] = backend
+    jitted.__dict__["_plan"] = plan
     if in_shardings is not None or out_shardings is not None:
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
         jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
     jitted.__dict__["lower"] = functools.partial(_lower, jitted)
+    jitted.__dict__["explain"] = functools.partial(_explain, jitted)
     jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
     return jitted
 
@@ -188,6 +212,16 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
     names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
     target = kwargs.pop("target") if names_target else None
     return Lowered(jitted, args, kwargs, target)
+
+
+def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
+    """What the compiled versions are (None); or "rules": which rules applied to each, at which lines, how often."""
+    if what is None:
+        return type(jitted).explain(jitted)
+    if what != "rules":
+        raise value_error(f"explain: expected nothing or 'rules', got {what!r}")
+    plan = plan_here(jitted._plan)
+    return [{"signature": ", ".join(fn.param_types), "rules": rules_by_line(fn, plan)} for fn in jitted._programs()]
 
 
 def _eval_shape(jitted, *args: Any, **kwargs: Any) -> Any:
@@ -249,6 +283,7 @@ class Lowered:
         self._shardings = [
             found if isinstance(found := getattr(leaf, "sharding", None), NamedSharding) else None for leaf in leaves
         ]
+        self._plan = plan_here(jitted._plan)
         if target is not None:
             _partitioning.check_one_device(target.splitlines()[0], self._shardings, self._names)
 
@@ -303,8 +338,14 @@ class Lowered:
             >>> [line for line in lowered.stage("schedule").splitlines() if "kernel" in line]
             ['0: kernel k0 (s0, -> s1), 32768 bytes, at least 0.00978 us']
         """
-        name = checked_text(name, "Lowered.stage: name")
-        return _weft.stage(self._fn, self._backend, name, self._fixed_order, self._donated)
+        stage = checked_text(name, "Lowered.stage: name")
+        fn, optimized = (self._fn, False) if stage == "ir" else self._planned
+        return _weft.stage(fn, self._backend, stage, self._fixed_order, optimized, self._donated)
+
+    @functools.cached_property
+    def _planned(self) -> tuple[Any, bool]:
+        """The program to compile, and whether its passes have run."""
+        return (self._fn, False) if self._plan is None else (self._plan.run(IR(self._fn))._fn, True)
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of
@@ -353,7 +394,8 @@ class Lowered:
             ...     print(open(folder + "/f.weftb", "rb").read(11))
             b'weft bundle'
         """
-        data = _weft.export_bundle(self._fn, self._backend, self._ir._captures, emulation, self._fixed_order)
+        fn, optimized = self._planned
+        data = _weft.export_bundle(fn, self._backend, self._ir._captures, emulation, self._fixed_order, optimized)
         with open(path, "wb") as file:
             file.write(data)
 
@@ -385,7 +427,8 @@ class Lowered:
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
             Array(3., dtype=float32, weak_type=True)
         """
-        _weft.compile(self._fn, self._backend, self._fixed_order, self._donated)
+        fn, optimized = self._planned
+        _weft.compile(fn, self._backend, self._fixed_order, optimized, self._donated)
         return Compiled(self)
 
 
@@ -408,6 +451,8 @@ class Compiled:
             donate_argnums=[i for i, donated in enumerate(lowered._donated) if donated],
             deterministic=lowered._fixed_order,
             backend=lowered._backend,
+            passes=None if lowered._plan is None else lowered._plan.passes,
+            disable=None if lowered._plan is None else lowered._plan.disabled,
         )
 
     def as_text(self) -> str:

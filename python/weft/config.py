@@ -7,6 +7,7 @@ import contextlib
 from . import _weft
 from ._core.errors import runtime_error, value_error
 from ._sharding.devices import default_backend
+from .optimization import level_here, set_for_process
 
 
 class _Config:
@@ -32,6 +33,16 @@ class _Config:
     @debug_nans.setter
     def debug_nans(self, on: bool) -> None:
         _weft.set_for_process(_DEBUG_NANS, bool(on))
+
+    @property
+    def optimize(self) -> str:
+        """How jitted functions are optimised: "none", "fast_compile", "fast_run"; "custom" inside a weft.optimization
+        with passes of its own."""
+        return level_here()
+
+    @optimize.setter
+    def optimize(self, level: str) -> None:
+        set_for_process(level)
 
     @property
     def jax_enable_x64(self) -> bool:
@@ -74,6 +85,8 @@ class _Config:
             self.debug_nans = value
         elif name in ("jax_disable_jit", "disable_jit"):
             _weft.set_for_process(_DISABLE_JIT, bool(value))
+        elif name == "optimize":
+            self.optimize = value
         elif name in ("jax_platforms", "jax_platform_name"):
             # The first of a list is the one that JAX takes where it is there.
             if value and str(value).split(",")[0] != self.jax_platforms:

@@ -86,7 +86,7 @@ class custom_vmap(Generic[_P, _R]):
         return _tree.unflatten(flat.out_tree, out)
 
 
-def _rule_of(rule: Callable, call: Flat, results: list) -> Callable:
+def _rule_of(rule: Callable, call: Flat, results: list, what: str = "custom_vmap") -> Callable:
     """What C++ calls for a mapped call: (size, flags, specs) -> (traced rule, flags of results)."""
     in_tree, out_tree, name, mesh = call.in_tree, call.out_tree, call.name, current_mesh()
     who = call_name(rule)
@@ -99,14 +99,14 @@ def _rule_of(rule: Callable, call: Flat, results: list) -> Callable:
             with mesh_around(mesh):
                 out = rule(size, in_batched, *args)
             if not isinstance(out, (tuple, list)) or len(out) != 2:
-                raise type_error(f"custom_vmap: the rule of '{name}' ({who}) must return (result, out_batched)")
+                raise type_error(f"{what}: the rule of '{name}' ({who}) must return (result, out_batched)")
             result, out_batched = out
             leaves, tree = _tree.flatten(result)
             if tree != out_tree:
                 raise type_error(
-                    f"custom_vmap: the rule of '{name}' ({who}) returns the structure {tree}, the function {out_tree}"
+                    f"{what}: the rule of '{name}' ({who}) returns the structure {tree}, the function {out_tree}"
                 )
-            flags_out[:] = [bool(f) for f in _tree.prefix_leaves(out_batched, result, "custom_vmap: out_batched")]
+            flags_out[:] = [bool(f) for f in _tree.prefix_leaves(out_batched, result, f"{what}: out_batched")]
             return _tree.unflatten(tree, [_like(*item) for item in zip(leaves, flags_out, results)])
 
         def _like(leaf, on, spec):
@@ -115,7 +115,7 @@ def _rule_of(rule: Callable, call: Flat, results: list) -> Callable:
             got, got_dtype, weak, text = _weft.abstract(leaf)
             if tuple(got) != wanted or (got_dtype != dtype and not weak):
                 raise type_error(
-                    f"custom_vmap: the rule of '{name}' ({who}) returns {text}; expected the shape {wanted} and {dtype}"
+                    f"{what}: the rule of '{name}' ({who}) returns {text}; expected the shape {wanted} and {dtype}"
                 )
             return _weft.astype(leaf, dtype)
 
@@ -123,7 +123,7 @@ def _rule_of(rule: Callable, call: Flat, results: list) -> Callable:
         flat.function, flat.name = whole, who
         flat.specs = flat.leaves = [ShapeDtype(shape, dtype) for shape, dtype in specs]
         flat.names, flat.in_tree, flat.out_tree = [""] * len(specs), in_tree, None
-        return trace_flat(flat, "custom_vmap", known=False), flags_out
+        return trace_flat(flat, what, known=False), flags_out
 
     return batched
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from . import _weft
+from ._core import ir_view as _ir_view
 from ._core import tree as _tree
-from ._core.errors import type_error
+from ._core.errors import type_error, value_error
 from ._core.python_text import to_python
 from ._core.shapes import ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
@@ -39,6 +40,28 @@ class PassRecord(NamedTuple):
     equations_before: int
     equations_after: int
     text: str
+
+
+class Trail(NamedTuple):
+    """Where an operation comes from: what it is, what made it, one after the other, and the user's lines. See IR.trail.
+
+    Attributes:
+        operation: its name.
+        through: the transforms and rules, first to last.
+        stack: the user's lines, innermost first.
+
+    Example:
+        >>> weft.make_ir(weft.grad(wnp.tanh))(0.5).trail().through
+        ('jvp', 'transpose')
+    """
+
+    operation: str
+    through: tuple[str, ...]
+    stack: str
+
+    def __str__(self) -> str:
+        lines = [self.operation, *(f"  by {step}" for step in reversed(self.through))]
+        return "\n".join([*lines, *([self.stack] if self.stack else [])])
 
 
 class IR:
@@ -104,6 +127,64 @@ class IR:
             ['sin', 'add']
         """
         return self._fn.eqns
+
+    @functools.cached_property
+    def _view(self) -> _ir_view.View:
+        return _ir_view.View(self._fn, IR)
+
+    def _with(self, fn: Any) -> IR:
+        """Another program for the same arguments and results."""
+        return IR(fn, self._captures, self._in_tree, self._out_tree, self._weak)
+
+    def walk(self, regions: bool = True) -> list[_ir_view.Operation]:
+        """The operations as objects, in order: what they read and make, types, attributes, regions, places, costs.
+
+        Args:
+            regions: whether operations inside others are among them, each after the one that it is inside of.
+
+        Returns: list of weft.ir.Operation.
+
+        Example:
+            >>> ir = weft.make_ir(lambda x: weft.cond(x > 0, wnp.sin, wnp.cos, x))(1.0)
+            >>> [(op.name, op.depth) for op in ir.walk()]
+            [('gt', 0), ('cond', 0), ('cos', 1), ('sin', 1)]
+        """
+        return list(_ir_view.walk(self._view, bool(regions)))
+
+    @property
+    def parameters(self) -> list[_ir_view.Value]:
+        """The parameters as objects: those of the arguments, then those of captured arrays.
+
+        Example:
+            >>> weft.make_ir(lambda x, y: x + y)(1.0, 2.0).parameters
+            [x: f32[], y: f32[]]
+        """
+        return list(self._view.parameters)
+
+    @property
+    def results(self) -> list[_ir_view.Value | _ir_view.Literal]:
+        """What it returns, as objects.
+
+        Example:
+            >>> weft.make_ir(lambda x: wnp.sin(x))(1.0).results[0].definition.name
+            'sin'
+        """
+        return list(self._view.results)
+
+    def cost_by_line(self) -> dict[tuple[str, int], tuple[float, float]]:
+        """What each line of the user's costs: the operations that come from it, those in loops as often as they run, of
+        branches all, each as if it stood alone.
+
+        Returns: {(file, line): (flops, bytes)}.
+
+        Example:
+            >>> ir = weft.make_ir(lambda x: wnp.sin(x) * x)(wnp.ones(100))
+            >>> [flops for flops, bytes in ir.cost_by_line().values()]
+            [1600.0]
+        """
+        costs: dict[tuple[str, int], tuple[float, float]] = {}
+        _ir_view.cost_by_line(self._view, 1.0, costs)
+        return costs
 
     @property
     def num_eqns(self) -> int:
@@ -213,6 +294,47 @@ class IR:
             ['100 steps of 4 bytes, 400 bytes together']
         """
         return _weft.loop_memory(self._fn)
+
+    def optimized(self, *passes: str, disable: Iterable[str] = ()) -> IR:
+        """The program after passes. The locations of operations that rules made name these.
+
+        Args:
+            *passes: their names, in order; none: those that run before a program is compiled.
+            disable: names of rules that do not run (weft.ir.rules()).
+
+        Returns: weft.IR.
+
+        Raises:
+            ValueError: there is no such pass.
+
+        Example:
+            >>> ir = weft.make_ir(lambda x: x - -x)(wnp.ones(3)).optimized()
+            >>> ir.results[0].definition.location.transforms
+            ('sub-neg',)
+        """
+        names = list(passes) or ["optimize"]
+        return self._with(_weft.run_passes(self._fn, names, set(disable), True)[0])
+
+    def trail(self, value: Any = 0) -> Trail:
+        """What made an operation: the transforms and rules that it has been through, down to the user's lines.
+
+        Args:
+            value: a weft.ir.Value of this program, or the index of a result.
+
+        Returns: Trail, which prints as lines.
+
+        Raises:
+            ValueError: it is no value of this program, or no operation made it.
+
+        Example:
+            >>> print(weft.make_ir(lambda x: x - -x)(wnp.ones(3)).optimized().trail(0).operation)
+            add
+        """
+        found = _ir_view.value_of(self._view, value)
+        if found.definition is None:
+            raise value_error(f"IR.trail: {found} is a parameter, which no operation made")
+        at = found.definition.location
+        return Trail(found.definition.primitive, at.transforms, at.stack)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.

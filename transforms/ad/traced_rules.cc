@@ -64,7 +64,9 @@ class Tracing {
       if (const Attr* consts = e.attrs.Find("num_consts")) attrs.Set("num_consts", *consts);
       std::vector<FnRef> regions = {e.regions[0]};
       for (FnRef& rule : RulesOf(e, TypesOf(b, x))) regions.push_back(std::move(rule));
-      return b.Emit(*e.prim, x, attrs, regions);
+      // Without its host a primitive is a function with a derivative rule.
+      static const Prim &custom_jvp = FindPrim("custom_jvp"), &custom_vjp = FindPrim("custom_vjp");
+      return b.Emit(e.prim == &custom_vjp ? custom_vjp : custom_jvp, x, attrs, regions);
     });
   }
 

@@ -9,6 +9,7 @@
 #include "ir/prims/contraction.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/rule_watch.h"
 
 namespace weft {
 namespace {
@@ -337,9 +338,15 @@ std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands
   if (e.num_results == 1) {
     auto it = RulesByPrim().find(e.prim);
     if (it != RulesByPrim().end()) {
+      RuleWatch* const watch = RuleWatch::Current();
       for (const SimplifyRule* rule : it->second) {
         if (rule->needs_number && !number) continue;
-        if (std::optional<Atom> value = rule->apply(b, e, x)) return Atoms{*value};
+        if (watch != nullptr && !watch->Allows(rule->name)) continue;
+        const ScopedLoc loc(b, watch != nullptr && watch->marks ? b.loc().Through(rule->name) : b.loc());
+        if (std::optional<Atom> value = rule->apply(b, e, x)) {
+          if (watch != nullptr) watch->Applied(rule->name, e);
+          return Atoms{*value};
+        }
       }
     }
   }

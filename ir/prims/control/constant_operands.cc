@@ -55,7 +55,7 @@ std::optional<ConstantPlace> OfSpmd(const Fn&, const Eqn& e) {
 // look at them (python/native/rule_bindings.cc).
 ConstantPlace BehindCaptured(const Eqn& e) {
   ConstantPlace place{e.operands.size(), std::vector<size_t>(e.regions.size(), e.operands.size()), "num_consts"};
-  if (HasHostRule(e.attrs)) place.marked = WithUnmappedOperands;
+  if (HasHostRule(e.attrs) || e.attrs.Find("through") != nullptr) place.marked = WithUnmappedOperands;
   return place;
 }
 std::optional<ConstantPlace> OfCustomJvp(const Fn&, const Eqn& e) { return BehindCaptured(e); }
@@ -86,6 +86,7 @@ const std::unordered_map<const Prim*, Rule>& Table() {
                                                              {"custom_vjp", OfCustomVjp},
                                                              {"custom_vmap", OfCustomVmap},
                                                              {"linear_solve", AfterConstants},
+                                                             {"primitive", OfCustomJvp},
                                                              {"recur", AfterKnown},
                                                              {"recursive", AfterKnown},
                                                              {"remat", AtEnd},

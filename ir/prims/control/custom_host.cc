@@ -52,8 +52,8 @@ Types Unmapped(Types types, const std::vector<Vmap>& vmaps) {
 }
 
 template <class Rule>
-std::shared_ptr<Rule> FindRule(const Eqn& eqn, HostKind kind) {
-  const int64_t number = eqn.attrs.GetInt("rule");
+std::shared_ptr<Rule> FindRule(const Eqn& eqn, HostKind kind, const char* attribute = "rule") {
+  const int64_t number = eqn.attrs.GetInt(attribute);
   auto rule = std::static_pointer_cast<Rule>(FindHostFunction(number, kind));
   if (rule == nullptr) {
     throw UserError(ErrorKind::kDerivative, eqn.loc, eqn.prim->name, ": the derivative rule of ",
@@ -153,6 +153,10 @@ Ints HostRuleOf(const Attrs& attrs) { return HasHostRule(attrs) ? Ints{attrs.Get
 
 void CheckHostRule(const Sig& s) {
   s.attrs.GetInt("rule");
+  CheckThrough(s);
+}
+
+void CheckThrough(const Sig& s) {
   for (const Vmap& v : VmapsOf(s.attrs)) {
     if (v.mapped.size() != s.operands.size())
       throw ValueError(s.prim.name, ": through has a mask of ", v.mapped.size(), " operands; expected ",
@@ -269,6 +273,25 @@ FnRef HostBackward(const Eqn& eqn, const Types& operands, const Mask& cotangents
     Atoms cts = b.Inline(*fn, Parameters(b, fn->ParamTypes()));
     for (size_t i = 0; i < cts.size(); ++i) {
       if (!v.mapped[n + i]) cts[i] = ReduceSum(b, cts[i], {0});
+    }
+    fn = std::move(b).Build(cts);
+  }
+  return fn;
+}
+
+FnRef HostTranspose(const Eqn& eqn, const Types& operands, const Mask& linear, const RegionRules& regions) {
+  const std::vector<Vmap> vmaps = VmapsOf(eqn.attrs);
+  const auto rule = FindRule<BackwardRule>(eqn, HostKind::kBackwardRule, "transpose");
+  FnRef fn = (*rule)(Unmapped(operands, vmaps), linear, eqn.loc).fn;
+  for (const Vmap& v : vmaps) {
+    Mask mapped = Where(v.mapped, linear, false);
+    mapped.resize(fn->params().size(), true);  // cotangents: all results are batched
+    fn = regions.batch_over(fn, mapped, Mask(fn->results().size(), true), v.size, v.axis).fn;
+    const Mask shared = Where(v.mapped, linear);
+    Builder b(fn->name());
+    Atoms cts = b.Inline(*fn, Parameters(b, fn->ParamTypes()));
+    for (size_t i = 0; i < cts.size(); ++i) {
+      if (!shared[i]) cts[i] = ReduceSum(b, cts[i], {0});
     }
     fn = std::move(b).Build(cts);
   }

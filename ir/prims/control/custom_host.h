@@ -17,6 +17,7 @@ inline bool HasHostRule(const Attrs& attrs) { return attrs.Find("rule") != nullp
 Ints HostRuleOf(const Attrs& attrs);
 // Raises kValue unless the attributes fit together; `results`: batched as often as `through` says.
 void CheckHostRule(const Sig& s);
+void CheckThrough(const Sig& s);  // the vmaps alone
 
 // One vmap more, over `operands` of them.
 Attrs WithVmap(const BatchContext& c, const Mask& batched);
@@ -30,6 +31,10 @@ void HostVjp(JvpContext& c);  // of custom_vjp: its forward rule, and a custom_l
 // The backward rule of a custom_linear with these operands: residuals, cotangents of the results in the mask ->
 // cotangents of the operands behind the residuals.
 FnRef HostBackward(const Eqn& eqn, const Types& operands, const Mask& cotangents, const RegionRules& regions);
+
+// The transpose rule (attribute `transpose`) of an equation with these operands: those that are not linear, cotangents
+// of the results -> cotangents of those in `linear`.
+FnRef HostTranspose(const Eqn& eqn, const Types& operands, const Mask& linear, const RegionRules& regions);
 
 // What the host rules of a custom_jvp or custom_vjp give for tangents and cotangents of everything: the regions that
 // such an equation has beside that of the function in a program that leaves the process.

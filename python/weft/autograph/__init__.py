@@ -86,6 +86,24 @@ class _Autograph:
         converted = _conversion().convert(plain)
         return cast(_F, converted if holder is None else types.MethodType(converted, holder))
 
+    def to_graph(self, function: _F) -> _F:
+        """TensorFlow's name of weft.autograph itself: the converted function.
+
+        Args:
+            function: the function.
+
+        Returns: the converted function.
+
+        Example:
+            >>> def absolute(x):
+            ...     if x < 0:
+            ...         return -x
+            ...     return x
+            >>> weft.jit(weft.autograph.to_graph(absolute))(-3.0)
+            Array(3., dtype=float32, weak_type=True)
+        """
+        return self(function)
+
     def to_source(self, function: Callable[..., Any]) -> str:
         """The converted function as Python source; `ag` in it is weft.autograph.operators.
 

@@ -35,6 +35,7 @@ _CALLERS = frozenset(
         "weft.lax._reductions",
         "weft.lax._scans",
         "weft.program",
+        "weft.recurrences",
         "weft.tree",
     )
 )

@@ -1,0 +1,235 @@
+"""What made an operation, which rules applied, which of them changes a result; programs transformed and compiled."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+
+@weft.rewrite("tanh")
+def identity(x):
+    """Wrong on purpose."""
+    return x
+
+
+weft.register_pass("identity", identity)
+
+
+def f(x):
+    y = wnp.sin(x) * 1  # times one
+    return wnp.tanh(y - -x) + wnp.tanh(0.1 * y)
+
+
+def line_of(offset):
+    return f.__code__.co_firstlineno + offset
+
+
+def test_trail():
+    ir = weft.make_ir(lambda x: x - -x)(wnp.ones(3)).optimized()
+    trail = ir.trail()
+    assert trail.operation == "add" and trail.through == ("sub-neg",) and "explanations_test.py" in trail.stack
+    assert str(trail).splitlines()[:2] == ["add", "  by sub-neg"]
+    both = weft.make_ir(weft.grad(lambda x: (x - -x).sum()))(wnp.ones(3))
+    assert both.trail(both.walk()[-1].results[0]).through[-1] in ("jvp", "transpose")
+    assert identity(weft.make_ir(f)(1.0)).optimized().trail().operation == "add"
+
+
+def test_what_has_no_trail():
+    ir, other = weft.make_ir(lambda x: (x, 1.0))(1.0), weft.make_ir(wnp.sin)(1.0)
+    for value, message in [
+        (0, "is a parameter"),
+        (1, "is the number"),
+        (2, "expected a weft.ir.Value"),
+        ("x", "expected a weft.ir.Value"),
+        (other.results[0], "expected a weft.ir.Value of this program"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ir.trail(value)
+
+
+def test_rules_by_line():
+    g = weft.jit(f)
+    assert g.explain("rules") == []
+    g(wnp.ones(3))
+    g(wnp.ones(4))
+    versions = g.explain("rules")
+    assert [v["signature"] for v in versions] == ["f32[4]", "f32[3]"]
+    for version in versions:
+        lines = dict(version["rules"].keys())
+        assert lines["mul-one"].endswith(f"explanations_test.py:{line_of(1)}")
+        assert lines["sub-neg"].endswith(f"explanations_test.py:{line_of(2)}")
+    h = weft.jit(f, disable=["mul-one"])
+    h(wnp.ones(3))
+    assert "mul-one" not in {rule for rule, _ in h.explain("rules")[0]["rules"]}
+    assert g.explain()[0]["calls"] == 1
+    with pytest.raises(ValueError, match="expected nothing or 'rules'"):
+        g.explain("everything")
+
+
+X = np.float32([0.1, 0.7, -0.3])
+
+
+def test_bisect():
+    ir = weft.make_ir(f)(X)
+    expected = ir(X)
+    assert weft.ir.bisect(ir, [X], expected).where == "nothing"
+    assert weft.ir.bisect(ir, [X], expected + 1).where == "the program"
+    found = weft.ir.bisect(ir, [X], expected, passes=["cse", "simplify", identity, "optimize"])
+    assert (found.where, found.pass_, found.rule, found.operation) == ("a pass", "identity", "identity", "tanh")
+    assert f"explanations_test.py:{line_of(2)}" in found.stack
+
+
+def test_bisect_finds_the_application():
+    """Of two that the rule makes the second is wrong."""
+    applied = weft.ir.bisect(
+        weft.make_ir(lambda x: wnp.tanh(x * 0) + wnp.tanh(x))(X), [X], [np.tanh(X)], passes=[identity], rtol=1e-3
+    )
+    assert applied.rule == "identity"
+
+    def both(x):
+        small = wnp.tanh(x * 0)
+        return small + wnp.tanh(x)
+
+    found = weft.ir.bisect(weft.make_ir(both)(X), [X], [np.tanh(X)], passes=[identity])
+    assert f":{both.__code__.co_firstlineno + 2} in" in found.stack
+
+
+def test_bisect_finds_a_pass_without_rules_and_rules_of_weft():
+    def doubled(ir):
+        if len(ir.out_types) == 1 and ir.walk() and ir.walk()[-1].name != "mul":
+            return weft.make_ir(lambda x: 2 * ir(x))(X)
+        return ir
+
+    ir = weft.make_ir(lambda x: wnp.sin(x))(X)
+    found = weft.ir.bisect(ir, [X], [np.sin(X)], passes=["cse", doubled])
+    assert (found.where, found.pass_, found.rule) == ("a pass", "doubled", "")
+    # A rule that may change the sign of a zero, where every bit counts.
+    signed = set(weft.ir.rules())
+    zero = weft.make_ir(lambda x: 0 - x)(X)
+    negative = weft.ir.bisect(zero, [np.float32([0, 1, -0.0])], zero(np.float32([0, 1, -0.0])), exact=True)
+    assert negative.where == "nothing" or negative.rule in signed
+
+
+def test_bisect_refuses_what_does_not_fit():
+    ir = weft.make_ir(f)(X)
+    with pytest.raises(TypeError, match="expected has 2 results, the program 1"):
+        weft.ir.bisect(ir, [X], [X, X])
+    with pytest.raises(TypeError, match=r"has the shape \(2,\)"):
+        weft.ir.bisect(ir, [X], [X[:2]])
+    with pytest.raises(ValueError, match="passes has 'no-such'"):
+        weft.ir.bisect(ir, [X], [f(X)], passes=["no-such"])
+
+
+# The command.
+
+
+def command(*arguments, folder, check=True):
+    path = os.pathsep.join(p for p in sys.path if p)
+    run = subprocess.run(
+        [sys.executable, "-m", "weft", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=120,
+    )
+    assert not check or run.returncode == 0, run.stderr
+    return run
+
+
+MINE = """
+import weft
+
+@weft.rewrite("tanh")
+def wrong(x):
+    return x
+
+weft.register_pass("wrong", wrong)
+"""
+
+
+def test_the_command(tmp_path):
+    ir = weft.make_ir(f)(X)
+    (tmp_path / "f.weft").write_text(ir.text)
+    (tmp_path / "f.bin").write_bytes(ir.serialize())
+    (tmp_path / "mine.py").write_text(MINE)
+    np.savez(tmp_path / "in.npz", x=X)
+    np.save(tmp_path / "x.npy", X)
+    np.savez(tmp_path / "out.npz", ir(X))
+    assert command("opt", "f.weft", folder=tmp_path).stdout == ir.optimized().text
+    assert command("opt", "f.bin", "--passes=cse", folder=tmp_path).stdout == ir.text
+    assert "tanh" not in command("opt", "f.weft", "--load=mine.py", "--passes=wrong", folder=tmp_path).stdout
+    assert "mul" in command("opt", "f.weft", "--disable=mul-one", folder=tmp_path).stdout
+    assert "tanh" in command("dump", "f.weft", "--stage=optimized", folder=tmp_path).stdout
+    assert command("ops", "sin", folder=tmp_path).stdout.startswith("sin (element-wise): ")
+    assert "result 0: f32[3]" in command("run", "f.weft", "--inputs", "x.npy", folder=tmp_path).stdout
+    for how in ([], ["--interpret"]):
+        command("run", "f.weft", "--inputs", "in.npz", "--outputs", "results", *how, folder=tmp_path)
+        np.testing.assert_allclose(np.load(tmp_path / "results" / "0.npy"), f(X), rtol=1e-6)
+    command("export", "f.weft", "-o", "f.weftb", folder=tmp_path)
+    assert (tmp_path / "f.weftb").read_bytes().startswith(b"weft bundle")
+    files = ["f.weft", "--inputs", "in.npz", "--expect", "out.npz"]
+    assert command("bisect", *files, folder=tmp_path).stdout == "nothing changes the result\n"
+    found = command("bisect", *files, "--load", "mine.py", "--passes=cse,wrong", folder=tmp_path, check=False)
+    assert found.returncode == 1 and "its rule 'wrong', where it replaces 'tanh'" in found.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments, status, message",
+    [
+        (["opt", "missing.weft"], 1, "missing.weft"),
+        (["opt", "f.weft", "--passes=none-such"], 1, "'none-such'"),
+        (["run", "f.weft"], 1, "takes 1 arrays"),
+        (["dump", "f.weft", "--stage=none"], 1, "none"),
+        (["ops", "no_such"], 1, "there is no operation"),
+        (["opt", "broken.weft"], 1, "broken.weft:1"),
+        ([], 2, "COMMAND"),
+        (["dance"], 2, "dance"),
+    ],
+)
+def test_the_command_refuses(arguments, status, message, tmp_path):
+    (tmp_path / "f.weft").write_text(weft.make_ir(f)(X).text)
+    (tmp_path / "broken.weft").write_text("fn broken( {")
+    run = command(*arguments, folder=tmp_path, check=False)
+    assert run.returncode == status and message in run.stderr and "Traceback" not in run.stderr
+
+
+# Programs transformed and compiled (S0-02).
+
+
+def test_s0_02_an_ir_is_differentiated_and_compiled():
+    ir = weft.make_ir(lambda a, b: a * b)(1.0, 2.0)
+    d = weft.transforms.grad(ir, wrt=0)
+    assert isinstance(d, weft.IR) and "return b" in d.text
+    g = weft.compile(d)
+    assert float(g(1.5, 2.5)) == 2.5
+    parsed = weft.compile(weft.transforms.grad(weft.parse_ir(ir.text), wrt=(0, 1)))
+    assert [float(x) for x in parsed(1.5, 2.5)] == [2.5, 1.5]
+
+
+def test_transforms_of_programs():
+    ir = weft.make_ir(lambda p, *, by: (p["w"] ** 2).sum() * by)({"w": wnp.ones(3)}, by=2.0)
+    gradient = weft.transforms.grad(ir)({"w": wnp.arange(3.0)}, by=2.0)
+    np.testing.assert_allclose(gradient["w"], [0, 4, 8])
+    value, slope = weft.compile(weft.transforms.value_and_grad(ir))({"w": wnp.ones(3)}, by=1.0)
+    assert float(value) == 3 and list(slope["w"]) == [2, 2, 2]
+    table = wnp.arange(100.0)
+    captured = weft.make_ir(lambda x: (table * x).sum())(1.0)
+    assert float(weft.compile(weft.transforms.grad(captured))(1.0)) == 4950
+    assert weft.transforms.vmap(captured).out_types == ["f32[batch]"]
+    assert weft.transforms.grad(weft.transforms.grad(weft.make_ir(lambda x: x**3)(1.0)))(2.0) == 12
+    np.testing.assert_allclose(weft.transforms.jvp(weft.make_ir(wnp.sin)(1.0))(0.0, 2.0), (0.0, 2.0))
+
+
+def test_what_is_no_program():
+    for transform in (weft.transforms.grad, weft.transforms.vmap, weft.transforms.jvp, weft.compile):
+        with pytest.raises(TypeError, match=r"expected a weft\.IR"):
+            transform(wnp.sin)
+    compiled = weft.compile(weft.make_ir(wnp.sin)(wnp.ones(3)))
+    with pytest.raises(TypeError, match="compiled for an argument"):
+        compiled(wnp.ones(4))

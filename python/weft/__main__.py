@@ -1,0 +1,173 @@
+"""The command `weft`: programs in files looked at, optimised, run, compiled, and searched for what changes a result.
+
+    weft opt PROGRAM [--passes=cse,dce] [--disable=RULE,...] [--print-locations]
+    weft run PROGRAM --inputs in.npz [--outputs FOLDER]
+    weft dump PROGRAM --stage=STAGE
+    weft export PROGRAM -o f.weftb
+    weft bisect PROGRAM --inputs in.npz --expect out.npz
+    weft ops [NAME ...]
+
+PROGRAM is a text or a binary file of a program (docs/ir.md), "-" standard input. Files of arrays are .npz or .npy, in
+the order of parameters and results. --load FILE runs a Python file first, which may register passes and rules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _weft
+from ._core.errors import value_error
+from .compiled import jit
+from .ir.bisecting import bisect
+from .optimization import plan_of
+from .program import IR, deserialize_ir, parse_ir
+from .transforms import arguments_of
+
+
+def _program(path: str) -> IR:
+    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return deserialize_ir(data)
+    return parse_ir(text, path) if "fn " in text else deserialize_ir(data)
+
+
+def _arrays(paths: Sequence[str], names: Sequence[str] = ()) -> list[np.ndarray]:
+    """The arrays of files; of an .npz that has just these names in their order, otherwise in its own."""
+    arrays: list[np.ndarray] = []
+    for path in paths:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            arrays.append(loaded)
+        else:
+            arrays += [loaded[name] for name in (names if {*names} == {*loaded.files} else loaded.files)]
+    return arrays
+
+
+def _inputs(ir: IR, paths: Sequence[str]) -> list[np.ndarray]:
+    arrays = _arrays(paths, ir._fn.param_names)
+    if len(arrays) != len(ir.in_types):
+        raise value_error(
+            f"'{ir.__name__}' takes {len(ir.in_types)} arrays ({', '.join(ir.in_types)}), {len(arrays)} are given by "
+            "--inputs"
+        )
+    return arrays
+
+
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word for word in text.split(",") if word]
+
+
+def _opt(options: argparse.Namespace) -> None:
+    plan = plan_of("weft opt", None, _words(options.passes) or ["optimize"], _words(options.disable))
+    ir = _program(options.program)
+    after = ir if plan is None else plan.run(ir)
+    sys.stdout.write(after.text_with_locations() if options.print_locations else after.text)
+
+
+def _run(options: argparse.Namespace) -> None:
+    ir = _program(options.program)
+    results = jit(
+        lambda *x: tuple(_weft.apply(ir._fn, list(x))), backend="interpreter" if options.interpret else "cpu"
+    )(*_inputs(ir, options.inputs))
+    if options.outputs:
+        folder = Path(options.outputs)
+        folder.mkdir(parents=True, exist_ok=True)
+        for i, result in enumerate(results):
+            np.save(folder / f"{i}.npy", np.asarray(result))
+        return
+    for i, (result, type_) in enumerate(zip(results, ir.out_types)):
+        print(f"result {i}: {type_}\n{np.asarray(result)}")
+
+
+def _dump(options: argparse.Namespace) -> None:
+    sys.stdout.write(_program(options.program).stage(options.stage))
+
+
+def _export(options: argparse.Namespace) -> None:
+    ir = _program(options.program)
+    args, kwargs = arguments_of(ir)
+    jit(ir).lower(*args, **kwargs).export(options.output)
+
+
+def _bisect(options: argparse.Namespace) -> int:
+    ir = _program(options.program)
+    found = bisect(
+        ir,
+        _inputs(ir, options.inputs),
+        _arrays(options.expect),
+        passes=_words(options.passes),
+        rtol=options.rtol,
+        atol=options.atol,
+        exact=options.exact,
+    )
+    print(found)
+    return 0 if found.where == "nothing" else 1
+
+
+def _ops(options: argparse.Namespace) -> None:
+    known = {p["name"]: p for p in _weft.primitives()}
+    for name in options.names or known:
+        if name not in known:
+            raise value_error(f"there is no operation '{name}'")
+        print(f"{name} ({known[name]['family']}): {known[name]['doc']}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("weft", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, about: str, program: bool = True) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=about, description=about)
+        sub.set_defaults(run=run)
+        if program:
+            sub.add_argument("program", metavar="PROGRAM")
+            sub.add_argument("--load", action="append", default=[], metavar="FILE", help="Python to run first")
+        return sub
+
+    sub = command("opt", _opt, "the program after passes")
+    sub.add_argument("--passes", help="names in order; the default ones without it")
+    sub.add_argument("--disable", help="names of rules and passes that do not run")
+    sub.add_argument("--print-locations", action="store_true", help="with the user's line of every operation")
+    sub = command("run", _run, "results")
+    sub.add_argument("--inputs", nargs="*", default=[], metavar="FILE")
+    sub.add_argument("--outputs", metavar="FOLDER", help="for 0.npy, 1.npy ...; without it they are printed")
+    sub.add_argument("--interpret", action="store_true", help="by the reference interpreter")
+    sub = command("dump", _dump, "the program at a stage of compilation")
+    sub.add_argument("--stage", required=True)
+    sub = command("export", _export, "a bundle: the compiled program as a file")
+    sub.add_argument("-o", "--output", required=True, metavar="FILE")
+    sub = command("bisect", _bisect, "the pass and the rule that change a result")
+    sub.add_argument("--inputs", nargs="*", default=[], metavar="FILE")
+    sub.add_argument("--expect", nargs="+", required=True, metavar="FILE", help="the right results")
+    sub.add_argument("--passes", help="names in order; the default ones without it")
+    sub.add_argument("--rtol", type=float, default=1e-5)
+    sub.add_argument("--atol", type=float, default=1e-6)
+    sub.add_argument("--exact", action="store_true", help="every bit counts")
+    sub = command("ops", _ops, "the operations", program=False)
+    sub.add_argument("names", nargs="*", metavar="NAME")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; the exit status: 0, 1 for an error (and where bisect found something), 2 for wrong usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        for file in getattr(options, "load", ()):
+            runpy.run_path(file)
+        return options.run(options) or 0
+    except (OSError, ValueError, TypeError, RuntimeError, NotImplementedError) as error:
+        print(f"weft: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

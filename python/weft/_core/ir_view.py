@@ -1,0 +1,283 @@
+"""Programs as Python objects: operations, the values that they make and read, types, attributes, places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import _weft
+from .errors import value_error
+
+# Names of weft.Primitive that were made so far.
+USER_PRIMITIVES: set[str] = set()
+
+# How an operation uses its regions, as RegionUse in ir/prim.h counts.
+NONE, CALL, WITH_RULES, BRANCHES, COUNTED, UNCOUNTED, SNAPSHOTS, RECURSIVE, DEVICES = range(9)
+_USES: dict[str, int] = {}
+
+
+def region_use(name: str) -> int:
+    """What the operation of that name does with its regions."""
+    if not _USES:
+        _USES.update({p["name"]: p["region_use"] for p in _weft.primitives()})
+    return _USES[name]
+
+
+class Location:
+    """Where an operation comes from: the user's line, and the transforms and rules that it has been through.
+
+    Example:
+        >>> at = weft.make_ir(weft.grad(lambda x: wnp.sin(x)))(1.0).walk()[0].location
+        >>> at.transforms, at.line > 0
+        (('jvp',), True)
+    """
+
+    __slots__ = ("file", "line", "function", "transforms", "stack", "_text")
+
+    def __init__(self, origin: dict, text: str):
+        self.file: str = origin["file"]
+        self.line: int = origin["line"]
+        self.function: str = origin["function"]
+        self.transforms: tuple[str, ...] = tuple(origin["transforms"])
+        self.stack: str = origin["stack"]
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Location({self._text!r})"
+
+
+class Value:
+    """What an operation makes, or a parameter: one object for each in a view of a program.
+
+    Example:
+        >>> ir = weft.make_ir(lambda x: wnp.sin(x) * 2)(1.0)
+        >>> x, y = ir.parameters[0], ir.results[0]
+        >>> x.type, [op.name for op in x.users], y.definition.name
+        (f32[], ['sin'], 'mul')
+    """
+
+    __slots__ = ("number", "type", "name", "definition", "users")
+
+    def __init__(self, number: int, type_: Any, name: str):
+        self.number = number
+        self.type = type_
+        self.name = name
+        self.definition: Operation | None = None
+        self.users: list[Operation] = []
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+class Literal:
+    """A number or a small array that stands in a program.
+
+    Example:
+        >>> weft.make_ir(lambda x: x * 2)(1.0).walk()[0].operands[1]
+        2.0:f32
+    """
+
+    __slots__ = ("array", "_text")
+
+    def __init__(self, array: Any, text: str):
+        self.array, self._text = array, text
+
+    @property
+    def type(self) -> str:
+        """The type, as text.
+
+        Example:
+            >>> weft.make_ir(lambda x: x * 2)(1.0).walk()[0].operands[1].type
+            'f32[]'
+        """
+        return _weft.abstract(self.array)[3]
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+class Operation:
+    """An operation of a program. `attributes` are its constants, `regions` the programs inside it (weft.IR), `depth`
+    says inside of how many others it is, `flops` and `bytes` what it costs by itself.
+
+    Example:
+        >>> op = weft.make_ir(lambda x: x.sum(0))(wnp.ones((2, 3))).walk()[0]
+        >>> op.name, op.operands, op.results, op.attributes
+        ('reduce_sum', (x: f32[2,3],), (%1: f32[3],), {'dims': [0]})
+        >>> op.flops, op.bytes
+        (6.0, 36.0)
+    """
+
+    __slots__ = (
+        "name",
+        "operands",
+        "results",
+        "attributes",
+        "regions",
+        "location",
+        "depth",
+        "flops",
+        "bytes",
+        "parent",
+        "_kinds",
+        "_place",
+    )
+
+    name: str
+    operands: tuple[Value | Literal, ...]
+    results: tuple[Value, ...]
+    attributes: dict[str, Any]
+    regions: tuple[Any, ...]
+    location: Location
+    depth: int
+    flops: float
+    bytes: float
+    parent: Operation | None
+    _kinds: dict[str, tuple[str, Any]]
+    _place: Any
+
+    @property
+    def primitive(self) -> str:
+        """The name; of an operation that was defined by weft.Primitive, the name that it got there.
+
+        Example:
+            >>> double = weft.Primitive("double", lower=lambda x: x + x)
+            >>> op = weft.make_ir(double)(1.0).walk()[0]
+            >>> op.name, op.primitive
+            ('primitive', 'double')
+        """
+        return self.attributes.get("name", self.name) if self.name == "primitive" else self.name
+
+    @property
+    def trips(self) -> int | None:
+        """How often its regions run; None where only a run tells, and of operations that have none.
+
+        Example:
+            >>> ir = weft.make_ir(lambda x: weft.fori_loop(0, 10, lambda i, c: c * x, x))(1.0)
+            >>> loop = ir.results[0].definition
+            >>> loop.name, loop.trips
+            ('scan', 10)
+        """
+        if region_use(self.name) != COUNTED:
+            return None
+        length = self._kinds["length"][1][0]
+        return int(length) if length.isdigit() else None
+
+    def bind(self, *operands: Any, regions: tuple | None = None) -> Any:
+        """The operation on other operands: emitted where something is traced, computed otherwise.
+
+        Args:
+            *operands: arrays of the types that it takes.
+            regions: other programs in place of its regions.
+
+        Returns: array, or a tuple of them where it has several results or none.
+
+        Example:
+            >>> op = weft.make_ir(lambda x: x.sum(0))(wnp.ones((2, 3))).walk()[0]
+            >>> op.bind(wnp.ones((4, 2)))
+            Array([4., 4.], dtype=float32)
+        """
+        inside = self.regions if regions is None else regions
+        results = _weft.bind_program(self.name, list(operands), self._kinds, [r._fn for r in inside])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def at(self, name: str) -> Any:
+        """A context manager: what is traced inside it comes from the line of this operation, through `name`.
+
+        Args:
+            name: of the rule or pass that writes.
+
+        Returns: context manager.
+
+        Example:
+            >>> op = weft.make_ir(lambda x: wnp.sin(x))(1.0).walk()[0]
+            >>> def f(x):
+            ...     with op.at("my-pass"):
+            ...         return x + 1
+            >>> weft.make_ir(f)(1.0).walk()[0].location.transforms
+            ('my-pass',)
+        """
+        return self._place.through(name)
+
+    def __repr__(self) -> str:
+        attributes = ", ".join(f"{name}={value!r}" for name, value in self.attributes.items())
+        words = [self.name + (f"[{attributes}]" if attributes else ""), *map(_short, self.operands)]
+        words += [f"({len(self.regions)} regions)"] if self.regions else []
+        made = ", ".join(map(repr, self.results))
+        return f"{made} = {' '.join(words)}" if made else " ".join(words)
+
+
+def _short(operand: Value | Literal) -> str:
+    return operand.name if isinstance(operand, Value) else repr(operand)
+
+
+class View:
+    """The objects of one function of a program."""
+
+    def __init__(self, fn: Any, as_ir: Callable[[Any], Any]):
+        types, names = fn.var_types, fn.param_names
+        self.values = [Value(i, t, names[i] if i < len(names) and names[i] else f"%{i}") for i, t in enumerate(types)]
+        self.parameters = self.values[: len(names)]
+        self.operations: list[Operation] = []
+        for e, (flops, accessed) in zip(fn.eqns, fn.costs):
+            op = Operation()
+            op.name, op.attributes = e["name"], e["attrs"]
+            op.operands = tuple(
+                self.values[v] if isinstance(v, int) else Literal(v, text)
+                for v, text in zip(e["operand_values"], e["operands"])
+            )
+            op.results = tuple(self.values[v] for v in e["result_vars"])
+            op.regions = tuple(as_ir(region) for region in e["regions"])
+            op.location = Location(e["origin"], e["location"])
+            op.depth, op.parent, op.flops, op.bytes = 0, None, flops, accessed
+            kinds, values = e["attr_kinds"], e["attr_values"]
+            op._kinds = {name: (kinds[name], values[name]) for name in kinds}
+            op._place = e["place"]
+            for value in {v for v in op.operands if isinstance(v, Value)}:
+                value.users.append(op)
+            for value in op.results:
+                value.definition = op
+            self.operations.append(op)
+        self.results = [
+            self.values[v] if isinstance(v, int) else Literal(v, text) for v, text in zip(fn.result_values, fn.results)
+        ]
+
+
+def walk(view: View, regions: bool, depth: int = 0, parent: Operation | None = None) -> Iterator[Operation]:
+    """The operations in order, each before those inside it."""
+    for op in view.operations:
+        op.depth, op.parent = depth, parent
+        yield op
+        if regions:
+            for region in op.regions:
+                yield from walk(region._view, True, depth + 1, op)
+
+
+def cost_by_line(view: View, times: float, into: dict[tuple[str, int], tuple[float, float]]) -> None:
+    """Adds what each line costs."""
+    for op in view.operations:
+        if op.regions:
+            for region in op.regions:
+                cost_by_line(region._view, times * (op.trips or 1), into)
+            continue
+        key = (op.location.file, op.location.line)
+        flops, accessed = into.get(key, (0.0, 0.0))
+        into[key] = (flops + times * op.flops, accessed + times * op.bytes)
+
+
+def value_of(view: View, value: Any) -> Value:
+    """The value that is meant: one of the view, its name, or the index of a result."""
+    if isinstance(value, Value) and value.number < len(view.values) and view.values[value.number] is value:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and -len(view.results) <= value < len(view.results):
+        found = view.results[value]
+        if isinstance(found, Value):
+            return found
+        raise value_error(f"IR.trail: result {value} is the number {found}, which no operation made")
+    raise value_error(
+        f"IR.trail: expected a weft.ir.Value of this program or the index of one of its {len(view.results)} results, "
+        f"got {value!r}"
+    )

@@ -1,0 +1,298 @@
+"""How programs are optimised: which passes run, which rules do not, passes and rules of one's own."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from . import _weft
+from ._core.errors import type_error, value_error
+from ._core.tracing import call_name
+from .program import IR
+
+__all__ = ["optimization", "passes", "register_pass", "rules"]
+
+# What the words of jit(optimize=...) mean.
+_LEVELS: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "fast_compile": ("drop-rules", "inline-small", "fold", "simplify", "cse", "dce"),
+    "fast_run": ("optimize",),
+}
+# Passes by name that Python brought.
+_REGISTERED: dict[str, Callable[[IR], IR]] = {}
+
+
+class Applied(NamedTuple):
+    """A rule that applied.
+
+    Attributes:
+        pass_: the pass that ran it.
+        rule: its name.
+        operation: what it replaced.
+        stack: the user's lines that this came from, innermost first.
+
+    Example:
+        >>> weft.ir.Applied("simplify", "mul-one", "mul", "").rule
+        'mul-one'
+    """
+
+    pass_: str
+    rule: str
+    operation: str
+    stack: str
+
+    @property
+    def line(self) -> str:
+        """The user's innermost line, as "model.py:12"; empty where the program does not say.
+
+        Example:
+            >>> weft.ir.Applied("simplify", "mul-one", "mul", "  at model.py:12 in f").line
+            'model.py:12'
+        """
+        first = self.stack.splitlines()[0] if self.stack else ""
+        return first.strip().removeprefix("at ").rsplit(" in ", 1)[0]
+
+
+class Plan:
+    """Passes in order, and the rules that are left out."""
+
+    def __init__(self, passes: Sequence[str | Callable[[IR], IR]], disabled: frozenset[str]):
+        self.passes, self.disabled = tuple(passes), disabled
+
+    def steps(self) -> list[str | Callable[[IR], IR]]:
+        """The passes one by one, as they are run."""
+        found: list[str | Callable[[IR], IR]] = []
+        for item in self.passes:
+            known = _REGISTERED.get(item, item) if isinstance(item, str) else item
+            found += _expanded(known) if isinstance(known, str) else [known]
+        return found
+
+    def run(self, ir: IR, applied: list[Applied] | None = None, marks: bool = False) -> IR:
+        """The program after all passes. `applied` takes the rules that applied; `marks`: what they make says so in its
+        location."""
+        for item in self.passes:
+            found = _REGISTERED.get(item, item) if isinstance(item, str) else item
+            if isinstance(found, str):
+                if found in self.disabled:
+                    continue
+                names = [n for n in _expanded(found) if n not in self.disabled]
+                fn, rules_ = _weft.run_passes(ir._fn, names, self.disabled, marks)
+                ir = ir._with(fn)
+                if applied is not None:
+                    applied += [Applied(*record) for record in rules_]
+            elif call_name_of(found) not in self.disabled:
+                ir = _run_own(found, ir)
+        return ir
+
+
+_DEFAULT = Plan(("optimize",), frozenset())
+
+
+def _expanded(name: str) -> list[str]:
+    return _weft.default_passes() if name == "optimize" else [name]
+
+
+def call_name_of(pass_: Any) -> str:
+    """What a pass of the user's is called."""
+    name = getattr(pass_, "name", None)
+    return name if isinstance(name, str) else call_name(pass_)
+
+
+def _run_own(pass_: Callable[[IR], IR], ir: IR) -> IR:
+    name = call_name_of(pass_)
+    code = getattr(pass_, "__code__", None)
+    who = f"the pass '{name}'" + (f" ({code.co_filename}:{code.co_firstlineno})" if code else "")
+    try:
+        out = pass_(ir)
+    except Exception as error:
+        error.add_note(f"raised by {who}, which ran over '{ir.__name__}'")
+        raise
+    if not isinstance(out, IR):
+        raise type_error(f"{who} returned {out!r} of type '{type(out).__name__}'; a pass takes and returns a weft.IR")
+    if out._fn.param_types != ir._fn.param_types or out._fn.result_types != ir._fn.result_types:
+        raise type_error(
+            f"{who} changed the type of '{ir.__name__}' from ({', '.join(ir._fn.param_types)}) -> "
+            f"({', '.join(ir._fn.result_types)}) to ({', '.join(out._fn.param_types)}) -> "
+            f"({', '.join(out._fn.result_types)}); a pass keeps parameters and results"
+        )
+    return out
+
+
+def plan_of(what: str, optimize: str | None, passes: Any, disable: Any) -> Plan | None:
+    """The plan that arguments of these names describe; None: the default."""
+    if optimize is None and passes is None and disable is None:
+        return None
+    if optimize is not None and passes is not None:
+        raise value_error(f"{what}: optimize and passes say the same; give one of them")
+    if optimize is not None and optimize not in _LEVELS:
+        raise value_error(f"{what}: optimize is one of {', '.join(map(repr, _LEVELS))}, got {optimize!r}")
+    if isinstance(passes, str) or (passes is not None and not isinstance(passes, Iterable)):
+        raise type_error(f"{what}: passes must be a list of passes and their names, got {passes!r}")
+    items = list(passes) if passes is not None else list(_LEVELS[optimize or "fast_run"])
+    known = {*_weft.pass_names(), *_REGISTERED, "optimize"}
+    for item in items:
+        if isinstance(item, str) and item not in known:
+            raise value_error(f"{what}: passes has '{item}'; passes are {', '.join(sorted(known))}, and functions")
+        if not isinstance(item, str) and not callable(item):
+            raise type_error(f"{what}: passes has {item!r}; expected the name of a pass, or a function of a weft.IR")
+    if isinstance(disable, str) or (disable is not None and not isinstance(disable, Iterable)):
+        raise type_error(f"{what}: disable must be a list of names of rules and passes, got {disable!r}")
+    disabled = list(disable or ())
+    names = {*_weft.rule_names(), *_weft.pass_names(), *_REGISTERED}
+    names |= {call_name_of(item) for item in items if not isinstance(item, str)}
+    for name in disabled:
+        if name not in names:
+            raise value_error(
+                f"{what}: disable has {name!r}, which is no rule and no pass; weft.ir.rules() and weft.ir.passes() "
+                "name them"
+            )
+    return Plan(items, frozenset(disabled))
+
+
+# Plans of `with` statements and of weft.config, by the number that C++ knows them by; 0 is the default.
+_PLANS: list[Plan | None] = [None]
+
+
+def _run_plan(plan: Plan | int, fn: Any) -> Any:
+    """Called from C++ for a program that is about to be compiled."""
+    found = _PLANS[plan] if isinstance(plan, int) else plan
+    return fn if found is None else found.run(IR(fn))._fn
+
+
+_weft.set_plan_hook(_run_plan)
+
+
+def plan_here(own: Plan | None) -> Plan | None:
+    """The plan by which a function with this one of its own is compiled now."""
+    return own if own is not None else _PLANS[_weft.plan_around()]
+
+
+def _number(plan: Plan | None) -> int:
+    if plan is None:
+        return 0
+    for i, known in enumerate(_PLANS):
+        if known is not None and (known.passes, known.disabled) == (plan.passes, plan.disabled):
+            return i
+    _PLANS.append(plan)
+    return len(_PLANS) - 1
+
+
+def set_for_process(optimize: str | None) -> None:
+    """What weft.config.optimize = ... does."""
+    _weft.set_plan_of_process(_number(plan_of("config.optimize", optimize, None, None)))
+
+
+def rules_by_line(fn: Any, plan: Plan | None) -> dict[tuple[str, str], int]:
+    """(rule, line) -> how often it applies where the program is compiled by this plan."""
+    applied: list[Applied] = []
+    (plan or _DEFAULT).run(IR(fn), applied)
+    counts = collections.Counter((a.rule, a.line) for a in applied)
+    return dict(counts.most_common())
+
+
+def level_here() -> str:
+    """The word for how functions are optimised here; "custom" where there is none."""
+    plan = _PLANS[_weft.plan_around()]
+    if plan is None:
+        return "fast_run"
+    for word in _LEVELS:
+        level = plan_of("config.optimize", word, None, None)
+        if level is not None and (level.passes, level.disabled) == (plan.passes, plan.disabled):
+            return word
+    return "custom"
+
+
+@contextlib.contextmanager
+def optimization(
+    optimize: str | None = None,
+    *,
+    passes: Sequence[str | Callable[[IR], IR]] | None = None,
+    disable: Sequence[str] | None = None,
+) -> Iterator[None]:
+    """A context manager: functions that are jitted and called inside it, in this thread, are optimised like this. A
+    function with passes of its own (jit(passes=...)) keeps these.
+
+    Args:
+        optimize: "none", "fast_compile" or "fast_run", the default.
+        passes: passes in order, names and functions of a weft.IR; "optimize" stands for the default ones.
+        disable: names of rules and passes that do not run.
+
+    Returns: context manager.
+
+    Raises:
+        ValueError: there is no such pass or rule.
+
+    Example:
+        >>> f = weft.jit(lambda x: (x + 1) * 1)
+        >>> with weft.optimization("none"):
+        ...     print(f.lower(1.0).as_text("optimized").count("mul"))
+        1
+    """
+    before = _weft.set_plan_of_thread(_number(plan_of("optimization", optimize, passes, disable)))
+    try:
+        yield
+    finally:
+        _weft.set_plan_of_thread(before)
+
+
+def rules() -> list[str]:
+    """The names of the rules of simplification, which disable=[...] takes.
+
+    Returns: list of str.
+
+    Example:
+        >>> "mul-one" in weft.ir.rules()
+        True
+    """
+    return sorted(set(_weft.rule_names()))
+
+
+def passes() -> list[str]:
+    """The names of the passes, those of weft.register_pass among them.
+
+    Returns: list of str.
+
+    Example:
+        >>> {"cse", "dce", "simplify"} < set(weft.ir.passes())
+        True
+    """
+    return sorted({*_weft.pass_names(), *_REGISTERED})
+
+
+def register_pass(name: str, pass_: Callable[[IR], IR] | None = None) -> Any:
+    """Gives a pass a name, by which jit(passes=[...]) finds it.
+
+    Args:
+        name: the name; one that was registered before means the new pass from now on.
+        pass_: a function that takes a program (weft.IR) and returns one of the same type; without it a decorator is
+            returned.
+
+    Returns: the pass.
+
+    Raises:
+        TypeError: the pass is no function.
+        ValueError: the name is that of a pass of Weft's.
+
+    Example:
+        >>> @weft.register_pass("count")
+        ... def count(ir):
+        ...     print(ir.num_eqns, "operations")
+        ...     return ir
+        >>> weft.jit(lambda x: x * 2 + 1, passes=["count", "optimize"])(3.0)
+        2 operations
+        Array(7., dtype=float32, weak_type=True)
+    """
+    if not isinstance(name, str) or not name:
+        raise type_error(f"register_pass: the name must be a text, got {name!r}")
+    if name in _weft.pass_names() or name == "optimize":
+        raise value_error(f"register_pass: '{name}' is a pass of Weft's; choose another name")
+
+    def add(given: Callable[[IR], IR]) -> Callable[[IR], IR]:
+        if not callable(given):
+            raise type_error(f"register_pass: expected a function of a weft.IR, got {given!r}")
+        _REGISTERED[name] = given
+        return given
+
+    return add if pass_ is None else add(pass_)
