@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "base/to_integer.h"
+#include "tracer/context.h"
+#include "tracer/promote.h"
 
 namespace weft {
 
@@ -49,7 +51,10 @@ T IntegerOf(DType dtype, const Scalar& s) {
     value = T(s.i);
     fits = static_cast<__int128>(value) == static_cast<__int128>(s.i);
   }
-  if (!fits)
+  // In JAX what fits the default integers wraps around.
+  const bool wraps = !fits && On(Setting::kJaxSemantics) && s.kind == Scalar::Kind::kInt &&
+                     (X64() || s.i == static_cast<int32_t>(s.i));
+  if (!fits && !wraps)
     throw IntegerOverflow("the Python integer ", s.ToString(), " does not fit ", dtype, "; use an array of a ",
                           s.kind == Scalar::Kind::kLarge ? "float" : "wider", " dtype");
   return value;

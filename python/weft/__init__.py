@@ -55,12 +55,21 @@ from .ad_checkpoint import (
     saved_residuals,
 )
 from .aot import aot
-from .api import block_until_ready, device_get, effects_barrier, named_call, named_scope, stop_gradient, typeof
+from .api import (
+    block_until_ready,
+    device_get,
+    effects_barrier,
+    ensure_compile_time_eval,
+    named_call,
+    named_scope,
+    stop_gradient,
+    typeof,
+)
 from .autograph import autograph
 from .batching import vmap
 from .callbacks import io_callback, pure_callback
 from .compiled import jit
-from .config import config, debug_nans, disable_jit, enable_x64
+from .config import config, debug_nans, disable_jit, enable_x64, jax_semantics
 from .control import cond, fori_loop, map, scan, switch, while_loop
 from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .custom_batching import custom_vmap
@@ -99,7 +108,7 @@ from .mesh import (
 )
 from .parallel import pmap, shard_map
 from .partitioning import Communication, pjit, with_sharding_constraint
-from .program import IR, PassRecord, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
+from .program import IR, PassRecord, ShapeDtype, ShapedArray, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
 
 # After the imports, so that threads are kept out before the tree library forgets its containers at exit.
@@ -172,6 +181,7 @@ __all__ = [
     "PassRecord",
     "ShapeDtype",
     "ShapeDtypeStruct",
+    "ShapedArray",
     "Shard",
     "Sharding",
     "SingleDeviceSharding",
@@ -203,6 +213,7 @@ __all__ = [
     "disable_jit",
     "distributed",
     "effects_barrier",
+    "ensure_compile_time_eval",
     "enable_x64",
     "eval_shape",
     "experimental",
@@ -214,6 +225,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jax_semantics",
     "jet",
     "jit",
     "jvp",

@@ -10,13 +10,13 @@ from . import _weft
 from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.python_text import to_python
-from ._core.shapes import ShapeDtype
+from ._core.shapes import ShapeDtype, ShapedArray
 from ._core.tracing import check_callable, flat_function, trace_flat
 from .arguments import ints
 from .arguments import text as checked_text
 from .collectives import check_axis_name
 
-__all__ = ["IR", "PassRecord", "ShapeDtype", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
+__all__ = ["IR", "PassRecord", "ShapeDtype", "ShapedArray", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
 
 
 class PassRecord(NamedTuple):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import optree
+
 from ._core import tree as _tree
+from ._core.errors import value_error
 from ._core.tree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr, register_dataclass
 from ._core.tree import KeyEntry as KeyEntry
 from ._core.tree import KeyPath as KeyPath
@@ -33,6 +36,8 @@ __all__ = [
     "Partial",
     "PyTreeDef",
     "SequenceKey",
+    "all_leaves",
+    "flatten_one_level",
     "keystr",
     "register_dataclass",
     "register_pytree_node",
@@ -49,9 +54,13 @@ __all__ = [
     "tree_map",
     "tree_map_with_path",
     "tree_reduce",
+    "tree_reduce_associative",
     "tree_structure",
     "tree_transpose",
     "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
 ]
 
 
@@ -202,6 +211,123 @@ def register_static(cls: type) -> type:
         [1]
     """
     return _register(cls, lambda obj: ((), obj), lambda obj, _: obj)
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether none of several things is a container.
+
+    Args:
+        iterable: the things.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: bool.
+
+    Example:
+        >>> weft.tree_util.all_leaves([1, 2.0]), weft.tree_util.all_leaves([1, (2,)])
+        (True, False)
+    """
+    return all(treedef_is_leaf(tree_structure(x, is_leaf)) for x in iterable)
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is that of a single leaf.
+
+    Args:
+        treedef: the structure.
+
+    Returns: bool.
+
+    Example:
+        >>> weft.tree_util.treedef_is_leaf(weft.tree_util.tree_structure(1))
+        True
+    """
+    return treedef.num_nodes == 1 and treedef.num_leaves == 1
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of what a structure's outermost container holds.
+
+    Args:
+        treedef: the structure.
+
+    Returns: list of them.
+
+    Example:
+        >>> weft.tree_util.treedef_children(weft.tree_util.tree_structure((1, [2, 3])))
+        [PyTreeSpec(*), PyTreeSpec([*, *])]
+    """
+    return treedef.children()
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees of given structures.
+
+    Args:
+        treedefs: the structures.
+
+    Returns: TreeDef.
+
+    Example:
+        >>> leaf = weft.tree_util.tree_structure(1)
+        >>> weft.tree_util.treedef_tuple([leaf, leaf]) == weft.tree_util.tree_structure((1, 2))
+        True
+    """
+    return optree.treespec_tuple(treedefs, namespace=_tree.NAMESPACE)
+
+
+def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
+    """The children of a container, and its static data.
+
+    Args:
+        tree: the container.
+
+    Returns: pair of the children and what else is known of it: the keys of a dictionary, the data of a registered
+        class.
+
+    Raises:
+        ValueError: tree is no container.
+
+    Example:
+        >>> weft.tree_util.flatten_one_level({"a": 1, "b": [2]})
+        ([1, [2]], ['a', 'b'])
+    """
+    if treedef_is_leaf(tree_structure(tree)):
+        raise value_error(f"flatten_one_level: {tree!r} is no container")
+    children, data, *_ = optree.tree_flatten_one_level(tree, namespace=_tree.NAMESPACE)  # type: ignore[arg-type]
+    return list(children), data
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = None,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """The leaves combined pairwise, in a tree of few levels.
+
+    Args:
+        operation: (value, value) -> value; associative.
+        tree: the leaves.
+        identity: the result where there are no leaves.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: value.
+
+    Raises:
+        ValueError: there are no leaves, and no identity.
+
+    Example:
+        >>> weft.tree_util.tree_reduce_associative(lambda a, b: a + b, [1, (2, 3)])
+        6
+    """
+    values = tree_leaves(tree, is_leaf)
+    if not values and identity is None:
+        raise value_error("tree_reduce_associative: the tree has no leaves; give an identity")
+    while len(values) > 1:
+        pairs = [operation(*values[i : i + 2]) for i in range(0, len(values) - 1, 2)]
+        values = pairs + values[len(pairs) * 2 :]
+    return values[0] if values else identity
 
 
 class Partial(functools.partial):

@@ -7,6 +7,7 @@ from .flattening import (
     broadcast,
     flatten,
     inside_itself,
+    jax_semantics,
     leaves,
     prefix_leaves,
     structure,
@@ -26,7 +27,7 @@ from .paths import (
     map_with_path,
     path_texts,
 )
-from .registration import register, register_dataclass, register_with_keys
+from .registration import NAMESPACE, register, register_dataclass, register_with_keys
 
 __all__ = [
     "DictKey",
@@ -34,6 +35,7 @@ __all__ = [
     "GetAttrKey",
     "KeyEntry",
     "KeyPath",
+    "NAMESPACE",
     "SequenceKey",
     "TreeDef",
     "all",
@@ -42,6 +44,7 @@ __all__ = [
     "flatten",
     "flatten_with_path",
     "inside_itself",
+    "jax_semantics",
     "keystr",
     "leaves",
     "leaves_with_path",
