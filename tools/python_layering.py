@@ -54,6 +54,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "scipy": ("scipy/",),
     "on numpy": ("flatten_util", "ops"),
     "experimental": ("experimental/",),
+    # JAX's names, for JAX's programs. Nobody imports it.
+    "as_jax": ("as_jax/",),
     # weft.autograph is there at once, and reads the rest when a function is to be converted.
     "autograph's door": ("autograph/__init__", "autograph/errors"),
     "autograph": ("autograph/",),
@@ -77,6 +79,7 @@ ARROWS: dict[str, set[str]] = {
     "scipy": {*_TRANSFORMS, "numpy", "nn"},
     "on numpy": {*_TRANSFORMS, "numpy"},
     "experimental": _TRANSFORMS,
+    "as_jax": {*_TRANSFORMS, "the package itself", "numpy", "lax", "random", "nn", "scipy", "on numpy", "experimental"},
     "autograph's door": {"core"},
     "autograph": {*_TRANSFORMS, "numpy"},
 }

@@ -536,9 +536,16 @@ static Dim DimFrom(PyObject* object, const char* what) {
   return Dim(IntFrom(object, what));
 }
 
+// Whether it is several numbers: a tuple, list, range or another sequence, but no array, which may be a number.
+static bool IsSequence(PyObject* object) {
+  if (PyTuple_Check(object) || PyList_Check(object)) return true;
+  return !IsArray(object) && !IsNumpyArray(object) && !IsNumpyScalar(object) && !PyUnicode_Check(object) &&
+         !PyDict_Check(object) && PySequence_Check(object);
+}
+
 Dims DimsFrom(PyObject* object, const char* what) {
   Dims dims;
-  if (PyTuple_Check(object) || PyList_Check(object)) {
+  if (IsSequence(object)) {
     Ref fast(Check(PySequence_Fast(object, "a shape")));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
       dims.push_back(DimFrom(PySequence_Fast_GET_ITEM(fast.get(), i), what));
@@ -564,7 +571,7 @@ Dims NewDimsFrom(PyObject* object) {
 std::optional<Ints> AxesFrom(PyObject* object, const char* what) {
   if (object == nullptr || object == Py_None) return std::nullopt;
   Ints axes;
-  if (PyTuple_Check(object) || PyList_Check(object)) {
+  if (IsSequence(object)) {
     Ref fast(Check(PySequence_Fast(object, "axes")));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
       axes.push_back(IntFrom(PySequence_Fast_GET_ITEM(fast.get(), i), what));

@@ -108,7 +108,7 @@ from .mesh import (
 )
 from .parallel import pmap, shard_map
 from .partitioning import Communication, pjit, with_sharding_constraint
-from .program import IR, PassRecord, ShapeDtype, ShapedArray, deserialize_ir, eval_shape, make_ir, parse_ir
+from .program import IR, PassRecord, ShapedArray, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
 
 # After the imports, so that threads are kept out before the tree library forgets its containers at exit.

@@ -10,7 +10,7 @@ from . import _weft
 from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.python_text import to_python
-from ._core.shapes import ShapeDtype, ShapedArray
+from ._core.shapes import ShapedArray, ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
 from .arguments import ints
 from .arguments import text as checked_text

@@ -12,7 +12,7 @@ from .errors import type_error, value_error
 from .names import belong_to
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 class ShapeDtype:

@@ -24,7 +24,7 @@ __all__ = ["install", "missing"]
 
 
 def install() -> None:
-    """Makes `import jax` give Weft, in this process, and turns weft.config.jax_semantics on. A second call does nothing.
+    """Makes `import jax` give Weft, in this process, and turns weft.config.jax_semantics on. Further calls do nothing.
 
     Returns: None.
 

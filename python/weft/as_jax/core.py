@@ -33,7 +33,7 @@ class _IsTraced(type):
 
 
 class Tracer(metaclass=_IsTraced):
-    """isinstance(x, Tracer): whether x is a value of a function that is being traced. Libraries derive classes of their own
+    """isinstance(x, Tracer): whether x is a value of a function that is being traced. Libraries derive classes
     from it."""
 
 
@@ -66,7 +66,9 @@ class TypedComplex(complex):
 
 
 # How JAX takes objects of further classes for arrays. Weft asks the objects: __jax_array__, __weft_array__.
-pytype_aval_mappings: dict[type, Any] = dict.fromkeys((weft.Array, np.ndarray, bool, int, float, complex), ShapedArray.like)
+pytype_aval_mappings: dict[type, Any] = dict.fromkeys(
+    (weft.Array, np.ndarray, bool, int, float, complex), ShapedArray.like
+)
 canonicalize_dtype_handlers: dict[type, Any] = dict.fromkeys(pytype_aval_mappings, weft.numpy.asarray)
 
 

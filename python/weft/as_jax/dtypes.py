@@ -12,11 +12,11 @@ from .. import _weft
 from .._core.errors import type_error
 
 
-class extended(np.generic):  # noqa: N801
+class extended(np.generic):
     """The kind of dtypes that are no numbers: issubdtype(key.dtype, extended)."""
 
 
-class prng_key(extended):  # noqa: N801
+class prng_key(extended):
     """The kind of the dtypes of random keys."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.metadata
-import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any

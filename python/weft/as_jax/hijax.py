@@ -28,7 +28,9 @@ class HiPrimitive:
         self.name = name
 
     def bind(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError(f"weft.as_jax: Weft has no types of one's own in programs, which '{self.name}' is for")
+        raise NotImplementedError(
+            f"weft.as_jax: Weft has no types of one's own in programs, which '{self.name}' is for"
+        )
 
 
 class VJPHiPrimitive(HiPrimitive):
@@ -46,14 +48,14 @@ class AvalMutableQDD(AvalQDD):
     """See AvalQDD."""
 
 
-class aval_method:  # noqa: N801
+class aval_method:
     """A method of traced values of a type."""
 
     def __init__(self, fun: Any):
         self.fun = fun
 
 
-class aval_property:  # noqa: N801
+class aval_property:
     """An attribute of traced values of a type."""
 
     def __init__(self, fget: Any):

@@ -74,8 +74,35 @@ class Primitive:
 
 
 _MANY_RESULTS = frozenset(
-    """assert call cond custom_jvp custom_linear custom_vjp custom_vmap debug_print eigh eig io_callback linear_solve lu
-    pure_callback qr recur recursive remat scan snapshot_scan sort spmd svd tape_scan top_k unbox while""".split()
+    [
+        "assert",
+        "call",
+        "cond",
+        "custom_jvp",
+        "custom_linear",
+        "custom_vjp",
+        "custom_vmap",
+        "debug_print",
+        "eigh",
+        "eig",
+        "io_callback",
+        "linear_solve",
+        "lu",
+        "pure_callback",
+        "qr",
+        "recur",
+        "recursive",
+        "remat",
+        "scan",
+        "snapshot_scan",
+        "sort",
+        "spmd",
+        "svd",
+        "tape_scan",
+        "top_k",
+        "unbox",
+        "while",
+    ]
 )
 
 
@@ -324,5 +351,3 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Any:
     """A program as a function that gives a list; with arguments, its results."""
     run: Callable[..., list[Any]] = lambda *values: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *values)
     return run(*args) if args else run
-
-

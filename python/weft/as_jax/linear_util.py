@@ -31,8 +31,8 @@ def called(f: Any) -> Callable[..., Any]:
 
 
 def transformation(generator: Callable[..., Any], fun: WrappedFun | None = None, *static: Any) -> Any:
-    """A generator that yields (args, kwargs), is sent the function's result and yields its own, as a function of wrapped
-    functions."""
+    """A generator that yields (args, kwargs), is sent the function's result and yields its own, as a function of
+    functions that are wrapped."""
 
     def apply(f: WrappedFun, *given: Any) -> WrappedFun:
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -46,8 +46,8 @@ def transformation(generator: Callable[..., Any], fun: WrappedFun | None = None,
 
 
 def transformation_with_aux(generator: Callable[..., Any], fun: WrappedFun | None = None, *static: Any) -> Any:
-    """transformation of a generator that yields (result, aux); gives the wrapped function, and what gives aux once it has
-    run."""
+    """transformation of a generator that yields (result, aux); gives the wrapped function, and what gives aux once it
+    has run."""
 
     def apply(f: WrappedFun, *given: Any) -> tuple[WrappedFun, Callable[[], Any]]:
         aux: list[Any] = []

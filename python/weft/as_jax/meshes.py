@@ -65,7 +65,7 @@ def get_abstract_mesh() -> AbstractMesh:
     return AbstractMesh() if mesh is None else AbstractMesh(tuple(mesh.shape.values()), mesh.axis_names)
 
 
-class set_mesh(contextlib.AbstractContextManager[Any]):  # noqa: N801
+class set_mesh(contextlib.AbstractContextManager[Any]):
     """The mesh around the code, from the call on; in a `with` statement until its end."""
 
     def __init__(self, mesh: Any):

@@ -1,8 +1,8 @@
 """jax.example_libraries.optimizers: optimizers as triples of functions (init, update, get_params).
 
-    init, update, get_params = optimizers.adam(1e-3)
-    state = init(params)
-    state = update(step, jax.grad(loss)(get_params(state)), state)
+init, update, get_params = optimizers.adam(1e-3)
+state = init(params)
+state = update(step, jax.grad(loss)(get_params(state)), state)
 """
 
 from __future__ import annotations

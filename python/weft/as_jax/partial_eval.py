@@ -57,7 +57,5 @@ def trace_to_jaxpr_nounits(
             known.append(eqn)
     outs = [v for v in jaxpr.outvars if v not in unknown]
     values = iter(jaxprs.eval_jaxpr(jaxprs.Jaxpr(jaxpr.constvars, [], outs, known), closed.consts))
-    results = [
-        PartialVal.unknown(v.aval) if v in unknown else PartialVal.known(next(values)) for v in jaxpr.outvars
-    ]
+    results = [PartialVal.unknown(v.aval) if v in unknown else PartialVal.known(next(values)) for v in jaxpr.outvars]
     return jaxpr, results, closed.consts

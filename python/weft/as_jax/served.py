@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from . import report
+from .arguments import with_more
 
 
 class Value(NamedTuple):
@@ -131,7 +132,7 @@ class ServedModule(types.ModuleType):
                 return _NOTHING
         for module in _those_there(served):
             if not name.startswith("_") and name in _public(module):
-                return getattr(module, name)
+                return with_more(self.__name__, name, getattr(module, name))
         return _NOTHING
 
     def __getattr__(self, name: str) -> Any:
@@ -143,7 +144,7 @@ class ServedModule(types.ModuleType):
         found = self._weft_find(name)
         if found is _NOTHING:
             whole = f"{self.__name__}.{name}"
-            report.count(whole)
+            report.count(whole, attribute=True)
             error = AttributeError(no_counterpart(whole, self.__dict__["_weft_served"].absent.get(name)))
             error.name, error.obj = name, self
             raise error

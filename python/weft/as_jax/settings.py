@@ -1,7 +1,8 @@
 """jax.config and the context managers of its options.
 
-Options that Weft has are Weft's (weft.config). Every other option of JAX's is accepted, keeps what it is set to, and has
-no effect: it says how XLA compiles, where JAX logs, what JAX checks. An option that JAX does not have is an error."""
+Options that Weft has are Weft's (weft.config). Every other option of JAX's is accepted, keeps what it is set to, and
+has no effect: it says how XLA compiles, where JAX logs, what JAX checks. An option that JAX does not have is an
+error."""
 
 from __future__ import annotations
 
@@ -16,32 +17,94 @@ import weft
 
 # Options of jax.config that are Weft's.
 _OURS = frozenset(
-    """jax_enable_x64 jax_debug_nans jax_disable_jit jax_platforms jax_platform_name
-    jax_default_matmul_precision""".split()
+    [
+        "jax_enable_x64",
+        "jax_debug_nans",
+        "jax_disable_jit",
+        "jax_platforms",
+        "jax_platform_name",
+        "jax_default_matmul_precision",
+    ]
 )
 
 # The others that JAX documents, with their defaults.
 _WITHOUT_EFFECT: dict[str, Any] = {
     **dict.fromkeys(
-        """jax_allow_f16_reductions jax_auto_pcast jax_check_static_indices jax_check_tracer_leaks
-        jax_compiler_enable_remat_pass jax_debug_infs jax_debug_key_reuse jax_distributed_debug jax_enable_checks
-        jax_enable_custom_prng jax_explain_cache_misses jax_explicit_x64_dtypes jax_high_dynamic_range_gumbel
-        jax_legacy_prng_key jax_log_checkpoint_residuals jax_log_compiles jax_mutable_array_checks jax_no_execution
-        jax_no_tracing jax_raise_persistent_cache_errors jax_use_magma jax_use_direct_linearize jax_dynamic_shapes
-        jax_compilation_cache_include_metadata_in_key jax_remove_size_one_mesh_axis_from_type
-        jax_use_simplified_jaxpr_constants jax_disallow_mesh_context_manager jax2tf_associative_scan_reductions
-        jax_enable_compilation_cache jax_threefry_partitionable jax_pprint_use_color jax_use_shardy_partitioner
-        jax_vjp3 jax_custom_vjp3 jax_softmax_custom_jvp jax_include_full_tracebacks_in_locations
-        jax_spmd_mode jax_array jax_parallel_functions_output_gda jax_enable_memories jax_debug_log_modules
-        jax_traceback_in_locations_limit jax_persistent_cache_min_compile_time_secs jax_bcoo_cusparse_lowering
-        jax_persistent_cache_min_entry_size_bytes jax_persistent_cache_enable_xla_caches jax_compilation_cache_max_size
-        jax_optimization_level jax_memory_fitting_level jax_exec_time_optimization_effort
-        jax_memory_fitting_effort jax_captured_constants_warn_bytes jax_num_cpu_devices jax_random_seed_offset
-        jax_eager_pmap jax_cpu_enable_async_dispatch jax_cpu_enable_gloo_collectives jax_serialization_version
-        jax_export_calling_convention_version jax_hlo_source_file_canonicalization_regex jax_logging_level
-        jax_cpu_collectives_implementation jax_xla_backend jax_compilation_cache_dir jax_source_url_schema
-        jax_experimental_unsafe_xla_runtime_errors jax_cuda_visible_devices jax_rocm_visible_devices
-        jax_pjrt_client_create_options jax_dump_ir_to jax_default_device jax_enable_pgle jax_refs_to_pins""".split()
+        [
+            "jax_allow_f16_reductions",
+            "jax_auto_pcast",
+            "jax_check_static_indices",
+            "jax_check_tracer_leaks",
+            "jax_compiler_enable_remat_pass",
+            "jax_debug_infs",
+            "jax_debug_key_reuse",
+            "jax_distributed_debug",
+            "jax_enable_checks",
+            "jax_enable_custom_prng",
+            "jax_explain_cache_misses",
+            "jax_explicit_x64_dtypes",
+            "jax_high_dynamic_range_gumbel",
+            "jax_legacy_prng_key",
+            "jax_log_checkpoint_residuals",
+            "jax_log_compiles",
+            "jax_mutable_array_checks",
+            "jax_no_execution",
+            "jax_no_tracing",
+            "jax_raise_persistent_cache_errors",
+            "jax_use_magma",
+            "jax_use_direct_linearize",
+            "jax_dynamic_shapes",
+            "jax_compilation_cache_include_metadata_in_key",
+            "jax_remove_size_one_mesh_axis_from_type",
+            "jax_use_simplified_jaxpr_constants",
+            "jax_disallow_mesh_context_manager",
+            "jax2tf_associative_scan_reductions",
+            "jax_enable_compilation_cache",
+            "jax_threefry_partitionable",
+            "jax_pprint_use_color",
+            "jax_use_shardy_partitioner",
+            "jax_vjp3",
+            "jax_custom_vjp3",
+            "jax_softmax_custom_jvp",
+            "jax_include_full_tracebacks_in_locations",
+            "jax_spmd_mode",
+            "jax_array",
+            "jax_parallel_functions_output_gda",
+            "jax_enable_memories",
+            "jax_debug_log_modules",
+            "jax_traceback_in_locations_limit",
+            "jax_persistent_cache_min_compile_time_secs",
+            "jax_bcoo_cusparse_lowering",
+            "jax_persistent_cache_min_entry_size_bytes",
+            "jax_persistent_cache_enable_xla_caches",
+            "jax_compilation_cache_max_size",
+            "jax_optimization_level",
+            "jax_memory_fitting_level",
+            "jax_exec_time_optimization_effort",
+            "jax_memory_fitting_effort",
+            "jax_captured_constants_warn_bytes",
+            "jax_num_cpu_devices",
+            "jax_random_seed_offset",
+            "jax_eager_pmap",
+            "jax_cpu_enable_async_dispatch",
+            "jax_cpu_enable_gloo_collectives",
+            "jax_serialization_version",
+            "jax_export_calling_convention_version",
+            "jax_hlo_source_file_canonicalization_regex",
+            "jax_logging_level",
+            "jax_cpu_collectives_implementation",
+            "jax_xla_backend",
+            "jax_compilation_cache_dir",
+            "jax_source_url_schema",
+            "jax_experimental_unsafe_xla_runtime_errors",
+            "jax_cuda_visible_devices",
+            "jax_rocm_visible_devices",
+            "jax_pjrt_client_create_options",
+            "jax_dump_ir_to",
+            "jax_default_device",
+            "jax_enable_pgle",
+            "jax_refs_to_pins",
+        ]
     ),
     "jax_default_prng_impl": "threefry2x32",
     "jax_numpy_rank_promotion": "allow",
@@ -157,9 +220,18 @@ explain_cache_misses log_compiles no_execution no_tracing legacy_prng_key threef
 allow_f16_reductions auto_pcast thread_guard"""
 for _name in _ON.split():
     globals()[_name] = _Option({"checking_leaks": "jax_check_tracer_leaks"}.get(_name, f"jax_{_name}"), True)
-for _name in """default_device default_matmul_precision default_prng_impl numpy_rank_promotion numpy_dtype_promotion
-transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device
-array_garbage_collection_guard""".split():
+for _name in [
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "numpy_rank_promotion",
+    "numpy_dtype_promotion",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+    "array_garbage_collection_guard",
+]:
     globals()[_name] = _Option(f"jax_{_name}", None)
 
 

@@ -20,8 +20,8 @@ class JAXSparse:
 
 @register_pytree_node_class
 class BCOO(JAXSparse):
-    """A sparse array: element number k is data[k], at indices[k]. What is there twice is summed; what lies outside of the
-    shape is padding, and counts as 0.
+    """A sparse array: element number k is data[k], at indices[k]. What is there twice is summed; what lies outside of
+    the shape is padding, and counts as 0.
 
     Args:
         args: (data, indices): nse elements, and their places [nse, rank].
@@ -30,9 +30,7 @@ class BCOO(JAXSparse):
 
     n_batch = n_dense = 0
 
-    def __init__(
-        self, args: Any, *, shape: Any, indices_sorted: bool = False, unique_indices: bool = False
-    ):
+    def __init__(self, args: Any, *, shape: Any, indices_sorted: bool = False, unique_indices: bool = False):
         self.data, self.indices = map(wnp.asarray, args)
         self.shape = tuple(shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
@@ -79,7 +77,9 @@ class BCOO(JAXSparse):
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """The same array, each place once, in ascending order."""
         del remove_zeros
-        places, at = wnp.unique(self.indices, axis=0, return_inverse=True, size=nse or self.nse, fill_value=self._outside)
+        places, at = wnp.unique(
+            self.indices, axis=0, return_inverse=True, size=nse or self.nse, fill_value=self._outside
+        )
         data = wnp.zeros(places.shape[0], self.dtype).at[at.reshape(-1)].add(self.data)
         return BCOO((data, places), shape=self.shape, indices_sorted=True, unique_indices=True)
 

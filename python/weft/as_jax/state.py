@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import platform
 import sys
 from typing import Any
@@ -15,8 +16,6 @@ from .table import VERSION
 
 def live_arrays(platform: str | None = None) -> list[Any]:
     """The arrays of the process that are alive."""
-    import gc
-
     del platform
     return [x for x in gc.get_objects() if type(x) is weft.Array and not x.is_deleted()]
 

@@ -1,7 +1,7 @@
 """jax.example_libraries.stax: layers as pairs of functions,
 
-    init(rng, input_shape) -> (output_shape, params)
-    apply(params, inputs, **kwargs) -> outputs        # rng= where a layer draws random numbers
+init(rng, input_shape) -> (output_shape, params)
+apply(params, inputs, **kwargs) -> outputs        # rng= where a layer draws random numbers
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from weft.nn.initializers import glorot_normal, normal, ones, zeros
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
+_GLOROT_NORMAL, _NORMAL, _SMALL = glorot_normal(), normal(), normal(1e-6)
 
-def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:
+
+def Dense(out_dim: int, W_init: Any = _GLOROT_NORMAL, b_init: Any = _NORMAL) -> Layer:
     """inputs @ W + b."""
 
     def init(rng: Any, input_shape: Any) -> Any:
@@ -48,7 +50,7 @@ def GeneralConv(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Any = None,
-    b_init: Any = normal(1e-6),
+    b_init: Any = _SMALL,
 ) -> Layer:
     """A convolution whose dimensions are in a given order, such as ("NHWC", "HWIO", "NHWC")."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -84,7 +86,7 @@ def GeneralConvTranspose(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Any = None,
-    b_init: Any = normal(1e-6),
+    b_init: Any = _SMALL,
 ) -> Layer:
     """A transposed convolution."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -126,7 +128,7 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Values without their mean over some axes, of variance 1, then scaled and moved; statistics of the batch itself."""
+    """Values without their mean over some axes, of variance 1, then scaled and moved; by the batch's own statistics."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
     def init(rng: Any, input_shape: Any) -> Any:

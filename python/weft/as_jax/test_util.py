@@ -18,12 +18,21 @@ _TOLERANCES = {16: 1e-2, 32: 2e-3, 64: 1e-5}
 def _tolerance(tree: Any, given: float | None) -> float:
     if given is not None:
         return given
-    bits = [np.dtype(np.asarray(x).dtype).itemsize * 8 for x in _tree.leaves(tree)]
-    return max(_TOLERANCES.get(b, _TOLERANCES[32]) for b in bits) if bits else _TOLERANCES[32]
+    return max([_TOLERANCES.get(_bits(x), _TOLERANCES[32]) for x in _tree.leaves(tree)], default=_TOLERANCES[32])
+
+
+def _array(x: Any) -> np.ndarray[Any, Any]:
+    """As NumPy's array of the dtype that it has in programs."""
+    return np.asarray(weft.numpy.asarray(x))
+
+
+def _bits(x: Any) -> int:
+    dtype = _array(x).dtype
+    return dtype.itemsize * (4 if dtype.kind == "c" else 8)
 
 
 def _random_like(rng: np.random.Generator, x: Any) -> Any:
-    x = np.asarray(x)
+    x = _array(x)
     values = rng.standard_normal(x.shape)
     if np.iscomplexobj(x):
         values = values + 1j * rng.standard_normal(x.shape)
@@ -41,7 +50,9 @@ def _close(a: Any, b: Any, atol: float, rtol: float, err_msg: str) -> None:
 
 def _difference(f: Callable[..., Any], args: Sequence[Any], tangents: Any, eps: float) -> Any:
     """The central difference quotient of f along the tangents."""
-    moved = lambda step: _tree.map(lambda x, t: np.asarray(x) + np.asarray(step * t, np.asarray(x).dtype), tuple(args), tangents)
+    moved = lambda step: _tree.map(
+        lambda x, t: _array(x) + np.asarray(step * t, _array(x).dtype), tuple(args), tangents
+    )
     out, step = [f(*moved(s)) for s in (eps / 2, -eps / 2)], eps
     return _tree.map(lambda a, b: (np.asarray(a) - np.asarray(b)) / step, *out)
 
@@ -49,8 +60,7 @@ def _difference(f: Callable[..., Any], args: Sequence[Any], tangents: Any, eps: 
 def _eps(args: Any, given: float | None) -> float:
     if given is not None:
         return given
-    wide = all(np.asarray(x).dtype.itemsize >= 8 and not np.asarray(x).dtype == np.complex64 for x in _tree.leaves(args))
-    return 1e-6 if wide else 1e-2
+    return 1e-6 if all(_bits(x) >= 64 for x in _tree.leaves(args)) else 1e-2
 
 
 def check_jvp(
@@ -97,7 +107,10 @@ def check_vjp(
     moved = _difference(f, args, tangents, _eps(args, eps))
     cotangents = _tree.map(lambda x: _random_like(rng, x), value)
     pulled = pull(weft.tree.map(lambda c, v: weft.numpy.asarray(c).astype(v.dtype), cotangents, value))
-    one, other = np.real(_dot(tangents, _tree.map(np.conj, pulled))), np.real(_dot(_tree.map(np.conj, cotangents), moved))
+    one, other = (
+        np.real(_dot(tangents, _tree.map(np.conj, pulled))),
+        np.real(_dot(_tree.map(np.conj, cotangents), moved)),
+    )
     np.testing.assert_allclose(one, other, atol=atol, rtol=rtol, err_msg=f"{err_msg} cotangents of vjp".strip())
 
 

@@ -51,7 +51,8 @@ class _Registered:
         return entry
 
     def get(self, cls: type, default: Any = None) -> Any:
-        return self[cls] if cls in self else default
+        found = _entry(cls)
+        return default if found is None else found
 
     def __iter__(self) -> Iterator[type]:
         return iter(optree.register_pytree_node.get(namespace=_tree.NAMESPACE))

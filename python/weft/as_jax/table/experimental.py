@@ -20,9 +20,13 @@ EXPERIMENTAL: dict[str, Served] = {
         },
     ),
     "jax.experimental.jet": Served(everything_of=("weft.experimental.jet",)),
-    "jax.experimental.pjit": Served(everything_of=("weft.experimental.pjit",), names=of("weft", "with_sharding_constraint")),
+    "jax.experimental.pjit": Served(
+        everything_of=("weft.experimental.pjit",), names=of("weft", "with_sharding_constraint")
+    ),
     "jax.experimental.multihost_utils": Served(everything_of=("weft.experimental.multihost_utils",)),
-    "jax.experimental.mesh_utils": Served(names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")),
+    "jax.experimental.mesh_utils": Served(
+        names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")
+    ),
     "jax.experimental.shard_map": Served(names=of("weft", "shard_map")),
     "jax.experimental.ode": Served(everything_of=("weft.as_jax.ode",)),
     "jax.experimental.checkify": Served(
@@ -45,16 +49,35 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.array_serialization": Served(),
     "jax.experimental.array_serialization.serialization": Served(),
     "jax.experimental.compilation_cache": Served(),
-    "jax.experimental.compilation_cache.compilation_cache": Served(names=of("weft.as_jax.state", "set_cache_dir reset_cache")),
+    "jax.experimental.compilation_cache.compilation_cache": Served(
+        names=of("weft.as_jax.state", "set_cache_dir reset_cache")
+    ),
     "jax.experimental.custom_partitioning": Served(),
     "jax.experimental.colocated_python": Served(
         names=refused(
-            "jax.experimental.colocated_python", "colocated_python colocated_python_class colocated_cpu_devices", _COLOCATED
+            "jax.experimental.colocated_python",
+            "colocated_python colocated_python_class colocated_cpu_devices",
+            _COLOCATED,
         )
     ),
-    "jax.experimental.hijax": Served(everything_of=("weft.as_jax.hijax",), names=of("weft.as_jax.hijax", "HiType MutableHiType HiPrimitive VJPHiPrimitive AvalQDD AvalMutableQDD aval_method aval_property control_flow_allowed_effects register_hitype instantiate_zeros TransformedRef")),
-    "jax.experimental.colocated_python.func": Served(names=refused("jax.experimental.colocated_python.func", "_make_prng_wrapped_fun", _COLOCATED)),
-    "jax.experimental.colocated_python.serialization": Served(names=refused("jax.experimental.colocated_python.serialization", "DeviceList _get_cpu_device_map _reduce_device_list _reduce_mesh _reduce_single_device_sharding", _COLOCATED)),
+    "jax.experimental.hijax": Served(
+        everything_of=("weft.as_jax.hijax",),
+        names=of(
+            "weft.as_jax.hijax",
+            "HiType MutableHiType HiPrimitive VJPHiPrimitive AvalQDD AvalMutableQDD aval_method "
+            "aval_property control_flow_allowed_effects register_hitype instantiate_zeros TransformedRef",
+        ),
+    ),
+    "jax.experimental.colocated_python.func": Served(
+        names=refused("jax.experimental.colocated_python.func", "_make_prng_wrapped_fun", _COLOCATED)
+    ),
+    "jax.experimental.colocated_python.serialization": Served(
+        names=refused(
+            "jax.experimental.colocated_python.serialization",
+            "DeviceList _get_cpu_device_map _reduce_device_list _reduce_mesh _reduce_single_device_sharding",
+            _COLOCATED,
+        )
+    ),
     "jax.experimental.key_reuse": Served(),
     "jax.experimental.x64_context": Served(names=of("weft.as_jax.settings", "enable_x64 disable_x64")),
     "jax.experimental.rnn": Served(),

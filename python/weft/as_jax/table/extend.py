@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .public import PRIMITIVES
 from ..served import Served, of, refused
+from .public import PRIMITIVES
 
 _JAXPRS = "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var DropVar jaxpr_as_fun Effect Effects no_effects"
 

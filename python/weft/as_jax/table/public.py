@@ -32,7 +32,10 @@ PUBLIC: dict[str, Served] = {
             "config": f"{_SETTINGS}:config",
             **of(_SETTINGS, _OPTIONS),
             **of("weft.as_jax.dtypes", "float0"),
-            **of("weft.as_jax.transforms", "jit make_jaxpr eval_shape fwd_and_bwd device_put_replicated device_put_sharded"),
+            **of(
+                "weft.as_jax.transforms",
+                "jit make_jaxpr eval_shape fwd_and_bwd device_put_replicated device_put_sharded",
+            ),
             **of("weft.as_jax.state", "live_arrays clear_caches clear_backends print_environment_info"),
             **of("weft.as_jax.devices", "devices local_devices copy_to_host_async process_indices host_count host_id"),
             **of("weft.as_jax.devices", "host_ids default_backend"),
@@ -49,9 +52,36 @@ PUBLIC: dict[str, Served] = {
             **because("it went with JAX 0.4; it is jax.experimental.export's", "abstract_arrays util"),
         },
         without=frozenset(
-            """Communication DerivativeError Dim IR InternalError ParseError PassRecord ShapeDtype ShapedArray Tracer
-            TracerError aot autograph cond deserialize_ir fori_loop jet make_ir map parse_ir pjit scan switch
-            while_loop with_sharding_constraint io_callback jax_semantics custom_vmap""".split()
+            [
+                "Communication",
+                "DerivativeError",
+                "Dim",
+                "IR",
+                "InternalError",
+                "ParseError",
+                "PassRecord",
+                "ShapeDtype",
+                "ShapedArray",
+                "Tracer",
+                "TracerError",
+                "aot",
+                "autograph",
+                "cond",
+                "deserialize_ir",
+                "fori_loop",
+                "jet",
+                "make_ir",
+                "map",
+                "parse_ir",
+                "pjit",
+                "scan",
+                "switch",
+                "while_loop",
+                "with_sharding_constraint",
+                "io_callback",
+                "jax_semantics",
+                "custom_vmap",
+            ]
         ),
     ),
     "jax.numpy": Served(
@@ -59,7 +89,9 @@ PUBLIC: dict[str, Served] = {
         names={
             "issubdtype": "weft.as_jax.dtypes:issubdtype",
             # Names of dtypes; arrays of them are refused.
-            **of("ml_dtypes", "float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e3m4 float8_e4m3 float8_e8m0fnu"),
+            **of(
+                "ml_dtypes", "float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e3m4 float8_e4m3 float8_e8m0fnu"
+            ),
             **of("ml_dtypes", "float4_e2m1fn"),
             "ndarray": "weft:Array",
             "newaxis": Value(None),
@@ -78,7 +110,8 @@ PUBLIC: dict[str, Served] = {
     "jax.lax.linalg": Served(everything_of=("weft.lax.linalg",), names=PRIMITIVES),
     "jax.random": Served(everything_of=("weft.random",)),
     "jax.tree_util": Served(
-        everything_of=("weft.tree_util",), names={
+        everything_of=("weft.tree_util",),
+        names={
             **of("weft.as_jax.trees", "default_registry is_tree_node"),
             **of("weft.tree_util", "KeyEntry KeyPath"),
         },
@@ -95,14 +128,54 @@ PUBLIC: dict[str, Served] = {
     "jax.scipy": Served(),
     **{
         f"jax.scipy.{name}": Served(everything_of=(f"weft.scipy.{name}",))
-        for name in """linalg special stats signal fft ndimage interpolate integrate cluster cluster.vq optimize sparse
-        sparse.linalg spatial spatial.transform""".split()
+        for name in [
+            "linalg",
+            "special",
+            "stats",
+            "signal",
+            "fft",
+            "ndimage",
+            "interpolate",
+            "integrate",
+            "cluster",
+            "cluster.vq",
+            "optimize",
+            "sparse",
+            "sparse.linalg",
+            "spatial",
+            "spatial.transform",
+        ]
     },
     **{
         f"jax.scipy.stats.{name}": Served(everything_of=(f"weft.scipy.stats:{name}",))
-        for name in """bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l gumbel_r
-        laplace logistic multinomial multivariate_normal nbinom norm pareto poisson t truncnorm uniform vonmises
-        wrapcauchy""".split()
+        for name in [
+            "bernoulli",
+            "beta",
+            "betabinom",
+            "binom",
+            "cauchy",
+            "chi2",
+            "dirichlet",
+            "expon",
+            "gamma",
+            "gennorm",
+            "geom",
+            "gumbel_l",
+            "gumbel_r",
+            "laplace",
+            "logistic",
+            "multinomial",
+            "multivariate_normal",
+            "nbinom",
+            "norm",
+            "pareto",
+            "poisson",
+            "t",
+            "truncnorm",
+            "uniform",
+            "vonmises",
+            "wrapcauchy",
+        ]
     },
     "jax.sharding": Served(
         names={
@@ -111,7 +184,9 @@ PUBLIC: dict[str, Served] = {
             **of("weft.as_jax.meshes", "use_abstract_mesh reshard"),
             "PositionalSharding": "weft.as_jax.meshes:PositionalSharding",
         },
-        absent=because("weft.NamedSharding and shard_map say how arrays are cut", "auto_axes explicit_axes GSPMDSharding"),
+        absent=because(
+            "weft.NamedSharding and shard_map say how arrays are cut", "auto_axes explicit_axes GSPMDSharding"
+        ),
     ),
     "jax.core": Served(
         names={
@@ -163,7 +238,8 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.as_jax.profiler",),
         absent=because(
             "jit(f).explain() and lower(...).stage(...) show what a program does",
-            "trace start_trace stop_trace ProfileData ProfileEvent ProfileOptions ProfilePlane start_server stop_server device_memory_profile "
+            "trace start_trace stop_trace ProfileData ProfileEvent ProfileOptions ProfilePlane start_server stop_server "
+            "device_memory_profile "
             "save_device_memory_profile",
         ),
     ),
