@@ -120,8 +120,8 @@ def named_scope(name: str) -> _NamedScope:
 
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """A context manager: what is computed inside is computed at once, and is no part of a function that is being traced
-    around it. What such a function was given has no numbers there: using it is an error.
+    """A context manager: what is computed of known values inside is computed at once, and is no part of a function that
+    is being traced around it. What is computed of that function's own values is recorded, as everywhere.
 
     Returns: context manager.
 
@@ -134,7 +134,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
         >>> f(1)
         Array(7, dtype=int32, weak_type=True)
     """
-    hidden = [_weft.hide_traces()]
+    hidden = [_weft.eager_scope()]
     try:
         yield
     finally:

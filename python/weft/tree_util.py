@@ -293,7 +293,7 @@ def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
     """
     if treedef_is_leaf(tree_structure(tree)):
         raise value_error(f"flatten_one_level: {tree!r} is no container")
-    children, data, *_ = optree.tree_flatten_one_level(tree, namespace=_tree.NAMESPACE)  # type: ignore[arg-type]
+    children, data, *_ = optree.tree_flatten_one_level(tree, namespace=_tree.NAMESPACE)
     return list(children), data
 
 

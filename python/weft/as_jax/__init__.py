@@ -47,7 +47,7 @@ def install() -> None:
                 f"weft.as_jax: {name} has been imported already{f', from {file}' if file else ''}; call "
                 "weft.as_jax.install() before the first import of it, or start the program by python -m weft.as_jax"
             )
-    sys.meta_path.insert(0, Finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder)
     weft.config.jax_semantics = True
 
 

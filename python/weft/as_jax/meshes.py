@@ -102,9 +102,8 @@ def make_mesh(
 def reshard(x: Any, out_shardings: Any) -> Any:
     """The tree, placed otherwise."""
     mesh = current_mesh()
-    as_sharding = lambda s: weft.NamedSharding(mesh, s) if isinstance(s, weft.PartitionSpec) else s
-    if isinstance(out_shardings, weft.PartitionSpec):
-        return weft.with_sharding_constraint(x, as_sharding(out_shardings))
+    if isinstance(out_shardings, weft.PartitionSpec) and mesh is not None:
+        out_shardings = weft.NamedSharding(mesh, out_shardings)
     return weft.with_sharding_constraint(x, out_shardings)
 
 

@@ -215,6 +215,12 @@ class _OwnOption(_Option):
 enable_x64 = _OwnOption("jax_enable_x64", weft.enable_x64)
 debug_nans = _OwnOption("jax_debug_nans", weft.debug_nans)
 
+
+def disable_x64() -> contextlib.AbstractContextManager[None]:
+    """enable_x64(False)."""
+    return weft.enable_x64(False)
+
+
 _ON = """check_tracer_leaks checking_leaks debug_infs debug_key_reuse enable_checks enable_custom_prng
 explain_cache_misses log_compiles no_execution no_tracing legacy_prng_key threefry_partitionable softmax_custom_jvp
 allow_f16_reductions auto_pcast thread_guard"""

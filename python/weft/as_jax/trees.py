@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import optree
@@ -53,9 +53,6 @@ class _Registered:
     def get(self, cls: type, default: Any = None) -> Any:
         found = _entry(cls)
         return default if found is None else found
-
-    def __iter__(self) -> Iterator[type]:
-        return iter(optree.register_pytree_node.get(namespace=_tree.NAMESPACE))
 
 
 class _Node:

@@ -24,7 +24,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.tree_util": Served(
         everything_of=("weft.tree_util",),
-        names=of("weft.as_jax.trees", "_registry default_registry broadcast_prefix prefix_errors"),
+        names=of("weft.as_jax.trees", "_registry default_registry broadcast_prefix"),
     ),
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes",), names=of("weft.numpy", "finfo iinfo result_type promote_types")

@@ -238,7 +238,8 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.as_jax.profiler",),
         absent=because(
             "jit(f).explain() and lower(...).stage(...) show what a program does",
-            "trace start_trace stop_trace ProfileData ProfileEvent ProfileOptions ProfilePlane start_server stop_server "
+            "trace start_trace stop_trace ProfileData ProfileEvent ProfileOptions ProfilePlane start_server "
+            "stop_server "
             "device_memory_profile "
             "save_device_memory_profile",
         ),
