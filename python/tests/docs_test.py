@@ -95,7 +95,7 @@ def parameters(value):
         signature = inspect.signature(value)
     except ValueError:
         return []
-    return [p for p in signature.parameters if p != "self"]
+    return [p for p in signature.parameters if p not in ("self", "cls")]
 
 
 def described(doc):
@@ -110,7 +110,7 @@ def untyped(function):
     if not isinstance(function, types.FunctionType):
         return []
     signature = inspect.signature(function)
-    names = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name != "self"]
+    names = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name not in ("self", "cls")]
     gaps = [f"parameter {name} has no type" for name in names]
     return gaps if signature.return_annotation is not signature.empty else [*gaps, "its result has no type"]
 

@@ -162,6 +162,13 @@ _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "bf"}
 class ShapedArray(ShapeDtype):
     """The type of a value, which x.aval and weft.typeof give: a ShapeDtype, with what JAX's types can be asked besides.
 
+    Args:
+        shape: the dimensions.
+        dtype: the dtype.
+        weak_type: whether it takes the dtype of what it meets.
+        varying: inside shard_map, the axes of the mesh along which the value differs between devices.
+        sharding: how the array lies on devices.
+
     Example:
         >>> wnp.ones((2, 3)).aval.str_short()
         'float32[2,3]'
@@ -201,6 +208,19 @@ class ShapedArray(ShapeDtype):
             (True, False)
         """
         return self.update(weak_type=False)
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The type of tangents: the same, not weak.
+
+        Returns: weft.ShapedArray.
+
+        Example:
+            >>> weft.typeof(1.0).to_tangent_aval().weak_type
+            False
+        """
+        return self.strip_weak_type()
+
+    at_least_vspace = to_tangent_aval
 
     def __str__(self) -> str:
         return self.str_short()

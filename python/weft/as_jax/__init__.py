@@ -17,6 +17,7 @@ from typing import Any
 
 import weft
 
+from .._core.errors import runtime_error
 from .finder import Finder
 from .report import missing
 
@@ -43,7 +44,7 @@ def install() -> None:
     for name in ("jax", "jaxlib"):
         if name in sys.modules:
             file = getattr(sys.modules[name], "__file__", None)
-            raise RuntimeError(
+            raise runtime_error(
                 f"weft.as_jax: {name} has been imported already{f', from {file}' if file else ''}; call "
                 "weft.as_jax.install() before the first import of it, or start the program by python -m weft.as_jax"
             )
@@ -52,5 +53,5 @@ def install() -> None:
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:
-    """Called by pytest for `-p weft.as_jax`, before it reads a conftest.py."""
+    """Called by pytest for `-p weft.as_jax`, before it reads any test."""
     install()

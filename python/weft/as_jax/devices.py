@@ -8,6 +8,8 @@ import numpy as np
 
 import weft
 
+from .._core.errors import runtime_error
+
 default_backend = weft.default_backend
 device_count, process_count, process_index = weft.device_count, weft.process_count, weft.process_index
 host_count, host_id = weft.process_count, weft.process_index
@@ -18,7 +20,7 @@ def _platform(backend: Any) -> None:
     """Raises RuntimeError, as JAX does, unless the platform is the one there is."""
     if backend is None or isinstance(backend, Backend) or str(backend) == weft.default_backend():
         return
-    raise RuntimeError(
+    raise runtime_error(
         f"Unknown backend {backend!r}. The platform there is is {weft.default_backend()!r} (served by weft.as_jax)"
     )
 

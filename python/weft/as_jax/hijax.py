@@ -7,6 +7,7 @@ from typing import Any
 
 import weft.numpy as wnp
 
+from .._core.errors import not_implemented, type_error
 from .core import AbstractValue
 from .rules import Zero, is_undefined_primal
 
@@ -28,9 +29,7 @@ class HiPrimitive:
         self.name = name
 
     def bind(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError(
-            f"weft.as_jax: Weft has no types of one's own in programs, which '{self.name}' is for"
-        )
+        raise not_implemented(f"weft.as_jax: Weft has no types of one's own in programs, which '{self.name}' is for")
 
 
 class VJPHiPrimitive(HiPrimitive):
@@ -98,7 +97,7 @@ MutableArray = Ref
 
 def cur_qdd(x: Any) -> Any:
     """The state of an object that changes; of none here."""
-    raise TypeError(f"weft.as_jax: {x!r} is no object that changes")
+    raise type_error(f"weft.as_jax: {x!r} is no object that changes")
 
 
 class TransformedRef(Ref):

@@ -11,6 +11,7 @@ import numpy as np
 
 import weft
 
+from .._core.errors import value_error
 from .._sharding.meshes import current_mesh
 
 
@@ -119,7 +120,7 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Any = None, **_: Any)
     listed = list(weft.devices() if devices is None else devices)
     n = int(np.prod(mesh_shape, dtype=int))
     if n != len(listed):
-        raise ValueError(f"Number of devices {len(listed)} must equal the product of mesh_shape {tuple(mesh_shape)}")
+        raise value_error(f"Number of devices {len(listed)} must equal the product of mesh_shape {tuple(mesh_shape)}")
     out = np.empty(n, dtype=object)
     out[:] = listed
     return out.reshape(tuple(mesh_shape))

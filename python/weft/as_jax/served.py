@@ -13,6 +13,7 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from .._core.errors import not_implemented
 from . import report
 from .arguments import with_more
 
@@ -33,7 +34,7 @@ class Refused:
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         report.count(f"{self.__name__}()")
-        raise NotImplementedError(f"weft.as_jax: Weft has no counterpart of {self.__name__}: {self._reason}")
+        raise not_implemented(f"weft.as_jax: Weft has no counterpart of {self.__name__}: {self._reason}")
 
     def __repr__(self) -> str:
         return f"<{self.__name__}, which Weft has no counterpart of: {self._reason}>"

@@ -19,6 +19,8 @@ import weft.numpy as wnp
 from weft import ShapeDtype, eval_shape, random
 from weft.nn.initializers import glorot_normal, normal, ones, zeros
 
+from .._core.errors import value_error
+
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
 _GLOROT_NORMAL, _NORMAL, _SMALL = glorot_normal(), normal(), normal(1e-6)
@@ -232,7 +234,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         rng = kwargs.get("rng")
         if rng is None:
-            raise ValueError(
+            raise value_error(
                 "Dropout: apply needs a random key: give rng= to the apply function, as in apply(params, x, rng=key)"
             )
         if mode != "train":

@@ -8,6 +8,7 @@ from typing import Any
 import optree
 
 from .._core import tree as _tree
+from .._core.errors import key_error
 from ..tree_util import flatten_one_level, register_static, treedef_is_leaf
 
 static = register_static
@@ -47,7 +48,7 @@ class _Registered:
     def __getitem__(self, cls: type) -> Any:
         entry = _entry(cls)
         if entry is None:
-            raise KeyError(cls)
+            raise key_error(f"{cls!r} is no container")
         return entry
 
     def get(self, cls: type, default: Any = None) -> Any:
@@ -63,7 +64,17 @@ class _Node:
         self.from_iter = entry.unflatten_func
 
 
+class _DictNode(_Node):
+    """... for dictionaries: their static data is their sorted keys, which have a hash."""
+
+    def __init__(self) -> None:
+        self.to_iter = lambda x: (tuple(x[key] for key in sorted(x)), tuple(sorted(x)))
+        self.from_iter = lambda keys, children: dict(zip(keys, children))
+
+
 def _entry(cls: type) -> _Node | None:
+    if cls is dict:
+        return _DictNode()
     entry = optree.register_pytree_node.get(cls, namespace=_tree.NAMESPACE)
     return None if entry is None else _Node(entry)
 
