@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
+from weft._core.shapes import ShapedArray
 from weft.typing import ArrayLike, DTypeLike, NestedLike, Shape
 
 class Array:
@@ -87,6 +88,8 @@ class Array:
     def imag(self) -> Array: ...
     @property
     def device(self) -> Any: ...
+    @property
+    def aval(self) -> ShapedArray: ...
     @property
     def flat(self) -> Array: ...
     @property
