@@ -84,8 +84,7 @@ def method_stub(name: str, method, result: str) -> str:
 
 
 def array_stub() -> str:
-    text = HEADER.replace("from typing", "import enum\nfrom typing") + "import numpy as np\n\n"
-    text += "from weft._core.shapes import ShapedArray\n" + TYPES
+    text = HEADER.replace("from typing", "import enum\nfrom typing") + "import numpy as np\n\n" + TYPES
     text += "class Array:\n"
     binary = [
         "add",
@@ -143,7 +142,7 @@ def array_stub() -> str:
         "real": "Array",
         "imag": "Array",
         "device": "Any",
-        "aval": "ShapedArray",
+        "aval": "Any",
         "flat": "Array",
         "sharding": "Any",
         "addressable_shards": "list[Any]",

@@ -7,7 +7,6 @@ from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
-from weft._core.shapes import ShapedArray
 from weft.typing import ArrayLike, DTypeLike, NestedLike, Shape
 
 class Array:
@@ -89,7 +88,7 @@ class Array:
     @property
     def device(self) -> Any: ...
     @property
-    def aval(self) -> ShapedArray: ...
+    def aval(self) -> Any: ...
     @property
     def flat(self) -> Array: ...
     @property
