@@ -143,6 +143,7 @@ def array_stub() -> str:
         "real": "Array",
         "imag": "Array",
         "device": "Any",
+        "aval": "Any",
         "flat": "Array",
         "sharding": "Any",
         "addressable_shards": "list[Any]",

@@ -62,6 +62,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "scipy": ("scipy/",),
     "on numpy": ("flatten_util", "image", "ops"),
     "experimental": ("experimental/",),
+    # JAX's names, for JAX's programs. Nobody imports it.
+    "as_jax": ("as_jax/",),
     # weft.autograph is there at once, and reads the rest when a function is to be converted.
     "autograph's door": ("autograph/__init__", "autograph/errors"),
     "autograph": ("autograph/",),
@@ -86,6 +88,7 @@ ARROWS: dict[str, set[str]] = {
     "scipy": {*_TRANSFORMS, "numpy", "nn", "random", "lax", "on numpy", "special functions"},
     "on numpy": {*_TRANSFORMS, "numpy"},
     "experimental": _TRANSFORMS,
+    "as_jax": {*_TRANSFORMS, "the package itself", "numpy", "lax", "random", "nn", "scipy", "on numpy", "experimental"},
     "autograph's door": {"core"},
     "autograph": {*_TRANSFORMS, "numpy"},
 }

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-std::atomic<bool> g_settings[kNumSettings] = {false, false, false};
+std::atomic<bool> g_settings[kNumSettings] = {};
 
 }  // namespace
 

@@ -15,8 +15,9 @@
 
 namespace weft {
 
-enum class Setting : uint8_t { kX64, kDisableJit, kDebugNans };
-inline constexpr size_t kNumSettings = 3;
+// kJaxSemantics: where Weft differs from JAX on purpose it follows JAX (docs/jax_programs.md).
+enum class Setting : uint8_t { kX64, kDisableJit, kDebugNans, kJaxSemantics };
+inline constexpr size_t kNumSettings = 4;
 
 // A scope of this thread that sets a setting.
 struct OpenSetting {
@@ -35,7 +36,7 @@ struct TraceContext {
   template <class Numbers>
   void AppendKey(Numbers& key) const {
     key.push_back(static_cast<uint64_t>(On(Setting::kX64)) | static_cast<uint64_t>(mesh != nullptr) << 1 |
-                  static_cast<uint64_t>(!axes.empty()) << 2);
+                  static_cast<uint64_t>(!axes.empty()) << 2 | static_cast<uint64_t>(On(Setting::kJaxSemantics)) << 3);
     if (!axes.empty()) key.push_back(AxesKey());
   }
 

@@ -168,7 +168,8 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
   // Its first operand has a dtype of its own.
   if (Is<"select">(prim)) return Where(xs[0], xs[1], xs[2]);
   const WeakDType t = CommonDType(prim, xs, promotion);
-  if (g_elementwise_runner != nullptr && Trace::Current() == nullptr) {
+  const auto is_traced = [](const Operand& x) { return !x.is_scalar() && x.value().traced(); };
+  if (g_elementwise_runner != nullptr && Trace::Current() == nullptr && std::none_of(xs.begin(), xs.end(), is_traced)) {
     const auto place = OnOneDevice(xs);
     std::optional<Tensor> y = place ? g_elementwise_runner(prim, t.dtype, attrs, xs) : std::nullopt;
     if (y) {
@@ -340,7 +341,7 @@ Value Where(const Operand& condition, const Operand& x, const Operand& y) {
 
 Value Full(const Dims& shape, const Operand& value, std::optional<DType> dtype) {
   const WeakDType t = dtype ? WeakDType{*dtype, false} : WeakDType{value.dtype().dtype, false};
-  if (!Trace::Current() && value.rank() == 0 && IsStatic(shape)) {
+  if (!Trace::Current() && value.rank() == 0 && IsStatic(shape) && (value.is_scalar() || !value.value().traced())) {
     const Tensor number = value.is_scalar() ? NumberTensor(t.dtype, value.scalar()) : Astype(value, t.dtype).tensor();
     const std::vector<int64_t> sizes = StaticSizes(shape, "full");
     for (int64_t size : sizes) {

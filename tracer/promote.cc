@@ -73,6 +73,16 @@ bool X64() { return On(Setting::kX64); }
 DType DefaultFloat() { return X64() ? DType::kF64 : DType::kF32; }
 DType DefaultInt() { return X64() ? DType::kI64 : DType::kI32; }
 DType DefaultComplex() { return X64() ? DType::kC128 : DType::kC64; }
+DType Canonical(DType dtype) {
+  if (!On(Setting::kJaxSemantics) || X64()) return dtype;
+  switch (dtype) {
+    case DType::kF64: return DType::kF32;
+    case DType::kI64: return DType::kI32;
+    case DType::kU64: return DType::kU32;
+    case DType::kC128: return DType::kC64;
+    default: return dtype;
+  }
+}
 
 WeakDType Promote(WeakDType a, WeakDType b) {
   if (a == b) [[likely]]

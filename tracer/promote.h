@@ -24,6 +24,9 @@ bool X64();
 DType DefaultFloat();
 DType DefaultInt();
 DType DefaultComplex();
+// The dtype itself; where JAX's meaning is asked for (Setting::kJaxSemantics) and x64 is off, the one of half as many
+// bits of those of 64 bits and more.
+DType Canonical(DType dtype);
 
 // The join of two types. Raises kType where there is none: random keys, and types that are only stored (IsStored)
 // beside others than booleans and Python's numbers (integers too, for 8-bit floats).

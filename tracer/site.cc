@@ -7,6 +7,9 @@
 #include <sstream>
 
 #include "base/to_integer.h"
+#include "tracer/context.h"
+#include "tracer/eager_scope.h"
+#include "tracer/promote.h"
 
 namespace weft {
 
@@ -49,7 +52,10 @@ T IntegerOf(DType dtype, const Scalar& s) {
     value = T(s.i);
     fits = static_cast<__int128>(value) == static_cast<__int128>(s.i);
   }
-  if (!fits)
+  // In JAX what fits the default integers wraps around.
+  const bool wraps = !fits && On(Setting::kJaxSemantics) && s.kind == Scalar::Kind::kInt &&
+                     (X64() || s.i == static_cast<int32_t>(s.i));
+  if (!fits && !wraps)
     throw IntegerOverflow("the Python integer ", s.ToString(), " does not fit ", dtype, "; use an array of a ",
                           s.kind == Scalar::Kind::kLarge ? "float" : "wider", " dtype");
   return value;
@@ -123,7 +129,7 @@ Site::Site() : trace_(Trace::Current()) {
 
 Atom Site::Use(const Value& value) {
   if (trace_) return trace_->Use(value);
-  if (value.placement() != nullptr) {
+  if (value.placement() != nullptr || EagerScope::Hides({&value, 1})) {
     placed_.emplace_back(args_.size(), value);
     args_.emplace_back();
     return own_->Parameter(value.type());
@@ -163,7 +169,8 @@ Values Site::Finish(const Atoms& atoms, bool weak) {
   } else if (!placed_.empty()) {
     Values args(args_.begin(), args_.end());
     for (auto& [i, value] : placed_) args[i] = value;
-    for (const Value& v : Run(own_->Build(atoms, /*keep_dead=*/false), args)) values.push_back(v.WithWeak(weak));
+    const FnRef fn = own_->Build(atoms, /*keep_dead=*/false);
+    for (const Value& v : EagerScope::Hides(args) ? Apply(fn, args) : Run(fn, args)) values.push_back(v.WithWeak(weak));
   } else {
     for (Tensor& t : Run(own_->Build(atoms, /*keep_dead=*/false), args_)) values.push_back(Value(std::move(t), weak));
   }

@@ -7,6 +7,7 @@
 #include "ir/ops.h"
 #include "ir/specialize.h"
 #include "tracer/differentiated.h"
+#include "tracer/eager_scope.h"
 
 namespace weft {
 namespace {
@@ -120,6 +121,32 @@ ScopedTrace::~ScopedTrace() {
     stack.pop_back();
     if (mine) break;
   }
+}
+
+namespace {
+thread_local EagerScope* g_eager_scope = nullptr;
+}  // namespace
+
+EagerScope::EagerScope() : around_(g_eager_scope) {
+  hidden_.swap(Stack());
+  g_eager_scope = this;
+}
+EagerScope::~EagerScope() {
+  hidden_.swap(Stack());
+  g_eager_scope = around_;
+}
+bool EagerScope::Hides(absl::Span<const Value> values) {
+  // A trace that was opened inside the scope records as ever.
+  return g_eager_scope != nullptr && Stack().empty() &&
+         std::any_of(values.begin(), values.end(), [](const Value& v) { return v.traced(); });
+}
+EagerScope::Suspended::Suspended() : scope_(g_eager_scope) {
+  scope_->hidden_.swap(Stack());
+  g_eager_scope = scope_->around_;
+}
+EagerScope::Suspended::~Suspended() {
+  scope_->hidden_.swap(Stack());
+  g_eager_scope = scope_;
 }
 
 NoTrace::NoTrace() { saved_.swap(Stack()); }
@@ -450,6 +477,10 @@ Value DemandValue(const Value& value, const std::string& why) {
 Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std::vector<FnRef> regions) {
   bool weak = !operands.empty();
   for (const Value& v : operands) weak &= v.weak();
+  if (EagerScope::Hides(operands)) {
+    const EagerScope::Suspended suspended;
+    return Bind(prim, operands, std::move(attrs), std::move(regions));
+  }
   Values results;
   if (Trace* trace = Trace::Current()) {
     Atoms atoms;
@@ -488,6 +519,10 @@ bool StaysCall(const Fn& fn, const Types& types) {
 }  // namespace
 
 Values Apply(const FnRef& fn, absl::Span<const Value> args) {
+  if (EagerScope::Hides(args)) {
+    const EagerScope::Suspended suspended;
+    return Apply(fn, args);
+  }
   if (args.size() != fn->params().size()) {
     throw TypeError("'", fn->name(), "' takes ", fn->params().size(), " arrays, got ", args.size());
   }

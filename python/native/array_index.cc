@@ -3,6 +3,7 @@
 
 #include "python/native/array.h"
 #include "python/native/convert.h"
+#include "tracer/context.h"
 
 namespace weft::python {
 namespace {
@@ -107,7 +108,11 @@ auto Anywhere(PyObject* key, const F& use) {
 PyObject* GetItemObject(PyObject* self, PyObject* key) { return GetItemObject(self, key, "clip"); }
 
 PyObject* GetItemObject(PyObject* self, PyObject* key, const std::string& mode) {
-  return Guarded([&] { return WrapValue(GetItem(Operand(ValueOf(self)), IndicesFrom(key), mode)); });
+  return Guarded([&] {
+    // JAX takes the nearest element for known integers, too.
+    if (On(Setting::kJaxSemantics)) return WrapValue(GetItemAt(ValueOf(self), key, mode));
+    return WrapValue(GetItem(Operand(ValueOf(self)), IndicesFrom(key), mode));
+  });
 }
 
 Value GetItemAt(const Value& x, PyObject* key, const std::string& mode) {

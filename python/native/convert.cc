@@ -193,7 +193,7 @@ DType DTypeFrom(PyObject* object, const char* what) {
   // Of other objects, those that are equal may be different dtypes or none: 2.0 and np.int8(2).
   const bool cached = PyUnicode_Check(object) || PyType_Check(object) || PyObject_IsInstance(object, g_np_dtype) == 1;
   if (PyObject* known = cached ? PyDict_GetItemWithError(g_dtype_cache, object) : nullptr)
-    return static_cast<DType>(PyLong_AsLong(known));
+    return Canonical(static_cast<DType>(PyLong_AsLong(known)));
   PyErr_Clear();
   std::optional<DType> found;
   if (PyUnicode_Check(object)) {
@@ -214,7 +214,7 @@ DType DTypeFrom(PyObject* object, const char* what) {
     Ref index(PyLong_FromLong(static_cast<long>(*found)));
     if (PyDict_SetItem(g_dtype_cache, object, index.get()) < 0) PyErr_Clear();
   }
-  return *found;
+  return Canonical(*found);
 }
 
 bool IsNumpyArray(PyObject* object) { return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_ndarray)); }
@@ -275,7 +275,7 @@ Tensor KeptOnce(Tensor t, const void* from) {
   return t;
 }
 
-Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what) {
+Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what, Width width) {
   // A masked array: its memory says nothing of the mask.
   if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(g_ndarray) && IsNumpyArray(object) &&
       PyObject_HasAttrString(object, "filled"))
@@ -290,9 +290,9 @@ Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what) {
                           : "an object of type '" + TypeName(object) + "'",
                     " has no counterpart", RemedyFor(dtype.get()));
   }
-  const DType dtype = *elements.dtype;
+  const DType dtype = width == Width::kOwn ? *elements.dtype : Canonical(*elements.dtype);
   Ref source = Ref::Borrow(object);
-  if (elements.swapped) {
+  if (elements.swapped || dtype != *elements.dtype) {
     Ref native(DTypeObject(dtype));
     source = Ref(Check(PyObject_CallMethod(object, "astype", "(O)", native.get())));
   }
@@ -328,7 +328,7 @@ std::optional<WeakDType> DTypeOfItems(PyObject* object, int depth) {
   }
   if (IsNumpyArray(object) || IsNumpyScalar(object)) {
     const std::optional<DType> dtype = ElementsOf(object).dtype;
-    return dtype ? std::optional<WeakDType>(WeakDType{*dtype, false}) : std::nullopt;
+    return dtype ? std::optional<WeakDType>(WeakDType{Canonical(*dtype), false}) : std::nullopt;
   }
   if (depth > 64 || !(PyList_Check(object) || PyTuple_Check(object))) return std::nullopt;
   std::optional<WeakDType> joined;
@@ -389,9 +389,10 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
           PyUnicode_CompareWithASCIIString(kind.get(), "O") == 0 ? LargeInteger(object, 0) : nullptr)
     throw IntegerOverflow(what, ": the Python integer ", Repr(const_cast<PyObject*>(large)),
                           " does not fit 64 bits; give a float dtype");
-  Tensor t = TensorFromBuffer(array.get(), Sharing::kConstant, what);
+  const bool items = PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object);
+  Tensor t = TensorFromBuffer(array.get(), Sharing::kConstant, what, items ? Width::kOwn : Width::kCanonical);
   // Lists and ranges of Python numbers get the default dtypes, as Python numbers do; beside NumPy's they take those.
-  if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) {
+  if (items) {
     const std::optional<WeakDType> joined = DTypeOfItems(object, 0);
     const DType to = joined && !joined->weak     ? joined->dtype
                      : t.dtype() == DType::kF64  ? DefaultFloat()
@@ -458,10 +459,18 @@ PyObject* PythonNumber(const Tensor& t) {
   return PyFloat_FromDouble(v.real());
 }
 
+const char* ArrayMethodOf(PyObject* object) {
+  if (PyType_Check(object)) return nullptr;  // the class has the method of its objects
+  for (const char* name : {"__weft_array__", "__jax_array__"}) {
+    if (PyObject_HasAttrString(object, name)) return name;
+  }
+  return nullptr;
+}
+
 bool IsOperand(PyObject* object) {
   if (IsArray(object) || IsPythonNumber(object)) return true;
   if (IsNumpyArray(object) || IsNumpyScalar(object)) return ElementsOf(object).dtype.has_value();
-  return PyObject_HasAttrString(object, "__weft_array__");
+  return ArrayMethodOf(object) != nullptr;
 }
 
 bool OperandHolder::Set(PyObject* object) {
@@ -479,9 +488,9 @@ bool OperandHolder::Set(PyObject* object) {
     operand_ = Operand(temporary_);
     return true;
   }
-  if (PyObject_HasAttrString(object, "__weft_array__")) {
-    Ref array(Check(PyObject_CallMethod(object, "__weft_array__", nullptr)));
-    if (!IsArray(array.get())) throw TypeError("__weft_array__ of ", Repr(object), " returned no array");
+  if (const char* method = ArrayMethodOf(object)) {
+    Ref array(Check(PyObject_CallMethod(object, method, nullptr)));
+    if (!IsArray(array.get())) throw TypeError(method, " of ", Repr(object), " returned no array");
     temporary_ = ValueOf(array.get());
     operand_ = Operand(temporary_);
     return true;
@@ -527,9 +536,16 @@ static Dim DimFrom(PyObject* object, const char* what) {
   return Dim(IntFrom(object, what));
 }
 
+// Whether it is several numbers: a tuple, list, range or another sequence, but no array, which may be a number.
+static bool IsSequence(PyObject* object) {
+  if (PyTuple_Check(object) || PyList_Check(object)) return true;
+  return !IsArray(object) && !IsNumpyArray(object) && !IsNumpyScalar(object) && !PyUnicode_Check(object) &&
+         !PyDict_Check(object) && PySequence_Check(object);
+}
+
 Dims DimsFrom(PyObject* object, const char* what) {
   Dims dims;
-  if (PyTuple_Check(object) || PyList_Check(object)) {
+  if (IsSequence(object)) {
     Ref fast(Check(PySequence_Fast(object, "a shape")));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
       dims.push_back(DimFrom(PySequence_Fast_GET_ITEM(fast.get(), i), what));
@@ -555,7 +571,7 @@ Dims NewDimsFrom(PyObject* object) {
 std::optional<Ints> AxesFrom(PyObject* object, const char* what) {
   if (object == nullptr || object == Py_None) return std::nullopt;
   Ints axes;
-  if (PyTuple_Check(object) || PyList_Check(object)) {
+  if (IsSequence(object)) {
     Ref fast(Check(PySequence_Fast(object, "axes")));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
       axes.push_back(IntFrom(PySequence_Fast_GET_ITEM(fast.get(), i), what));

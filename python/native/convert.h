@@ -30,9 +30,12 @@ Scalar ScalarFrom(PyObject* number);
 // Whether an array shares the memory of a NumPy array: where nobody can ever write to that, or for the time of one
 // call, in which the caller promises not to.
 enum class Sharing { kConstant, kDuringCall };
+// Whether 64 bits become 32 where JAX's meaning is asked for (Canonical in tracer/promote.h): not on the way to a dtype
+// that is checked or converted later.
+enum class Width { kCanonical, kOwn };
 // The array that a NumPy array or scalar holds. Raises kType naming `what` for dtypes without a counterpart (strings,
 // objects, dates). The other byte order is turned round.
-Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what);
+Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what, Width width = Width::kCanonical);
 // While a function is traced: an earlier copy of the same elements at the address `from`, if there is one and they are
 // still the same, otherwise a tensor of our own. So a program holds an array once that it captures several times.
 Tensor KeptOnce(Tensor t, const void* from);
@@ -45,6 +48,9 @@ inline constexpr const char* kKeyIsNoNumber =
 void RefuseTape(DType dtype);
 PyObject* NumpyFromTensor(const Tensor& tensor);
 PyObject* PythonNumber(const Tensor& scalar);
+
+// The method by which an object says which array it stands for: __weft_array__, or JAX's name of it. Null: it has none.
+const char* ArrayMethodOf(PyObject* object);
 
 // Whether OperandHolder::Set takes it: an array, a number, or a NumPy array or scalar of a dtype with a counterpart.
 bool IsOperand(PyObject* object);

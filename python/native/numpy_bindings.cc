@@ -166,6 +166,10 @@ void BindNumpy(py::module_& m) {
       const Value& v = ValueOf(o.ptr());
       return Wrap(want ? Astype(v, *want) : v);
     }
+    if (ArrayMethodOf(o.ptr()) != nullptr) {
+      const Value v = ValueFrom(o, "array");
+      return Wrap(want ? Astype(v, *want) : v);
+    }
     bool weak = false;
     Tensor t;
     const bool list = PyList_Check(o.ptr()) || PyTuple_Check(o.ptr());
@@ -198,7 +202,7 @@ void BindNumpy(py::module_& m) {
         return Wrap(want ? Astype(v, *want) : v.WithWeak(false));  // lists are not weak
       }
       const auto read_as = want ? ReadAs(*want) : std::nullopt;
-      t = read_as ? TensorFromBuffer(ArrayByNumpy(o, *read_as).ptr(), Sharing::kConstant, "array")
+      t = read_as ? TensorFromBuffer(ArrayByNumpy(o, *read_as).ptr(), Sharing::kConstant, "array", Width::kOwn)
                   : TensorFromAnything(o.ptr(), "array", &weak);
       if (want && IsInteger(*want) && read_as != want) {  // what does not fit is refused
         for (int64_t i = 0; i < t.size(); ++i) NumberLiteral(*want, Scalar::Int(t.at<int64_t>(i)));

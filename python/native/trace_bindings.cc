@@ -7,6 +7,7 @@
 #include "python/native/jit.h"
 #include "python/native/placed.h"
 #include "tracer/differentiated.h"
+#include "tracer/eager_scope.h"
 #include "tracer/regions.h"
 #include "tracer/site.h"
 #include "transforms/ad/traced_rules.h"
@@ -221,6 +222,10 @@ void BindTracing(py::module_& m) {
   });
   m.def("is_traced", [](py::handle object) { return IsArray(object.ptr()) && ValueOf(object.ptr()).traced(); });
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
+  // A number for the function that is being traced here, of those that are alive; 0 where none is.
+  m.def("current_trace", [] { return reinterpret_cast<uintptr_t>(Trace::Current()); });
+  // An EagerScope, which ends when the object that it returns is gone.
+  m.def("eager_scope", [] { return py::capsule(new EagerScope, [](void* p) { delete static_cast<EagerScope*>(p); }); });
   m.def("is_operand", [](py::handle object) { return IsOperand(object.ptr()); });
   // Of whatever a parameter is made of.
   m.def("has_tangents", [](py::handle leaf) { return HasTangents(SpecFrom(leaf).type.dtype); });

@@ -525,3 +525,80 @@ def test_copies_of_a_jitted_function():
     f = weft.jit(lambda x: x + 1)
     holder = copy.deepcopy({"step": f, "again": [copy.copy(f)]})
     assert float(holder["step"](1.0)) == float(holder["again"][0](1.0)) == 2.0
+
+
+class TestEnsureCompileTimeEval:
+    """What is known is computed at once, what is traced is recorded."""
+
+    def test_known_values_are_known(self):
+        kept = []
+
+        @weft.jit
+        def f(x):
+            with weft.ensure_compile_time_eval():
+                table = wnp.cumsum(wnp.arange(5)) * 2
+                whole = wnp.full((2,), table[4])
+                kept.append((table, whole))
+                assert not isinstance(table, weft.Tracer)
+                n = int(table.max())
+            return x + n
+
+        assert f(1) == 21
+        # They outlive the trace.
+        assert kept[0][0].tolist() == [0, 2, 6, 12, 20] and kept[0][1].tolist() == [20, 20]
+
+    @pytest.mark.parametrize("transform", [weft.jit, weft.vmap, weft.grad, lambda f: weft.jit(weft.vmap(weft.grad(f)))])
+    def test_traced_values_are_recorded(self, transform):
+        def body(x):
+            with weft.ensure_compile_time_eval():
+                y = x * wnp.ones(3) + wnp.arange(3.0)[2]
+                known = wnp.arange(3.0) + 1
+                z = wnp.concatenate([y, known]).reshape(2, 3) @ known
+                w = (
+                    wnp.where(x > 0, x, known[0])
+                    + wnp.full((2,), x)[0]
+                    + y[1:].sum()
+                    + weft.lax.dynamic_index_in_dim(known, x.astype(int) % 3, keepdims=False)
+                )
+                assert isinstance(z, weft.Tracer) and isinstance(w, weft.Tracer)
+                assert not isinstance(known, weft.Tracer)
+            return (z.sum() + w) * x
+
+        x = wnp.array([1.5, 2.5]) if transform not in (weft.jit, weft.grad) else wnp.array(1.5)
+        ours = transform(body)(x)
+
+        def plain(x):
+            known = wnp.arange(3.0) + 1
+            z = wnp.concatenate([x * wnp.ones(3) + 2.0, known]).reshape(2, 3) @ known
+            w = wnp.where(x > 0, x, 1.0) + x + 2 * (x + 2.0) + known[x.astype(int) % 3]
+            return (z.sum() + w) * x
+
+        assert np.allclose(ours, transform(plain)(x))
+
+    def test_scopes_inside_scopes_and_traces_inside_scopes(self):
+        @weft.jit
+        def f(x):
+            with weft.ensure_compile_time_eval():
+                a = weft.vmap(lambda v: v * 2)(wnp.arange(3.0))
+                with weft.ensure_compile_time_eval():
+                    b = weft.grad(lambda v: v**2)(a[2])
+                    c = x + b
+                d = c * a[1]
+            assert not isinstance(a, weft.Tracer) and not isinstance(b, weft.Tracer)
+            return d + x
+
+        assert f(1.0) == (1 + 8) * 2 + 1
+
+    def test_it_ends_with_an_error_inside(self):
+        @weft.jit
+        def f(x):
+            try:
+                with weft.ensure_compile_time_eval():
+                    raise KeyError("mine")
+            except KeyError:
+                pass
+            return x + wnp.ones(2)
+
+        assert f(1.0).tolist() == [2, 2]
+        with weft.ensure_compile_time_eval():
+            assert float(wnp.ones(2).sum()) == 2  # outside of all traces nothing changes

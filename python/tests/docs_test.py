@@ -103,7 +103,12 @@ def parameters(value):
         signature = inspect.signature(value)
     except ValueError:
         return []
-    return [p for p in signature.parameters if p != "self"]
+    return [p for p in signature.parameters if p not in of_itself(value)]
+
+
+def of_itself(function):
+    """What methods call the object or class that they belong to."""
+    return ("self", "cls") if "." in getattr(function, "__qualname__", "") else ("self",)
 
 
 def described(doc):
@@ -118,7 +123,9 @@ def untyped(function):
     if not isinstance(function, types.FunctionType):
         return []
     signature = inspect.signature(function)
-    names = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name != "self"]
+    names = [
+        p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name not in of_itself(function)
+    ]
     gaps = [f"parameter {name} has no type" for name in names]
     return gaps if signature.return_annotation is not signature.empty else [*gaps, "its result has no type"]
 

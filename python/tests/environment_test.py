@@ -27,8 +27,8 @@ WRONG = {
     "WEFT_MAX_RECURSION": (RECURSE, NUMBERS),
     "WEFT_INTERPRET": (COMPILE, ("2", "-1", "yes")),
 }
-# Names of files: one that is not there is named by whoever opens it (gpu_test.py, tests/gpu).
-OF_FILES = {"WEFT_LIBDEVICE", "WEFT_LIBCUDA", "WEFT_LIBCUBLASLT"}
+# Names of files: one that is not there is named by whoever opens it (gpu_test.py, tests/gpu, as_jax_test.py).
+OF_FILES = {"WEFT_LIBDEVICE", "WEFT_LIBCUDA", "WEFT_LIBCUBLASLT", "WEFT_AS_JAX_LOG"}
 
 
 def test_every_variable_is_here():

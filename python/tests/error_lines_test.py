@@ -617,6 +617,13 @@ WITHOUT_LINE = {
     "__init__.py": {"AttributeError"},
     "nn/__init__.py": {"AttributeError"},
     "primitives.py": {"AttributeError"},
+    # What Python itself raises for a name or module that is not there, without a line.
+    "as_jax/finder.py": {"FileNotFoundError", "ImportError", "ModuleNotFoundError"},
+    "as_jax/lax_primitives.py": {"AttributeError"},
+    "as_jax/served.py": {"AttributeError", "error"},
+    "as_jax/settings.py": {"AttributeError"},
+    # JAX's own kind, for libraries that catch it.
+    "as_jax/api_util.py": {"AssertionError"},
     # Raised before, by the tracer.
     "control.py": {"suspended"},
     # The message has the line that calls itself.

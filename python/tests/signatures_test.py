@@ -25,7 +25,6 @@ LEFT_OUT = {
     "sharding": "results are placed by with_sharding_constraint",
     "accuracy": "element-wise functions have one accuracy, and are called in C++ with positional arguments",
     "out_dtype": "element-wise functions are called in C++ with positional arguments",
-    "is_leaf_takes_path": "paths are made after leaves are found",
 }
 # and of some functions.
 LEFT_OUT_OF = {

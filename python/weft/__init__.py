@@ -55,12 +55,21 @@ from .ad_checkpoint import (
     saved_residuals,
 )
 from .aot import aot
-from .api import block_until_ready, device_get, effects_barrier, named_call, named_scope, stop_gradient, typeof
+from .api import (
+    block_until_ready,
+    device_get,
+    effects_barrier,
+    ensure_compile_time_eval,
+    named_call,
+    named_scope,
+    stop_gradient,
+    typeof,
+)
 from .autograph import autograph
 from .batching import vmap
 from .callbacks import io_callback, pure_callback
 from .compiled import jit
-from .config import config, debug_nans, disable_jit, enable_x64
+from .config import config, debug_nans, disable_jit, enable_x64, jax_semantics
 from .control import cond, fori_loop, map, scan, switch, while_loop
 from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .custom_batching import custom_vmap
@@ -100,7 +109,7 @@ from .mesh import (
 from .optimization import optimization, register_pass
 from .parallel import pmap, shard_map
 from .partitioning import Communication, pjit, with_sharding_constraint
-from .program import IR, PassRecord, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
+from .program import IR, PassRecord, ShapedArray, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
 
 # After the imports, so that threads are kept out before the tree library forgets its containers at exit.
@@ -197,6 +206,7 @@ __all__ = [
     "Primitive",
     "ShapeDtype",
     "ShapeDtypeStruct",
+    "ShapedArray",
     "Shard",
     "Sharding",
     "SingleDeviceSharding",
@@ -229,6 +239,7 @@ __all__ = [
     "disable_jit",
     "distributed",
     "effects_barrier",
+    "ensure_compile_time_eval",
     "enable_x64",
     "eval_shape",
     "experimental",
@@ -242,6 +253,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jax_semantics",
     "jet",
     "jit",
     "jvp",

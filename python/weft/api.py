@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -11,12 +11,13 @@ import numpy as np
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import type_error
-from ._core.shapes import ShapeDtype
+from ._core.shapes import ShapedArray
 
 __all__ = [
     "block_until_ready",
     "device_get",
     "effects_barrier",
+    "ensure_compile_time_eval",
     "named_call",
     "named_scope",
     "stop_gradient",
@@ -72,13 +73,13 @@ def effects_barrier() -> None:
     """
 
 
-def typeof(x: Any) -> ShapeDtype:
+def typeof(x: Any) -> ShapedArray:
     """The type of an array, number or traced value.
 
     Args:
         x: the value.
 
-    Returns: weft.ShapeDtype.
+    Returns: weft.ShapedArray.
 
     Raises:
         TypeError: x is no array or number.
@@ -89,17 +90,24 @@ def typeof(x: Any) -> ShapeDtype:
     """
     if not _weft.is_operand(x):
         raise type_error(f"typeof: x must be an array or a number, got {x!r} of type '{type(x).__name__}'")
-    shape, dtype, weak, *_ = _weft.abstract(x)
-    return ShapeDtype(shape, dtype, weak_type=weak)
+    return ShapedArray.like(x)
 
 
-def named_scope(name: str) -> contextlib.AbstractContextManager[None]:
-    """A context manager that names a part of a program for readers; it has no effect.
+class _NamedScope(contextlib.ContextDecorator):
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def named_scope(name: str) -> _NamedScope:
+    """A context manager, or decorator, that names a part of a program for readers; it has no effect.
 
     Args:
         name: accepted, without effect.
 
-    Returns: context manager.
+    Returns: context manager and decorator.
 
     Example:
         >>> with weft.named_scope("layer 1"):
@@ -107,7 +115,30 @@ def named_scope(name: str) -> contextlib.AbstractContextManager[None]:
         Array(0., dtype=float32, weak_type=True)
     """
     del name
-    return contextlib.nullcontext()
+    return _NamedScope()
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """A context manager: what is computed of known values inside is computed at once, and is no part of a function that
+    is being traced around it. What is computed of that function's own values is recorded, as everywhere.
+
+    Returns: context manager.
+
+    Example:
+        >>> @weft.jit
+        ... def f(x):
+        ...     with weft.ensure_compile_time_eval():
+        ...         n = int(wnp.arange(4).sum())
+        ...     return x + n
+        >>> f(1)
+        Array(7, dtype=int32, weak_type=True)
+    """
+    hidden = [_weft.eager_scope()]
+    try:
+        yield
+    finally:
+        hidden.clear()
 
 
 def device_get(x: Any) -> Any:

@@ -143,7 +143,8 @@ def sizes(shape: Any, what: str) -> tuple[Any, ...]:
     """The sizes of a new array, one or several, as the argument `what` names them; symbolic ones stay."""
     known = isinstance(shape, np.ndarray) or (isinstance(shape, _weft.Array) and not _weft.is_traced(shape))
     given = np.asarray(shape).tolist() if known else shape
-    given = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    several = isinstance(given, (tuple, list)) or (hasattr(given, "__len__") and not hasattr(given, "dtype"))
+    given = tuple(given) if several and not isinstance(given, (str, bytes, dict, set)) else (given,)
     checked = tuple(n if isinstance(n, _weft.Dim) else integer(n, f"{what}: a size") for n in given)
     if any(n < 0 for n in checked if isinstance(n, int)):
         raise value_error(f"{what}: the shape {checked} has a negative size")

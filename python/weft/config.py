@@ -44,6 +44,14 @@ class _Config:
     def optimize(self, level: str) -> None:
         set_for_process(level)
 
+    def jax_semantics(self) -> bool:
+        """Whether Weft follows JAX where it differs on purpose (docs/jax_programs.md); weft.as_jax turns it on."""
+        return _weft.setting(_JAX_SEMANTICS)
+
+    @jax_semantics.setter
+    def jax_semantics(self, on: bool) -> None:
+        _weft.set_for_process(_JAX_SEMANTICS, bool(on))
+
     @property
     def jax_enable_x64(self) -> bool:
         """JAX's name of x64."""
@@ -87,6 +95,8 @@ class _Config:
             _weft.set_for_process(_DISABLE_JIT, bool(value))
         elif name == "optimize":
             self.optimize = value
+        elif name == "jax_semantics":
+            self.jax_semantics = value
         elif name in ("jax_platforms", "jax_platform_name"):
             # The first of a list is the one that JAX takes where it is there.
             if value and str(value).split(",")[0] != self.jax_platforms:
@@ -102,7 +112,7 @@ class _Config:
 
 
 # As in tracer/context.h.
-_X64, _DISABLE_JIT, _DEBUG_NANS = range(3)
+_X64, _DISABLE_JIT, _DEBUG_NANS, _JAX_SEMANTICS = range(4)
 _SETTINGS = [name for name, value in vars(_Config).items() if isinstance(value, property)]
 # Lower bounds, all of which products of the operands' own precision satisfy.
 _PRECISIONS = [None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"]
@@ -169,6 +179,23 @@ def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
         'log' gives a NaN
     """
     return Scope(_DEBUG_NANS, on)
+
+
+def jax_semantics(on: bool = True) -> contextlib.AbstractContextManager[None]:
+    """A context manager: inside it Weft follows JAX where it differs on purpose, in this thread.
+
+    Args:
+        on: whether to.
+
+    Returns: context manager.
+
+    Example:
+        >>> import numpy as np
+        >>> with weft.jax_semantics():
+        ...     wnp.asarray(np.arange(2.0))
+        Array([0., 1.], dtype=float32)
+    """
+    return Scope(_JAX_SEMANTICS, on)
 
 
 def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:

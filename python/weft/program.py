@@ -11,13 +11,13 @@ from ._core import ir_view as _ir_view
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
 from ._core.python_text import to_python
-from ._core.shapes import ShapeDtype
+from ._core.shapes import ShapedArray, ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
 from .arguments import ints
 from .arguments import text as checked_text
 from .collectives import check_axis_name
 
-__all__ = ["IR", "PassRecord", "ShapeDtype", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
+__all__ = ["IR", "PassRecord", "ShapeDtype", "ShapedArray", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
 
 
 class PassRecord(NamedTuple):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _weft
 from .errors import type_error, value_error
 from .names import belong_to
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class ShapeDtype:
@@ -20,6 +23,7 @@ class ShapeDtype:
         dtype: the dtype; float: the default float dtype.
         weak_type: whether it takes the dtype of what it meets, like a Python number.
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
+        sharding: how the array lies on devices, for readers of the type; nothing is placed by it.
 
     Raises:
         TypeError: dtype is no dtype, or shape no sequence of sizes.
@@ -32,9 +36,17 @@ class ShapeDtype:
         ['f32[3,n]']
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "varying")
+    __slots__ = ("shape", "dtype", "weak_type", "varying", "sharding")
 
-    def __init__(self, shape: Sequence, dtype: Any = float, weak_type: bool = False, varying: Sequence[str] = ()):
+    def __init__(
+        self,
+        shape: Sequence,
+        dtype: Any = float,
+        weak_type: bool = False,
+        varying: Sequence[str] = (),
+        *,
+        sharding: Any = None,
+    ):
         if not isinstance(shape, Iterable):
             raise type_error(f"ShapeDtype: shape must be a tuple of sizes, got {shape!r}")
         self.shape = tuple(_weft.Dim(d) if isinstance(d, str) else d for d in shape)
@@ -49,6 +61,7 @@ class ShapeDtype:
         self.dtype = _weft.dtype(dtype)
         self.weak_type = weak_type
         self.varying = list(varying)
+        self.sharding = sharding
 
     @property
     def ndim(self) -> int:
@@ -73,7 +86,59 @@ class ShapeDtype:
             n = d * n
         return n
 
+    @property
+    def vma(self) -> frozenset[str]:
+        """`varying` as a set, under JAX's name.
+
+        Example:
+            >>> weft.ShapeDtype((3,)).vma
+            frozenset()
+        """
+        return frozenset(self.varying)
+
+    def update(self, **changes: Any) -> Self:
+        """The same with some of its attributes changed.
+
+        Args:
+            **changes: shape, dtype, weak_type, varying, sharding.
+
+        Returns: of the same class.
+
+        Example:
+            >>> weft.ShapeDtype((3, 4), "float32").update(shape=(5,))
+            ShapeDtype((5,), float32)
+        """
+        kept = {name: getattr(self, name) for name in ShapeDtype.__slots__}
+        return type(self)(**{**kept, **changes})
+
+    @classmethod
+    def like(cls, x: Any, **changes: Any) -> Self:
+        """The type of an array, number or other type.
+
+        Args:
+            x: the array.
+            **changes: what is to be different.
+
+        Returns: of this class.
+
+        Example:
+            >>> weft.ShapeDtype.like(wnp.ones(3), dtype="int32")
+            ShapeDtype((3,), int32)
+        """
+        shape, dtype, weak, *_ = _weft.abstract(x)
+        sharding = getattr(x, "sharding", None) if not _weft.is_traced(x) else None
+        given = {"shape": shape, "dtype": dtype, "weak_type": weak, "sharding": sharding}
+        return cls(**{**given, **changes})
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise type_error("len() of a type without dimensions")
+        return int(self.shape[0])
+
     def __repr__(self) -> str:
+        if _weft.setting(_JAX_SEMANTICS):
+            more = [f"sharding={self.sharding}"] * (self.sharding is not None) + ["weak_type=True"] * self.weak_type
+            return f"ShapeDtypeStruct({', '.join([f'shape={self.shape}', f'dtype={self.dtype}', *more])})"
         return f"ShapeDtype({self.shape}, {self.dtype}{', weak_type=True' if self.weak_type else ''})"
 
     def __eq__(self, other) -> bool:
@@ -88,4 +153,82 @@ class ShapeDtype:
         return hash((self.shape, self.dtype, self.weak_type))
 
 
-belong_to({"__name__": "weft"}, ShapeDtype)
+_JAX_SEMANTICS = 3  # as in tracer/context.h
+
+# The beginnings of dtypes' names, and what the texts of types call them.
+_SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "bf"}
+
+
+class ShapedArray(ShapeDtype):
+    """The type of a value, which x.aval and weft.typeof give: a ShapeDtype, with what JAX's types can be asked besides.
+
+    Args:
+        shape: the dimensions.
+        dtype: the dtype.
+        weak_type: whether it takes the dtype of what it meets.
+        varying: inside shard_map, the axes of the mesh along which the value differs between devices.
+        sharding: how the array lies on devices.
+
+    Example:
+        >>> wnp.ones((2, 3)).aval.str_short()
+        'float32[2,3]'
+        >>> wnp.ones((2, 3)).aval.str_short(short_dtypes=True)
+        'f32[2,3]'
+    """
+
+    __slots__ = ()
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """The type in few characters.
+
+        Args:
+            short_dtypes: whether f32 stands for float32.
+            mesh_axis_types: accepted, without effect.
+
+        Returns: str.
+
+        Example:
+            >>> weft.typeof(1.0).str_short()
+            'float32[]'
+        """
+        del mesh_axis_types
+        name = str(self.dtype)
+        word = name.rstrip("0123456789")
+        if short_dtypes and word in _SHORT:
+            name = _SHORT[word] + name[len(word) :]
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def strip_weak_type(self) -> ShapedArray:
+        """The same without weak_type.
+
+        Returns: weft.ShapedArray.
+
+        Example:
+            >>> weft.typeof(1.0).weak_type, weft.typeof(1.0).strip_weak_type().weak_type
+            (True, False)
+        """
+        return self.update(weak_type=False)
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The type of tangents: the same, not weak.
+
+        Returns: weft.ShapedArray.
+
+        Example:
+            >>> weft.typeof(1.0).to_tangent_aval().weak_type
+            False
+        """
+        return self.strip_weak_type()
+
+    at_least_vspace = to_tangent_aval
+
+    def __str__(self) -> str:
+        return self.str_short()
+
+    def __repr__(self) -> str:
+        if not _weft.setting(_JAX_SEMANTICS):
+            return super().__repr__()
+        return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
+
+
+belong_to({"__name__": "weft"}, ShapeDtype, ShapedArray)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _weft
 from .._core import docs as _docs
@@ -14,11 +14,70 @@ from ..numpy._dtypes import summed_in
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 
 __all__ = [
+    "ConvDimensionNumbers",
     "conv",
+    "conv_dimension_numbers",
     "conv_general_dilated",
     "conv_transpose",
     "conv_with_general_padding",
 ]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """The dimensions of a convolution's arrays by their numbers, in the place of three strings.
+
+    Attributes:
+        lhs_spec: the dimensions of the images: batch, channels, spatial ones.
+        rhs_spec: those of the kernels: out channels, in channels, spatial ones.
+        out_spec: those of the result: batch, channels, spatial ones.
+
+    Example:
+        >>> weft.lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC"))
+        ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
+    """
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
+    """The dimensions of a convolution's arrays by their numbers.
+
+    Args:
+        lhs_shape: the shape of the images.
+        rhs_shape: the shape of the kernels.
+        dimension_numbers: three strings, as for conv_general_dilated; None: ("NCHW", "OIHW", "NCHW").
+
+    Returns: ConvDimensionNumbers.
+
+    Example:
+        >>> weft.lax.conv_dimension_numbers((1, 3, 8), (4, 3, 3), None).rhs_spec
+        (0, 1, 2)
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    if dimension_numbers is None:
+        plain = tuple(range(len(lhs_shape)))
+        return ConvDimensionNumbers(plain, plain, plain)
+    del rhs_shape
+    lhs, rhs, out = dimension_numbers
+    spatial = [c for c in rhs if c not in "OI"]
+    return ConvDimensionNumbers(
+        tuple(lhs.index(c) for c in ["N", "C", *spatial]),
+        tuple(rhs.index(c) for c in ["O", "I", *spatial]),
+        tuple(out.index(c) for c in ["N", "C", *spatial]),
+    )
+
+
+def _as_letters(numbers: ConvDimensionNumbers) -> tuple[str, str, str]:
+    def letters(spec: Sequence[int], first: str) -> str:
+        of = {place: (first + "0123456789abcdef")[k] for k, place in enumerate(spec)}
+        return "".join(of[place] for place in range(len(spec)))
+
+    return letters(numbers.lhs_spec, "NC"), letters(numbers.rhs_spec, "OI"), letters(numbers.out_spec, "NC")
 
 
 def named_padding(padding: str, sizes: Any, windows: Any, strides: Any, name: str) -> list[tuple[int, int]]:
@@ -55,6 +114,7 @@ def conv_general_dilated(
             pair (low, high) per spatial dimension. These, strides and dilations are in the order of rhs's dimensions.
         lhs_dilation: by what factor images are spread with zeros between elements; None: 1.
         dimension_numbers: three strings such as ("NHWC", "HWIO", "NHWC"): the dimensions of lhs, rhs and the result;
+            or ConvDimensionNumbers;
             None: ("NCHW", "OIHW", "NCHW").
         feature_group_count: into how many groups the channels are cut, which do not see each other.
         batch_group_count: into how many groups the batch is cut, each with its own part of the kernels.
@@ -75,6 +135,8 @@ def conv_general_dilated(
     lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
     n = lhs.ndim - 2
     back = None
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        dimension_numbers = _as_letters(dimension_numbers)
     if dimension_numbers is not None:
         spec_l, spec_r, spec_o = dimension_numbers
         spatial = [c for c in spec_r if c not in "OI"]  # strides, padding and dilations are in the kernels' order
@@ -215,6 +277,8 @@ def conv_transpose(
     """
     lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
     n = lhs.ndim - 2
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        dimension_numbers = _as_letters(dimension_numbers)
     if dimension_numbers is None:
         dimension_numbers = (
             ("NHC", "HIO", "NHC")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core.errors import type_error
+from .._core.shapes import ShapedArray
 from .._sharding.arrays import addressable_data, global_shards, to_device
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
@@ -82,6 +83,12 @@ Example:
     >>> wnp.array([1 + 2j]).imag
     Array([2.], dtype=float32)
 """
+_AVAL = """The type: a weft.ShapedArray, as weft.typeof gives it.
+
+Example:
+    >>> wnp.ones(2).aval.shape
+    (2,)
+"""
 _FLAT = """All elements in one dimension.
 
 Example:
@@ -122,6 +129,7 @@ def attach(functions: Mapping[str, Any]) -> None:
         setattr(Array, name, functions[name])
     more = {
         "addressable_data": addressable_data,
+        "aval": property(ShapedArray.like, doc=_AVAL),
         "at": property(_at, doc=_AT),
         "compress": compress,
         "device": property(_device, doc=_DEVICE),

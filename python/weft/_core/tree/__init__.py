@@ -8,6 +8,7 @@ from .flattening import (
     broadcast,
     flatten,
     inside_itself,
+    jax_semantics,
     leaves,
     prefix_leaves,
     structure,
@@ -29,7 +30,7 @@ from .paths import (
     one_level,
     path_texts,
 )
-from .registration import is_container, register, register_dataclass, register_with_keys
+from .registration import NAMESPACE, is_container, register, register_dataclass, register_with_keys
 
 __all__ = [
     "DictKey",
@@ -37,6 +38,7 @@ __all__ = [
     "GetAttrKey",
     "KeyEntry",
     "KeyPath",
+    "NAMESPACE",
     "SequenceKey",
     "TreeDef",
     "all",
@@ -47,6 +49,7 @@ __all__ = [
     "flatten_with_path",
     "inside_itself",
     "is_container",
+    "jax_semantics",
     "keystr",
     "leaves",
     "leaves_with_path",

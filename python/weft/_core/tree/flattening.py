@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import optree
 from optree import PyTreeSpec as TreeDef
 
@@ -42,6 +44,8 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         if place is None:
             raise foreign(error)
         raise recursion_error(f"tree: a container contains itself: what is at {place} is around that place") from None
+    if jax_semantics():
+        return leaves_, in_order_of_keys(treedef)
     for cls in {type(leaf) for leaf in leaves_}:  # few, where leaves are many: calls of jitted functions come here
         if dataclasses.is_dataclass(cls) and cls not in _REFUSED:
             # A dataclass is a container; it is registered when it is first met.
@@ -58,7 +62,7 @@ def assembled(tree: Any, given: Iterator[TreeDef]) -> TreeDef:
     structures of these, in order."""
     parts = lambda nodes: [assembled(node, given) for node in nodes]
     kind = type(tree)
-    if _weft.is_operand(tree):
+    if isinstance(tree, _NUMBERS) and _weft.is_operand(tree):
         return _ARRAY_TREE
     if tree is None:
         return optree.treespec_none(namespace=NAMESPACE)
@@ -77,9 +81,34 @@ def are_arrays(values: Iterable) -> bool:
     return all(type(value) in _ARRAYS for value in values)
 
 
+def jax_semantics() -> bool:
+    """Whether JAX's meaning is asked for: dataclasses are leaves unless they are registered, and dictionaries that are
+    put together have their keys in sorted order."""
+    return _weft.setting(_JAX_SEMANTICS)
+
+
+_JAX_SEMANTICS = 3  # as in tracer/context.h
+
+
+def in_order_of_keys(treedef: TreeDef) -> TreeDef:
+    """The same structure, whose dictionaries come back with their keys in sorted order, not as they were put in."""
+    if treedef.is_leaf(strict=False):
+        return treedef
+    before = treedef.children()
+    parts = [in_order_of_keys(child) for child in before]
+    if treedef.type is dict:
+        return optree.treespec_dict(dict(zip(treedef.entries(), parts)), namespace=NAMESPACE)
+    if all(map(operator.is_, before, parts)):
+        return treedef
+    rest = iter(parts)
+    return treedef.one_level().transform(f_leaf=lambda _: next(rest))  # type: ignore[union-attr]
+
+
 _REFUSED: set[type] = set()
 # By far the most common trees.
 _ARRAYS = (_weft.Array, _weft.Tracer)
+# Leaves for certain; what only stands for an array (__weft_array__) may be a container.
+_NUMBERS = (_weft.Array, np.ndarray, np.generic, int, float, complex)
 _ARRAY_TREE = optree.tree_structure(0, namespace=NAMESPACE)  # type: ignore[arg-type]
 
 

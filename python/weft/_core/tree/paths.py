@@ -114,13 +114,14 @@ def _key(entry: optree.PyTreeEntry) -> Any:
 
 
 def flatten_with_path(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], TreeDef]:
     """The leaves of a tree with their paths, and its structure.
 
     Args:
         tree: a tree.
         is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+        is_leaf_takes_path: whether is_leaf is a function (path, node) -> bool.
 
     Returns: pair of a list of pairs (path, leaf) and a TreeDef; a path is a tuple of keys (DictKey, SequenceKey,
         GetAttrKey, FlattenedIndexKey, or what a class was registered with), one for each container.
@@ -129,8 +130,24 @@ def flatten_with_path(
         >>> weft.tree.flatten_with_path({"w": [1, 2]})[0]
         [((DictKey(key='w'), SequenceKey(idx=0)), 1), ((DictKey(key='w'), SequenceKey(idx=1)), 2)]
     """
+    if is_leaf is not None and is_leaf_takes_path:
+        chosen = _leaves_by_path(tree, is_leaf, ())
+        is_leaf = lambda node: id(node) in chosen
     found, treedef = flatten(tree, is_leaf)
     return list(zip(_paths(treedef), found)), treedef
+
+
+def _leaves_by_path(node: Any, is_leaf: Callable[[KeyPath, Any], bool], path: KeyPath) -> set[int]:
+    """The ids of the nodes that is_leaf accepts, from the outside to the inside."""
+    if is_leaf(path, node):
+        return {id(node)}
+    found: set[int] = set()
+    # What is below a node one level deep are its children.
+    children, treedef = flatten(node, lambda below: below is not node)
+    if len(children) != 1 or children[0] is not node:
+        for key, child in zip(_paths(treedef), children):
+            found |= _leaves_by_path(child, is_leaf, (*path, *key))
+    return found
 
 
 def _paths(treedef: TreeDef) -> list[KeyPath]:
@@ -149,12 +166,15 @@ def one_level(tree: Any) -> tuple[list[Any], list[Any], Any]:
     return keys, list(children), None if type(tree) in (list, tuple) else metadata
 
 
-def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[KeyPath, Any]]:
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
     """The leaves of a tree with their paths.
 
     Args:
         tree: a tree.
         is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+        is_leaf_takes_path: whether is_leaf is a function (path, node) -> bool.
 
     Returns: list of pairs (path, leaf), as of flatten_with_path.
 
@@ -162,10 +182,16 @@ def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) ->
         >>> weft.tree.leaves_with_path((1, 2))
         [((SequenceKey(idx=0),), 1), ((SequenceKey(idx=1),), 2)]
     """
-    return flatten_with_path(tree, is_leaf)[0]
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def map_with_path(
+    f: Callable,
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
     """A function applied to the path of each leaf and the leaf.
 
     Args:
@@ -173,6 +199,7 @@ def map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], b
         tree: the tree that says what the leaves are.
         *rest: trees with the same structure.
         is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+        is_leaf_takes_path: whether is_leaf is a function (path, node) -> bool.
 
     Returns: tree of the results.
 
@@ -183,7 +210,7 @@ def map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], b
         >>> weft.tree.map_with_path(lambda path, leaf: leaf if path[-1].key == "w" else 0 * leaf, {"b": 1, "w": 2})
         {'b': 0, 'w': 2}
     """
-    pairs, treedef = flatten_with_path(tree, is_leaf)
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [flatten_up_to(treedef, other) for other in rest]
     return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
 

@@ -1,0 +1,107 @@
+"""jax.api_util, and what libraries take of jax._src.util."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .._core import tree as _tree
+from . import linear_util as lu
+
+
+def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
+    """map() of sequences that must be equally long."""
+    lists = [list(arg) for arg in args]
+    if any(len(one) != len(lists[0]) for one in lists):
+        raise AssertionError(f"length mismatch: {[len(one) for one in lists]}")
+    return [f(*row) for row in zip(*lists)]
+
+
+def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """zip() of sequences that must be equally long."""
+    return safe_map(lambda *row: row, *args)
+
+
+def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The first and the second members of pairs."""
+    listed = list(pairs)
+    return tuple(a for a, _ in listed), tuple(b for _, b in listed)
+
+
+def partition_list(choice: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The values that are not chosen, and those that are."""
+    return [v for c, v in zip(choice, values) if not c], [v for c, v in zip(choice, values) if c]
+
+
+def merge_lists(choice: Sequence[bool], others: Sequence[Any], chosen: Sequence[Any]) -> list[Any]:
+    """What partition_list has taken apart."""
+    first, second = iter(others), iter(chosen)
+    return [next(second) if c else next(first) for c in choice]
+
+
+def split_list(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
+    """Parts of given sizes, and the rest."""
+    rest, parts = list(values), []
+    for n in sizes:
+        parts.append(rest[:n])
+        rest = rest[n:]
+    return [*parts, rest]
+
+
+def argnums_partial(f: Any, dyn_argnums: Any, args: Sequence[Any], **_: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The function of the arguments that are named, and these arguments."""
+    chosen = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    chosen = tuple(n % len(args) for n in chosen)
+
+    def called(*dynamic: Any, **kwargs: Any) -> Any:
+        full = list(args)
+        for n, value in zip(chosen, dynamic, strict=True):
+            full[n] = value
+        return f(*full, **kwargs)
+
+    return lu.wrap_init(called), tuple(args[n] for n in chosen)
+
+
+def flatten_fun(f: Any, in_tree: Any) -> tuple[Any, Callable[[], Any]]:
+    """A function of (args, kwargs) as one of leaves, and what says the structure of its result once it has run."""
+    out: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        args, kwargs = _tree.unflatten(in_tree, leaves)
+        found, tree = _tree.flatten(lu.called(f)(*args, **kwargs))
+        out[:] = [tree]
+        return found
+
+    return lu.wrap_init(flat), lambda: out[0]
+
+
+def flatten_fun_nokwargs(f: Any, in_tree: Any) -> tuple[Any, Callable[[], Any]]:
+    """flatten_fun of a function without keyword arguments."""
+    out: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        found, tree = _tree.flatten(lu.called(f)(*_tree.unflatten(in_tree, leaves)))
+        out[:] = [tree]
+        return found
+
+    return lu.wrap_init(flat), lambda: out[0]
+
+
+def debug_info(name: str, f: Any, *_: Any, **__: Any) -> tuple[str, Any]:
+    """What JAX keeps for its messages; Weft's find the user's line themselves."""
+    return name, f
+
+
+def infer_argnums_and_argnames(sig: inspect.Signature, argnums: Any, argnames: Any) -> tuple[Any, Any]:
+    """Positions and names of arguments, each completed by the other."""
+    if argnums is None and argnames is None:
+        return (), ()
+    by_position = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY)
+    parameters = [p for p in sig.parameters.values() if p.kind in by_position]
+    if argnums is not None:
+        nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        names = tuple(parameters[i].name for i in nums if -len(parameters) <= i < len(parameters))
+        return nums, names if argnames is None else argnames
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    return tuple(i for i, p in enumerate(parameters) if p.name in names), names

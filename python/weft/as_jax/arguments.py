@@ -1,0 +1,113 @@
+"""Arguments that functions of JAX take and Weft's do not.
+
+What says where the result lies (`device`, `out_sharding`, `sharding`) is done to the result; what says how XLA computes
+has no effect; what would change what is computed (`out`, `where`) may only be what it is by default."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import weft
+
+from .._core.errors import not_implemented
+
+_PLACES = frozenset(["device", "out_sharding", "sharding"])
+_NO_EFFECT = frozenset(
+    [
+        "_dot_general",
+        "_split_transpose",
+        "accuracy",
+        "copy",
+        "debug",
+        "order",
+        "overwrite_input",
+        "precision",
+        "reduce_axes",
+        "sum_match",
+    ]
+)
+
+_ONLY_PLACED = """ball bernoulli beta bits categorical cauchy chisquare dirichlet exponential f gamma generalized_normal
+geometric gumbel laplace loggamma logistic lognormal maxwell multivariate_normal normal orthogonal pareto permutation
+poisson rademacher randint rayleigh t triangular truncated_normal uniform wald"""
+_UFUNCS = (
+    "add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum"
+)
+
+
+def _table(*rows: tuple[str, str]) -> dict[str, tuple[str, ...]]:
+    """(functions, parameters) -> function -> parameters."""
+    out: dict[str, tuple[str, ...]] = {}
+    for functions, parameters in rows:
+        for function in functions.split():
+            out[function] = (*out.get(function, ()), *parameters.split())
+    return out
+
+
+# Module -> function -> the parameters that it takes besides.
+MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "jax": _table(("grad value_and_grad vjp linear_transpose", "reduce_axes"), ("vmap", "sum_match")),
+    "jax.numpy": _table(
+        ("arange array asarray empty full full_like ones ones_like zeros zeros_like", "device out_sharding"),
+        ("array asarray", "order"),
+        ("astype empty_like eye from_dlpack linspace", "device"),
+        ("bincount broadcast_to dot einsum matmul percentile ravel repeat reshape tensordot", "out_sharding"),
+        ("reshape astype meshgrid", "copy"),
+        ("convolve correlate vecdot", "precision preferred_element_type"),
+        (f"{_UFUNCS} multiply negative subtract", "out where"),
+        ("around isneginf isposinf modf nanmedian median nanpercentile nanquantile outer percentile ptp", "out"),
+        ("quantile round stack einsum", "out"),
+        ("median nanmedian nanpercentile nanquantile percentile quantile", "overwrite_input"),
+        ("einsum", "_dot_general"),
+    ),
+    "jax.numpy.linalg": _table(
+        ("tensordot", "out_sharding"), ("vecdot", "precision preferred_element_type"), ("multi_dot", "precision")
+    ),
+    "jax.numpy.fft": _table(("fftfreq rfftfreq", "device")),
+    "jax.lax": _table(
+        (
+            "broadcast broadcast_in_dim broadcasted_iota conv_general_dilated dot dot_general empty reduce",
+            "out_sharding",
+        ),
+        ("reduce_sum reshape", "out_sharding"),
+        ("cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh", "accuracy"),
+        ("full full_like", "sharding"),
+        ("scan", "_split_transpose"),
+    ),
+    "jax.random": _table((_ONLY_PLACED, "out_sharding")),
+    "jax.nn.initializers": _table(("ones zeros", "out_sharding")),
+    "jax.scipy.linalg": _table(("solve solve_triangular", "debug")),
+}
+
+
+def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which takes what JAX's of this module and name does."""
+    more = MORE.get(module, {}).get(name)
+    if not more:
+        return function
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        given = {parameter: kwargs.pop(parameter) for parameter in more if parameter in kwargs} if kwargs else {}
+        if not given:
+            return function(*args, **kwargs)
+        for parameter, value in given.items():
+            if parameter in _PLACES or parameter in _NO_EFFECT or value is None:
+                continue
+            if parameter != "preferred_element_type":
+                raise not_implemented(f"{name}: the argument '{parameter}' has no counterpart in Weft, got {value!r}")
+        result = function(*args, **kwargs)
+        if given.get("preferred_element_type") is not None:
+            result = result.astype(given["preferred_element_type"])
+        places = [given[parameter] for parameter in given if parameter in _PLACES and given[parameter] is not None]
+        return _placed(result, places[0]) if places else result
+
+    return called
+
+
+def _placed(x: Any, place: Any) -> Any:
+    if isinstance(x, weft.Tracer):
+        return weft.with_sharding_constraint(x, place) if isinstance(place, weft.Sharding) else x
+    return weft.device_put(x, place)

@@ -1,0 +1,46 @@
+"""Small things about arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .. import _weft
+
+
+class Initializer(Protocol):
+    """What makes the first values of weights."""
+
+    def __call__(self, key: Any, shape: Any, dtype: Any = ...) -> Any: ...
+
+
+def ds(start: Any, size: int) -> Any:
+    """The slice of `size` elements from `start`."""
+    return slice(start, start + size)
+
+
+def is_dlpack_dtype(dtype: Any) -> bool:
+    """Whether DLPack carries arrays of a dtype."""
+    return isinstance(_weft.dtype(dtype), np.dtype)
+
+
+class Layout(NamedTuple):
+    """The order of an array's dimensions in memory. Weft's is row-major; others are accepted, without effect."""
+
+    major_to_minor: tuple[int, ...] = ()
+    tiling: Any = None
+    sub_byte_element_size_in_bits: int = 0
+
+
+class Format(NamedTuple):
+    """A layout and a sharding."""
+
+    layout: Any = None
+    sharding: Any = None
+
+
+def with_layout_constraint(x: Any, layout: Any) -> Any:
+    """The array: its layout is the compiler's."""
+    del layout
+    return x

@@ -1,0 +1,139 @@
+"""jax.core: values, their types, and what is being traced."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import numpy as np
+
+import weft
+
+from .. import _weft
+from .._core.shapes import ShapedArray
+
+ensure_compile_time_eval = eval_context = weft.ensure_compile_time_eval
+array_types = {weft.Array, np.ndarray, np.generic}
+ParamDict = dict[str, Any]
+Value = Any
+
+__all__ = ["AbstractValue", "ShapedArray", "Tracer", "Value", "array_types"]
+
+
+class AbstractValue(abc.ABC):  # noqa: B024
+    """What types of values are instances of."""
+
+
+AbstractValue.register(ShapedArray)
+
+
+class _IsTraced(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return _weft.is_traced(x) if cls is Tracer else super().__instancecheck__(x)
+
+
+class Tracer(metaclass=_IsTraced):
+    """isinstance(x, Tracer): whether x is a value of a function that is being traced. Libraries derive classes
+    from it."""
+
+
+class Trace:
+    """JAX's bookkeeping of a transform; Weft's is in C++, and no object of this class exists."""
+
+
+class TraceTag(Trace):
+    """See Trace."""
+
+
+class LiteralArray:
+    """Arrays that JAX makes of NumPy's while it traces; no object of this class exists."""
+
+
+class TypedNdArray(LiteralArray):
+    """See LiteralArray."""
+
+
+class TypedInt(int):
+    """Numbers that JAX gives a dtype while it traces; no object of this class exists."""
+
+
+class TypedFloat(float):
+    """See TypedInt."""
+
+
+class TypedComplex(complex):
+    """See TypedInt."""
+
+
+# How JAX takes objects of further classes for arrays. Weft asks the objects: __jax_array__, __weft_array__.
+pytype_aval_mappings: dict[type, Any] = dict.fromkeys(
+    (weft.Array, np.ndarray, bool, int, float, complex), ShapedArray.like
+)
+canonicalize_dtype_handlers: dict[type, Any] = dict.fromkeys(pytype_aval_mappings, weft.numpy.asarray)
+
+
+def get_aval(x: Any) -> ShapedArray:
+    """The type of a value."""
+    return ShapedArray.like(x)
+
+
+def typeof(x: Any) -> ShapedArray:
+    """The type of a value, with its sharding where it is an array that lies on devices."""
+    return weft.typeof(x)
+
+
+def physical_aval(aval: ShapedArray) -> ShapedArray:
+    """The type itself: random keys are one word of their own."""
+    return aval
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether a value may be an argument of a transformed function."""
+    return _weft.is_operand(x)
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether the number behind a value is known."""
+    return not _weft.is_traced(x)
+
+
+def concrete_or_error(force: Any, value: Any, context: str = "") -> Any:
+    """A value whose number is known, as `force` takes it; TracerError where it is not."""
+    del context
+    if force is not None:
+        return force(value)
+    return value if not _weft.is_traced(value) else weft.numpy.asarray(np.asarray(value))
+
+
+def trace_state_clean() -> bool:
+    """Whether no function is being traced."""
+    return not _weft.is_tracing()
+
+
+class OpaqueTraceState:
+    """Which function is being traced: equal where it is the same one."""
+
+    def __init__(self) -> None:
+        self._trace = _weft.current_trace()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueTraceState) and self._trace == other._trace
+
+    def __hash__(self) -> int:
+        return hash(self._trace)
+
+
+def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
+    """Which function is being traced, for comparisons."""
+    del convention
+    return OpaqueTraceState()
+
+
+def max_dim(a: Any, b: Any) -> Any:
+    """The larger of two sizes."""
+    return max(a, b)
+
+
+def min_dim(a: Any, b: Any) -> Any:
+    """The smaller of two sizes."""
+    return min(a, b)

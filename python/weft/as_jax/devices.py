@@ -1,0 +1,90 @@
+"""Devices, by the names that JAX has for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import weft
+
+from .._core.errors import runtime_error
+
+default_backend = weft.default_backend
+device_count, process_count, process_index = weft.device_count, weft.process_count, weft.process_index
+host_count, host_id = weft.process_count, weft.process_index
+_backends: dict[str, Any] = {}
+
+
+def _platform(backend: Any) -> None:
+    """Raises RuntimeError, as JAX does, unless the platform is the one there is."""
+    if backend is None or isinstance(backend, Backend) or str(backend) == weft.default_backend():
+        return
+    raise runtime_error(
+        f"Unknown backend {backend!r}. The platform there is is {weft.default_backend()!r} (served by weft.as_jax)"
+    )
+
+
+class Backend:
+    """What jax.extend.backend.get_backend() gives: the platform."""
+
+    @property
+    def platform(self) -> str:
+        return weft.default_backend()
+
+    platform_version = f"weft {weft.__version__}"
+
+    def devices(self) -> list[Any]:
+        return weft.devices()
+
+    local_devices = devices
+
+    def device_count(self) -> int:
+        return weft.device_count()
+
+    def process_index(self) -> int:
+        return weft.process_index()
+
+
+Client, Device = Backend, weft.Device
+XlaRuntimeError = RuntimeError
+
+
+def get_backend(platform: Any = None) -> Backend:
+    """The platform there is; RuntimeError for another."""
+    _platform(platform)
+    return Backend()
+
+
+def backends() -> dict[str, Backend]:
+    """The platforms there are."""
+    return {weft.default_backend(): Backend()}
+
+
+def clear_backends() -> None:
+    """Nothing: devices stay as they are."""
+
+
+def devices(backend: Any = None) -> list[Any]:
+    """The devices of all processes; RuntimeError for a platform that is not there."""
+    _platform(backend)
+    return weft.devices()
+
+
+def local_devices(process_index: int | None = None, backend: Any = None, host_id: int | None = None) -> list[Any]:
+    """The devices of a process, of this one by default."""
+    _platform(backend)
+    return weft.local_devices(process_index if process_index is not None else host_id)
+
+
+def process_indices() -> list[int]:
+    """The numbers of all processes."""
+    return list(range(weft.process_count()))
+
+
+host_ids = process_indices
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """The tree itself: its arrays can be read where they are."""
+    return weft.tree.map(lambda leaf: leaf if isinstance(leaf, weft.Array) else np.asarray(leaf), x)

@@ -1,0 +1,81 @@
+"""jax.dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import weft.numpy as wnp
+
+from .. import _weft
+from .._core.errors import type_error
+
+
+class extended(np.generic):
+    """The kind of dtypes that are no numbers: issubdtype(key.dtype, extended)."""
+
+
+class prng_key(extended):
+    """The kind of the dtypes of random keys."""
+
+
+class TypePromotionError(ValueError):
+    """Raised by JAX for dtypes that have none in common; Weft raises TypeError."""
+
+
+class ExtendedDType:
+    """A dtype of one's own; arrays of Weft's have none."""
+
+
+DType = np.dtype
+
+# The dtype of tangents of integers in JAX.
+float0 = np.dtype([("float0", np.void, 0)])
+
+bfloat16 = wnp.bfloat16
+
+
+def _is_key(dtype: Any) -> bool:
+    return isinstance(dtype, str) and dtype.startswith("key")
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether a dtype is of a kind; dtypes of random keys are of the kinds prng_key and extended alone."""
+    a = getattr(a, "dtype", a) if not isinstance(a, type) else a
+    if _is_key(a):
+        return b in (prng_key, extended, np.generic) or a == b
+    if isinstance(a, type) and issubclass(a, extended):
+        return isinstance(b, type) and issubclass(a, b)
+    if isinstance(b, type) and issubclass(b, extended):
+        return False
+    return wnp.issubdtype(a, b)
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that arrays of a dtype have: of 32 bits instead of 64 unless x64 is on."""
+    if _is_key(dtype):
+        if not allow_extended_dtype:
+            raise type_error(f"canonicalize_dtype: {dtype} is no dtype of numbers")
+        return dtype
+    return _weft.dtype(dtype)
+
+
+def scalar_type_of(x: Any) -> type:
+    """Python's type of an element: bool, int, float or complex."""
+    kinds = {"bool": bool, "signed": int, "unsigned": int, "float": float, "complex": complex}
+    return kinds[_weft.dtype_kind(wnp.result_type(x))]
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """The bits of an element."""
+    if wnp.issubdtype(dtype, np.integer):
+        return wnp.iinfo(dtype).bits
+    return np.dtype(_weft.dtype(dtype)).itemsize * 8
+
+
+def supports_inf(dtype: Any) -> bool:
+    """Whether a dtype has an infinity."""
+    if not wnp.issubdtype(dtype, np.inexact):
+        return False
+    return bool(np.isinf(np.asarray(np.inf).astype(_weft.dtype(dtype))))

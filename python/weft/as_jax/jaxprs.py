@@ -1,0 +1,353 @@
+"""Programs as JAX shows them: a view of Weft's IR with the attributes that libraries read.
+
+    closed = jax.make_jaxpr(f)(x)
+    for eqn in closed.jaxpr.eqns:
+        eqn.primitive, eqn.invars, eqn.outvars, eqn.params
+    jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
+
+Equations are Weft's: their parameters have Weft's names (docs/operations.md), and jitted functions are inlined. A
+primitive is called what JAX calls it where it has one of the same meaning (`exp`, `dot_general`, `select_n`).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _weft
+from .._core.shapes import ShapedArray
+from ..program import IR
+
+# Weft's name of a primitive -> JAX's, where they differ.
+_JAX_NAMES = {
+    "bitcast": "bitcast_convert_type",
+    "broadcast": "broadcast_in_dim",
+    "call": "jit",
+    "checkpoint_name": "name",
+    "contract": "dot_general",
+    "conv": "conv_general_dilated",
+    "convert": "convert_element_type",
+    "custom_jvp": "custom_jvp_call",
+    "custom_vjp": "custom_vjp_call",
+    "reverse": "rev",
+    "select": "select_n",
+}
+_OUR_NAMES = {theirs: ours for ours, theirs in _JAX_NAMES.items()}
+# Kinds of attributes that Python's values do not say, by primitive and attribute.
+_kinds: dict[tuple[str, str], str] = {}
+
+
+class Primitive:
+    """An operation of programs. Two of one name are one object."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self._ours = _OUR_NAMES.get(name, name)
+
+    @property
+    def multiple_results(self) -> bool:
+        """Whether bind gives a list."""
+        return self._ours in _MANY_RESULTS
+
+    call_primitive = map_primitive = False
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """The operation on arrays, with parameters as equations have them."""
+        regions = [region._fn for region in params.pop("regions", ())]
+        attrs = {name: (_kinds.get((self._ours, name)) or _kind_of(value), value) for name, value in params.items()}
+        results = _weft.bind_program(self._ours, list(args), attrs, regions)
+        return results if self.multiple_results else results[0]
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """(functions, parameters) that bind takes."""
+        return [], dict(params)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return primitive, (self.name,)
+
+
+_MANY_RESULTS = frozenset(
+    [
+        "assert",
+        "call",
+        "cond",
+        "custom_jvp",
+        "custom_linear",
+        "custom_vjp",
+        "custom_vmap",
+        "debug_print",
+        "eigh",
+        "eig",
+        "io_callback",
+        "linear_solve",
+        "lu",
+        "pure_callback",
+        "qr",
+        "recur",
+        "recursive",
+        "remat",
+        "scan",
+        "snapshot_scan",
+        "sort",
+        "spmd",
+        "svd",
+        "tape_scan",
+        "top_k",
+        "unbox",
+        "while",
+    ]
+)
+
+
+@functools.cache
+def primitive(name: str) -> Primitive:
+    """The primitive that JAX calls so."""
+    return Primitive(name)
+
+
+def _kind_of(value: Any) -> str:
+    for python_type, kind in ((bool, "bool"), (int, "int"), (float, "float"), (str, "string")):
+        if isinstance(value, python_type):
+            return kind
+    return "list of ints"
+
+
+class Var:
+    """A variable; each is one object."""
+
+    def __init__(self, aval: ShapedArray, name: str = ""):
+        self.aval, self._name = aval, name
+
+    def __repr__(self) -> str:
+        return self._name or f"v{id(self)}"
+
+
+class DropVar(Var):
+    """A result that nothing reads."""
+
+
+class Literal:
+    """A number in an equation."""
+
+    def __init__(self, val: Any, aval: ShapedArray):
+        self.val, self.aval = val, aval
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"{self.val}:{self.aval.str_short(short_dtypes=True)}"
+
+
+Atom = Var | Literal
+
+
+class Effect:
+    """What an equation does besides computing; programs of Weft's say it by their primitive."""
+
+
+Effects = set[Effect]
+no_effects: frozenset[Effect] = frozenset()
+
+
+class JaxprEqn:
+    """An equation: outvars = primitive(invars), with params."""
+
+    effects = no_effects
+
+    def __init__(self, invars: list[Atom], outvars: list[Var], primitive: Primitive, params: dict, source_info: Any):
+        self.invars, self.outvars, self.primitive = invars, outvars, primitive
+        self.params, self.source_info = params, source_info
+
+    def replace(self, **changes: Any) -> JaxprEqn:
+        """The equation with some of its attributes changed."""
+        names = ("invars", "outvars", "primitive", "params", "source_info")
+        return JaxprEqn(**{**{name: getattr(self, name) for name in names}, **changes})
+
+    def __repr__(self) -> str:
+        outs = " ".join(f"{v}:{v.aval.str_short(short_dtypes=True)}" for v in self.outvars)
+        shown = {k: v for k, v in self.params.items() if k != "regions"}
+        params = f"[{' '.join(f'{k}={v}' for k, v in shown.items())}]" if shown else ""
+        return f"{outs} = {self.primitive}{params} {' '.join(map(repr, self.invars))}"
+
+
+class Jaxpr:
+    """Equations between variables."""
+
+    effects = no_effects
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[JaxprEqn],
+        *_: Any,
+        **__: Any,
+    ):
+        self.constvars, self.invars = list(constvars), list(invars)
+        self.outvars, self.eqns = list(outvars), list(eqns)
+        self.debug_info = None
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        """The program with some of its attributes changed."""
+        names = ("constvars", "invars", "outvars", "eqns")
+        return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
+
+    def __repr__(self) -> str:
+        typed = lambda v: f"{v}:{v.aval.str_short(short_dtypes=True)}"
+        head = f"{{ lambda {' '.join(map(typed, self.constvars))} ; {' '.join(map(typed, self.invars))}. let"
+        body = "".join(f"\n    {eqn}" for eqn in self.eqns)
+        outs = ", ".join(map(repr, self.outvars)) + ("," if len(self.outvars) == 1 else "")
+        return f"{head}{body}\n  in ({outs}) }}"
+
+
+class ClosedJaxpr:
+    """A program and the arrays that it captured."""
+
+    effects = no_effects
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], ir: IR | None = None):
+        self.jaxpr, self.consts, self._ir = jaxpr, list(consts), ir
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        return self.jaxpr.eqns
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.out_avals
+
+    def replace(self, **changes: Any) -> ClosedJaxpr:
+        """The program with some of its attributes changed."""
+        return ClosedJaxpr(**{"jaxpr": self.jaxpr, "consts": self.consts, **changes})
+
+    def __repr__(self) -> str:
+        return repr(self.jaxpr)
+
+
+class Region:
+    """A function inside an equation: a branch, the body of a loop. `jaxpr` shows it."""
+
+    def __init__(self, fn: Any):
+        self._fn = fn
+
+    @functools.cached_property
+    def jaxpr(self) -> Jaxpr:
+        return _jaxpr(self._fn, 0)
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        return self.jaxpr.eqns
+
+    consts: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return repr(self.jaxpr)
+
+
+_TYPE = re.compile(r"(\w+)\[(.*?)\]")
+
+
+def _aval(text: str, weak: bool = False) -> ShapedArray:
+    found = _TYPE.match(text)
+    if found is None:  # a random key, a tape: they have no dimensions in their text
+        return ShapedArray((), float, weak)
+    dtype, dims = found.groups()
+    shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in dims.split(",") if d]
+    aval = ShapedArray(shape, np.float32, weak)
+    aval.dtype = _weft.dtype(dtype) if dtype not in ("key", "tape") else dtype
+    return aval
+
+
+def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
+    variables: dict[str, Var] = {}
+
+    def defined(text: str) -> Var:
+        number, _, kind = text.partition(": ")
+        variables[number] = Var(_aval(kind), _letters(len(variables)))
+        return variables[number]
+
+    def read(text: str) -> Atom:
+        if text.startswith("%"):
+            return variables[text.partition(": ")[0]]
+        value = _weft.literal(text)
+        value = value.item() if value.ndim == 0 else value
+        return Literal(value, _aval(text.rpartition(":")[2]))
+
+    params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
+    eqns = []
+    for eqn in fn.eqns:
+        invars = [read(operand) for operand in eqn["operands"]]
+        ours = eqn["name"]
+        for name, kind in eqn["attr_kinds"].items():
+            _kinds[ours, name] = kind
+        given = dict(eqn["attr_values"])
+        if eqn["regions"]:
+            given["regions"] = [Region(region) for region in eqn["regions"]]
+        outvars = [defined(result) for result in eqn["results"]]
+        eqns.append(JaxprEqn(invars, outvars, primitive(_JAX_NAMES.get(ours, ours)), given, eqn["location"]))
+    n = len(params) - num_constants
+    return Jaxpr(params[n:], params[:n], [read(result) for result in fn.results], eqns)
+
+
+def _letters(n: int) -> str:
+    text = chr(97 + n % 26)
+    return text if n < 26 else _letters(n // 26 - 1) + text
+
+
+def closed(ir: IR) -> ClosedJaxpr:
+    """The view of a program."""
+    jaxpr = _jaxpr(ir._fn, len(ir.constants))
+    for var, weak in zip(jaxpr.outvars, ir._weak):
+        if weak:
+            var.aval = var.aval.update(weak_type=True)
+    return ClosedJaxpr(jaxpr, ir.constants, ir)
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> list[Any]:
+    """The results of a program on arrays, equation by equation."""
+    values: dict[Var, Any] = {}
+    read = lambda atom: atom.val if isinstance(atom, Literal) else values[atom]
+    values.update(zip(jaxpr.constvars, consts, strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+    for eqn in jaxpr.eqns:
+        operands = [_strong(read(atom), atom.aval) for atom in eqn.invars]
+        functions, params = eqn.primitive.get_bind_params(eqn.params)
+        results = eqn.primitive.bind(*functions, *operands, **params)
+        values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+    return [_strong(read(atom), atom.aval) for atom in jaxpr.outvars]
+
+
+def _strong(value: Any, aval: ShapedArray) -> Any:
+    """The value with the dtype that the program says: Python's numbers have none."""
+    return value if isinstance(value, _weft.Array) else _weft.array(value, aval.dtype, False)
+
+
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Any:
+    """A program as a function that gives a list; with arguments, its results."""
+    run: Callable[..., list[Any]] = lambda *values: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *values)
+    return run(*args) if args else run

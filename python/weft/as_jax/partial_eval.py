@@ -1,0 +1,61 @@
+"""jax.interpreters.partial_eval, as far as libraries use it: what of a function can be computed without some of its
+arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from . import jaxprs
+from .core import Tracer
+from .linear_util import called
+from .transforms import make_jaxpr
+
+DynamicJaxprTracer = JaxprTracer = Tracer
+
+
+class PartialVal(NamedTuple):
+    """A value, or the type of one that is not known."""
+
+    aval: Any
+    const: Any
+
+    @classmethod
+    def known(cls, const: Any) -> PartialVal:
+        """A value."""
+        return cls(None, const)
+
+    @classmethod
+    def unknown(cls, aval: Any) -> PartialVal:
+        """The type of a value that is not known."""
+        return cls(aval, None)
+
+    def is_known(self) -> bool:
+        """Whether it is a value."""
+        return self.aval is None
+
+
+def trace_to_jaxpr_nounits(
+    fun: Any, pvals: Sequence[PartialVal], instantiate: bool = False
+) -> tuple[Any, list[PartialVal], list[Any]]:
+    """The program of a function of which some arguments are unknown, and its results: values where they depend on known
+    arguments alone."""
+    del instantiate
+
+    def of_unknown(*values: Any) -> Any:
+        rest = iter(values)
+        return called(fun)(*(next(rest) if p.aval is not None else p.const for p in pvals))
+
+    closed = make_jaxpr(of_unknown)(*(p.aval for p in pvals if p.aval is not None))
+    jaxpr = closed.jaxpr
+    unknown = set(jaxpr.invars)
+    known = []
+    for eqn in jaxpr.eqns:
+        if any(v in unknown for v in eqn.invars):
+            unknown.update(eqn.outvars)
+        else:
+            known.append(eqn)
+    outs = [v for v in jaxpr.outvars if v not in unknown]
+    values = iter(jaxprs.eval_jaxpr(jaxprs.Jaxpr(jaxpr.constvars, [], outs, known), closed.consts))
+    results = [PartialVal.unknown(v.aval) if v in unknown else PartialVal.known(next(values)) for v in jaxpr.outvars]
+    return jaxpr, results, closed.consts

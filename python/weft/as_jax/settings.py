@@ -1,0 +1,255 @@
+"""jax.config and the context managers of its options.
+
+Options that Weft has are Weft's (weft.config). Every other option of JAX's is accepted, keeps what it is set to, and
+has no effect: it says how XLA compiles, where JAX logs, what JAX checks. An option that JAX does not have is an
+error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import weft
+
+# Options of jax.config that are Weft's.
+_OURS = frozenset(
+    [
+        "jax_enable_x64",
+        "jax_debug_nans",
+        "jax_disable_jit",
+        "jax_platforms",
+        "jax_platform_name",
+        "jax_default_matmul_precision",
+    ]
+)
+
+# The others that JAX documents, with their defaults.
+_WITHOUT_EFFECT: dict[str, Any] = {
+    **dict.fromkeys(
+        [
+            "jax_allow_f16_reductions",
+            "jax_auto_pcast",
+            "jax_check_static_indices",
+            "jax_check_tracer_leaks",
+            "jax_compiler_enable_remat_pass",
+            "jax_debug_infs",
+            "jax_debug_key_reuse",
+            "jax_distributed_debug",
+            "jax_enable_checks",
+            "jax_enable_custom_prng",
+            "jax_explain_cache_misses",
+            "jax_explicit_x64_dtypes",
+            "jax_high_dynamic_range_gumbel",
+            "jax_legacy_prng_key",
+            "jax_log_checkpoint_residuals",
+            "jax_log_compiles",
+            "jax_mutable_array_checks",
+            "jax_no_execution",
+            "jax_no_tracing",
+            "jax_raise_persistent_cache_errors",
+            "jax_use_magma",
+            "jax_use_direct_linearize",
+            "jax_dynamic_shapes",
+            "jax_compilation_cache_include_metadata_in_key",
+            "jax_remove_size_one_mesh_axis_from_type",
+            "jax_use_simplified_jaxpr_constants",
+            "jax_disallow_mesh_context_manager",
+            "jax2tf_associative_scan_reductions",
+            "jax_enable_compilation_cache",
+            "jax_threefry_partitionable",
+            "jax_pprint_use_color",
+            "jax_use_shardy_partitioner",
+            "jax_vjp3",
+            "jax_custom_vjp3",
+            "jax_softmax_custom_jvp",
+            "jax_include_full_tracebacks_in_locations",
+            "jax_spmd_mode",
+            "jax_array",
+            "jax_parallel_functions_output_gda",
+            "jax_enable_memories",
+            "jax_debug_log_modules",
+            "jax_traceback_in_locations_limit",
+            "jax_persistent_cache_min_compile_time_secs",
+            "jax_bcoo_cusparse_lowering",
+            "jax_persistent_cache_min_entry_size_bytes",
+            "jax_persistent_cache_enable_xla_caches",
+            "jax_compilation_cache_max_size",
+            "jax_optimization_level",
+            "jax_memory_fitting_level",
+            "jax_exec_time_optimization_effort",
+            "jax_memory_fitting_effort",
+            "jax_captured_constants_warn_bytes",
+            "jax_num_cpu_devices",
+            "jax_random_seed_offset",
+            "jax_eager_pmap",
+            "jax_cpu_enable_async_dispatch",
+            "jax_cpu_enable_gloo_collectives",
+            "jax_serialization_version",
+            "jax_export_calling_convention_version",
+            "jax_hlo_source_file_canonicalization_regex",
+            "jax_logging_level",
+            "jax_cpu_collectives_implementation",
+            "jax_xla_backend",
+            "jax_compilation_cache_dir",
+            "jax_source_url_schema",
+            "jax_experimental_unsafe_xla_runtime_errors",
+            "jax_cuda_visible_devices",
+            "jax_rocm_visible_devices",
+            "jax_pjrt_client_create_options",
+            "jax_dump_ir_to",
+            "jax_default_device",
+            "jax_enable_pgle",
+            "jax_refs_to_pins",
+        ]
+    ),
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_numpy_rank_promotion": "allow",
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_traceback_filtering": "auto",
+    "jax_transfer_guard": "allow",
+    "jax_transfer_guard_device_to_device": "allow",
+    "jax_transfer_guard_device_to_host": "allow",
+    "jax_transfer_guard_host_to_device": "allow",
+    "jax_array_garbage_collection_guard": "allow",
+    "jax_thread_guard": False,
+}
+
+
+class Config:
+    """jax.config: options are attributes, read(name), and set by update(name, value)."""
+
+    def __init__(self) -> None:
+        self.__dict__["_kept"] = dict(_WITHOUT_EFFECT)
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets an option; AttributeError: JAX has none of that name."""
+        if name in _OURS:
+            weft.config.update(name, value)
+        elif name in self._kept:
+            self._kept[name] = value
+        else:
+            raise AttributeError(f"Unrecognized config option: {name}")
+
+    def read(self, name: str) -> Any:
+        """What an option is set to; AttributeError: JAX has none of that name."""
+        if name in _OURS:
+            return weft.config.read(name)
+        scoped = getattr(_scoped, "values", {}).get(name)
+        if scoped:
+            return scoped[-1]
+        if name in self._kept:
+            return self._kept[name]
+        raise AttributeError(f"Unrecognized config option: {name}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "x64_enabled":
+            return weft.config.x64
+        return self.read(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.update(name, value)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All options."""
+        return {name: self.read(name) for name in sorted({*_OURS, *self._kept})}
+
+    def parse_flags_with_absl(self) -> None:
+        """Options are set by update() and by JAX_... variables of the environment; absl's flags are not read."""
+
+    config_with_absl = complete_absl_config = parse_flags_with_absl
+
+
+config = Config()
+
+
+class _Scoped(threading.local):
+    values: dict[str, list[Any]]
+
+
+_scoped = _Scoped()
+
+
+@contextlib.contextmanager
+def _kept_for(name: str, value: Any) -> Iterator[None]:
+    values = _scoped.__dict__.setdefault("values", {})
+    values.setdefault(name, []).append(value)
+    try:
+        yield
+    finally:
+        values[name].pop()
+
+
+class _Option:
+    """What JAX has beside jax.config for an option: called with a value a context manager, read by .value."""
+
+    def __init__(self, name: str, default: Any):
+        self.name, self._default = name, default
+
+    def __call__(self, new_val: Any = None) -> contextlib.AbstractContextManager[None]:
+        return _kept_for(self.name, self._default if new_val is None else new_val)
+
+    @property
+    def value(self) -> Any:
+        return config.read(self.name)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+
+class _OwnOption(_Option):
+    """... for one that Weft has."""
+
+    def __init__(self, name: str, scope: Callable[[bool], contextlib.AbstractContextManager[None]]):
+        super().__init__(name, True)
+        self._scope = scope
+
+    def __call__(self, new_val: Any = True) -> contextlib.AbstractContextManager[None]:
+        return self._scope(bool(new_val))
+
+
+enable_x64 = _OwnOption("jax_enable_x64", weft.enable_x64)
+debug_nans = _OwnOption("jax_debug_nans", weft.debug_nans)
+
+
+def disable_x64() -> contextlib.AbstractContextManager[None]:
+    """enable_x64(False)."""
+    return weft.enable_x64(False)
+
+
+_ON = """check_tracer_leaks checking_leaks debug_infs debug_key_reuse enable_checks enable_custom_prng
+explain_cache_misses log_compiles no_execution no_tracing legacy_prng_key threefry_partitionable softmax_custom_jvp
+allow_f16_reductions auto_pcast thread_guard"""
+for _name in _ON.split():
+    globals()[_name] = _Option({"checking_leaks": "jax_check_tracer_leaks"}.get(_name, f"jax_{_name}"), True)
+for _name in [
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "numpy_rank_promotion",
+    "numpy_dtype_promotion",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+    "array_garbage_collection_guard",
+]:
+    globals()[_name] = _Option(f"jax_{_name}", None)
+
+
+def _from_environment() -> None:
+    for variable, text in os.environ.items():
+        name = variable.lower()
+        if not re.fullmatch(r"jax_\w+", name) or name not in {*_OURS, *_WITHOUT_EFFECT}:
+            continue
+        value: Any = {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+        if name in ("jax_platforms", "jax_platform_name") and weft.default_backend() not in text.split(","):
+            continue
+        config.update(name, value)
+
+
+_from_environment()

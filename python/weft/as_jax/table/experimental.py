@@ -1,0 +1,84 @@
+"""jax.experimental."""
+
+from __future__ import annotations
+
+from ..served import Served, because, of, refused
+
+_CHECKIFY = because(
+    "errors of compiled programs are exceptions: check() raises one", "checkify check_error init_error discharge_checks"
+)
+
+_COLOCATED = "Python runs where the program runs"
+
+EXPERIMENTAL: dict[str, Served] = {
+    "jax.experimental": Served(
+        names={
+            **of("weft", "io_callback pjit"),
+            **of("weft.as_jax.hijax", "MutableArray cur_qdd EArray"),
+            "enable_x64": "weft.as_jax.settings:enable_x64",
+            "disable_x64": "weft.as_jax.settings:disable_x64",
+        },
+    ),
+    "jax.experimental.jet": Served(everything_of=("weft.experimental.jet",)),
+    "jax.experimental.pjit": Served(
+        everything_of=("weft.experimental.pjit",), names=of("weft", "with_sharding_constraint")
+    ),
+    "jax.experimental.multihost_utils": Served(everything_of=("weft.experimental.multihost_utils",)),
+    "jax.experimental.mesh_utils": Served(
+        names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")
+    ),
+    "jax.experimental.shard_map": Served(names=of("weft", "shard_map")),
+    "jax.experimental.ode": Served(everything_of=("weft.as_jax.ode",)),
+    "jax.experimental.checkify": Served(
+        names=of(
+            "weft.as_jax.checkify",
+            "Error check user_checks nan_checks index_checks div_checks float_checks automatic_checks all_checks "
+            "ErrorCategory debug_check JaxRuntimeError",
+        ),
+        absent=_CHECKIFY,
+    ),
+    "jax.experimental.sparse": Served(
+        everything_of=("weft.as_jax.sparse",),
+        names={
+            **of("weft.as_jax.sparse", "JAXSparse"),
+            **refused("jax.experimental.sparse", "sparsify", "functions of sparse arrays are BCOO's own"),
+        },
+        absent=because("of sparse arrays there is BCOO", "BCSR COO CSC CSR random_bcoo"),
+    ),
+    "jax.experimental.layout": Served(names=of("weft.as_jax.arrays", "Format Layout with_layout_constraint")),
+    "jax.experimental.array_serialization": Served(),
+    "jax.experimental.array_serialization.serialization": Served(),
+    "jax.experimental.compilation_cache": Served(),
+    "jax.experimental.compilation_cache.compilation_cache": Served(
+        names=of("weft.as_jax.state", "set_cache_dir reset_cache")
+    ),
+    "jax.experimental.custom_partitioning": Served(),
+    "jax.experimental.colocated_python": Served(
+        names=refused(
+            "jax.experimental.colocated_python",
+            "colocated_python colocated_python_class colocated_cpu_devices",
+            _COLOCATED,
+        )
+    ),
+    "jax.experimental.hijax": Served(
+        everything_of=("weft.as_jax.hijax",),
+        names=of(
+            "weft.as_jax.hijax",
+            "HiType MutableHiType HiPrimitive VJPHiPrimitive AvalQDD AvalMutableQDD aval_method "
+            "aval_property control_flow_allowed_effects register_hitype instantiate_zeros TransformedRef",
+        ),
+    ),
+    "jax.experimental.colocated_python.func": Served(
+        names=refused("jax.experimental.colocated_python.func", "_make_prng_wrapped_fun", _COLOCATED)
+    ),
+    "jax.experimental.colocated_python.serialization": Served(
+        names=refused(
+            "jax.experimental.colocated_python.serialization",
+            "DeviceList _get_cpu_device_map _reduce_device_list _reduce_mesh _reduce_single_device_sharding",
+            _COLOCATED,
+        )
+    ),
+    "jax.experimental.key_reuse": Served(),
+    "jax.experimental.x64_context": Served(names=of("weft.as_jax.settings", "enable_x64 disable_x64")),
+    "jax.experimental.rnn": Served(),
+}

@@ -1,0 +1,34 @@
+"""jax.extend."""
+
+from __future__ import annotations
+
+from ..served import Served, of, refused
+from .public import PRIMITIVES
+
+_JAXPRS = "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var DropVar jaxpr_as_fun Effect Effects no_effects"
+
+_TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
+
+_XLA = "programs are compiled by Weft, not by XLA"
+
+EXTEND: dict[str, Served] = {
+    "jax.extend": Served(),
+    "jax.extend.core": Served(
+        names={
+            **of("weft.as_jax.jaxprs", _JAXPRS),
+            **of("weft.as_jax.core", "get_opaque_trace_state valid_jaxtype concrete_or_error TraceTag"),
+            **of("weft", "Primitive"),
+            **refused("jax.extend.core", "take_current_trace set_current_trace find_top_trace", _TRACES),
+            **refused("jax.extend.core", "mapped_aval unmapped_aval", _TRACES),
+            "array_types": "weft.as_jax.core:array_types",
+        },
+    ),
+    "jax.extend.core.primitives": Served(names=PRIMITIVES),
+    "jax.extend.linear_util": Served(everything_of=("weft.as_jax.linear_util",)),
+    "jax.extend.backend": Served(names=of("weft.as_jax.devices", "get_backend backends clear_backends")),
+    "jax.extend.ifrt_programs": Served(
+        names=refused("jax.extend.ifrt_programs", "ifrt_programs make_plugin_program make_plugin_compile_options", _XLA)
+    ),
+    "jax.extend.random": Served(),
+    "jax.extend.source_info_util": Served(everything_of=("weft.as_jax.source_info_util",)),
+}

@@ -1,0 +1,269 @@
+"""The documented modules of JAX, but for jax.extend and jax.experimental."""
+
+from __future__ import annotations
+
+from ..lax_primitives import NAMES
+from ..served import Served, Value, because, of
+from .version import VERSION, VERSION_INFO
+
+_SETTINGS = "weft.as_jax.settings"
+_CORE = "weft.as_jax.core"
+
+_OPTIONS = """check_tracer_leaks checking_leaks debug_infs debug_key_reuse debug_nans default_device
+default_matmul_precision default_prng_impl enable_checks enable_custom_prng enable_x64 explain_cache_misses
+legacy_prng_key log_compiles no_execution no_tracing numpy_dtype_promotion numpy_rank_promotion
+threefry_partitionable transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host
+transfer_guard_host_to_device softmax_custom_jvp allow_f16_reductions auto_pcast array_garbage_collection_guard
+thread_guard"""
+
+PRIMITIVES = of("weft.as_jax.lax_primitives", " ".join(f"{name}_p" for name in NAMES))
+
+_REFS = because(
+    "arrays that change are not there; use x = x.at[index].set(value)",
+    "ArrayRef new_ref empty_ref free_ref freeze ref array_ref mutable_array MutableArray",
+)
+
+PUBLIC: dict[str, Served] = {
+    "jax": Served(
+        everything_of=("weft",),
+        names={
+            "__version__": Value(VERSION),
+            "__version_info__": Value(VERSION_INFO),
+            "config": f"{_SETTINGS}:config",
+            **of(_SETTINGS, _OPTIONS),
+            **of("weft.as_jax.dtypes", "float0"),
+            **of(
+                "weft.as_jax.transforms",
+                "jit make_jaxpr eval_shape fwd_and_bwd device_put_replicated device_put_sharded",
+            ),
+            **of("weft.as_jax.state", "live_arrays clear_caches clear_backends print_environment_info"),
+            **of("weft.as_jax.devices", "devices local_devices copy_to_host_async process_indices host_count host_id"),
+            **of("weft.as_jax.devices", "host_ids default_backend"),
+            **of("weft.as_jax.meshes", "set_mesh reshard smap make_mesh"),
+            "typeof": f"{_CORE}:typeof",
+            "Ref": "weft.as_jax.hijax:Ref",
+            "ds": "weft.as_jax.arrays:ds",
+            "ffi": "jax.ffi",
+        },
+        absent={
+            **_REFS,
+            **because("jax.linear_util went with JAX 0.4; use jax.extend.linear_util", "linear_util"),
+            **because("jax.tree_map went with JAX 0.4.26; use jax.tree.map", "tree_map tree_leaves tree_flatten"),
+            **because("it went with JAX 0.4; it is jax.experimental.export's", "abstract_arrays util"),
+        },
+        without=frozenset(
+            [
+                "Communication",
+                "DerivativeError",
+                "Dim",
+                "IR",
+                "InternalError",
+                "ParseError",
+                "PassRecord",
+                "ShapeDtype",
+                "ShapedArray",
+                "Tracer",
+                "TracerError",
+                "aot",
+                "autograph",
+                "cond",
+                "deserialize_ir",
+                "fori_loop",
+                "jet",
+                "make_ir",
+                "map",
+                "parse_ir",
+                "pjit",
+                "scan",
+                "switch",
+                "while_loop",
+                "with_sharding_constraint",
+                "io_callback",
+                "jax_semantics",
+                "custom_vmap",
+            ]
+        ),
+    ),
+    "jax.numpy": Served(
+        everything_of=("weft.numpy",),
+        names={
+            "issubdtype": "weft.as_jax.dtypes:issubdtype",
+            # Names of dtypes; arrays of them are refused.
+            **of(
+                "ml_dtypes", "float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e3m4 float8_e4m3 float8_e8m0fnu"
+            ),
+            **of("ml_dtypes", "float4_e2m1fn"),
+            "ndarray": "weft:Array",
+            "newaxis": Value(None),
+            "float0": "weft.as_jax.dtypes:float0",
+        },
+    ),
+    "jax.numpy.linalg": Served(everything_of=("weft.numpy.linalg",)),
+    "jax.numpy.fft": Served(everything_of=("weft.numpy.fft",)),
+    "jax.lax": Served(
+        everything_of=("weft.lax",),
+        names={
+            **of("weft", "cond fori_loop map scan switch while_loop stop_gradient with_sharding_constraint"),
+            **PRIMITIVES,
+        },
+    ),
+    "jax.lax.linalg": Served(everything_of=("weft.lax.linalg",), names=PRIMITIVES),
+    "jax.random": Served(everything_of=("weft.random",)),
+    "jax.tree_util": Served(
+        everything_of=("weft.tree_util",),
+        names={
+            **of("weft.as_jax.trees", "default_registry is_tree_node"),
+            **of("weft.tree_util", "KeyEntry KeyPath"),
+        },
+    ),
+    "jax.tree": Served(
+        everything_of=("weft.tree",),
+        names={"reduce_associative": "weft.tree_util:tree_reduce_associative", "static": "weft.as_jax.trees:static"},
+        without=frozenset(["TreeDef", "register", "register_dataclass"]),
+    ),
+    "jax.nn": Served(everything_of=("weft.nn",)),
+    "jax.nn.initializers": Served(
+        everything_of=("weft.nn.initializers",), names=of("weft.as_jax.arrays", "Initializer")
+    ),
+    "jax.scipy": Served(),
+    **{
+        f"jax.scipy.{name}": Served(everything_of=(f"weft.scipy.{name}",))
+        for name in [
+            "linalg",
+            "special",
+            "stats",
+            "signal",
+            "fft",
+            "ndimage",
+            "interpolate",
+            "integrate",
+            "cluster",
+            "cluster.vq",
+            "optimize",
+            "sparse",
+            "sparse.linalg",
+            "spatial",
+            "spatial.transform",
+        ]
+    },
+    **{
+        f"jax.scipy.stats.{name}": Served(everything_of=(f"weft.scipy.stats:{name}",))
+        for name in [
+            "bernoulli",
+            "beta",
+            "betabinom",
+            "binom",
+            "cauchy",
+            "chi2",
+            "dirichlet",
+            "expon",
+            "gamma",
+            "gennorm",
+            "geom",
+            "gumbel_l",
+            "gumbel_r",
+            "laplace",
+            "logistic",
+            "multinomial",
+            "multivariate_normal",
+            "nbinom",
+            "norm",
+            "pareto",
+            "poisson",
+            "t",
+            "truncnorm",
+            "uniform",
+            "vonmises",
+            "wrapcauchy",
+        ]
+    },
+    "jax.sharding": Served(
+        names={
+            **of("weft", "Mesh NamedSharding PartitionSpec Sharding SingleDeviceSharding"),
+            **of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh get_mesh set_mesh use_mesh"),
+            **of("weft.as_jax.meshes", "use_abstract_mesh reshard"),
+            "PositionalSharding": "weft.as_jax.meshes:PositionalSharding",
+        },
+        absent=because(
+            "weft.NamedSharding and shard_map say how arrays are cut", "auto_axes explicit_axes GSPMDSharding"
+        ),
+    ),
+    "jax.core": Served(
+        names={
+            **of(_CORE, "AbstractValue Trace Tracer ShapedArray ParamDict Value get_aval valid_jaxtype eval_context"),
+            **of(_CORE, "max_dim min_dim trace_state_clean get_opaque_trace_state concrete_or_error is_concrete"),
+            **of(_CORE, "pytype_aval_mappings"),
+            **of("weft", "ensure_compile_time_eval"),
+            **of("weft.as_jax.jaxprs", "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var jaxpr_as_fun"),
+        },
+    ),
+    "jax.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike")),
+    "jax.test_util": Served(names=of("weft.as_jax.test_util", "check_grads check_jvp check_vjp")),
+    "jax.flatten_util": Served(everything_of=("weft.flatten_util",)),
+    "jax.dtypes": Served(
+        names={
+            **of("weft.as_jax.dtypes", "TypePromotionError bfloat16 canonicalize_dtype extended float0 issubdtype"),
+            **of("weft.as_jax.dtypes", "itemsize_bits prng_key scalar_type_of"),
+            **of("weft.numpy", "finfo iinfo result_type"),
+        }
+    ),
+    "jax.errors": Served(everything_of=("weft.errors",), names=of("weft.as_jax.errors", "KeyReuseError")),
+    "jax.debug": Served(
+        everything_of=("weft.debug",),
+        absent=because("there is no debugger inside compiled programs; print by jax.debug.print", "breakpoint"),
+    ),
+    "jax.custom_batching": Served(everything_of=("weft.custom_batching",)),
+    "jax.custom_derivatives": Served(
+        everything_of=("weft.custom_derivatives",),
+        names={
+            **{name: PRIMITIVES[name] for name in ("custom_jvp_call_p", "custom_vjp_call_p")},
+            **of("weft", "closure_convert custom_gradient custom_jvp custom_vjp"),
+            **of("weft.as_jax.rules", "CustomVJPPrimal zero_from_primal"),
+        },
+    ),
+    "jax.ad_checkpoint": Served(
+        everything_of=("weft.ad_checkpoint",),
+        names=of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+    ),
+    "jax.interpreters": Served(),
+    "jax.interpreters.ad": Served(names=of("weft.as_jax.rules", "Zero UndefinedPrimal is_undefined_primal JVPTracer")),
+    "jax.interpreters.batching": Served(),
+    "jax.interpreters.partial_eval": Served(
+        names=of("weft.as_jax.partial_eval", "PartialVal trace_to_jaxpr_nounits DynamicJaxprTracer JaxprTracer Tracer")
+    ),
+    "jax.interpreters.pxla": Served(),
+    "jax.interpreters.xla": Served(names=of(_CORE, "canonicalize_dtype_handlers pytype_aval_mappings")),
+    "jax.monitoring": Served(everything_of=("weft.as_jax.monitoring",)),
+    "jax.profiler": Served(
+        everything_of=("weft.as_jax.profiler",),
+        absent=because(
+            "jit(f).explain() and lower(...).stage(...) show what a program does",
+            "trace start_trace stop_trace ProfileData ProfileEvent ProfileOptions ProfilePlane start_server "
+            "stop_server "
+            "device_memory_profile "
+            "save_device_memory_profile",
+        ),
+    ),
+    "jax.dlpack": Served(
+        names={**of("weft.numpy", "from_dlpack"), "is_supported_dtype": "weft.as_jax.arrays:is_dlpack_dtype"},
+        absent=because("call numpy.from_dlpack(x), or the library's own: arrays have __dlpack__", "to_dlpack"),
+    ),
+    "jax.version": Served(names={"__version__": Value(VERSION), "__version_info__": Value(VERSION_INFO)}),
+    "jax.stages": Served(names=of("weft.as_jax.stages", "Wrapped Lowered Compiled Traced CompilerOptions ArgInfo")),
+    "jax.image": Served(everything_of=("weft.image",)),
+    "jax.ops": Served(everything_of=("weft.ops",)),
+    "jax.distributed": Served(everything_of=("weft.as_jax.distributed",)),
+    "jax.api_util": Served(
+        names=of("weft.as_jax.api_util", "argnums_partial flatten_fun flatten_fun_nokwargs safe_map debug_info")
+    ),
+    "jax.export": Served(
+        absent=because("weft.aot writes programs for other processes", "export deserialize Exported symbolic_shape")
+    ),
+    "jax.ffi": Served(absent=because("call C from Python by jax.pure_callback", "ffi_call register_ffi_target")),
+    "jax.example_libraries": Served(),
+    "jax.example_libraries.optimizers": Served(everything_of=("weft.as_jax.optimizers",)),
+    "jax.example_libraries.stax": Served(everything_of=("weft.as_jax.stax",)),
+    "jax.lib": Served(),
+    "jaxlib": Served(names={"__version__": Value(VERSION)}),
+    "jaxlib.version": Served(names={"__version__": Value(VERSION)}),
+}

@@ -1,0 +1,163 @@
+"""jax.test_util: derivatives against difference quotients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import weft
+
+from .._core import tree as _tree
+
+# Tolerances, by the bits of the dtype: of values and of derivatives.
+_TOLERANCES = {16: 1e-2, 32: 2e-3, 64: 1e-5}
+
+
+def _tolerance(tree: Any, given: float | None) -> float:
+    if given is not None:
+        return given
+    return max([_TOLERANCES.get(_bits(x), _TOLERANCES[32]) for x in _tree.leaves(tree)], default=_TOLERANCES[32])
+
+
+def _array(x: Any) -> np.ndarray[Any, Any]:
+    """As NumPy's array of the dtype that it has in programs."""
+    return np.asarray(weft.numpy.asarray(x))
+
+
+def _bits(x: Any) -> int:
+    dtype = _array(x).dtype
+    return dtype.itemsize * (4 if dtype.kind == "c" else 8)
+
+
+def _random_like(rng: np.random.Generator, x: Any) -> Any:
+    x = _array(x)
+    values = rng.standard_normal(x.shape)
+    if np.iscomplexobj(x):
+        values = values + 1j * rng.standard_normal(x.shape)
+    return values.astype(x.dtype)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return sum(np.vdot(np.asarray(x), np.asarray(y)) for x, y in zip(_tree.leaves(a), _tree.leaves(b)))
+
+
+def _close(a: Any, b: Any, atol: float, rtol: float, err_msg: str) -> None:
+    for x, y in zip(_tree.leaves(a), _tree.leaves(b), strict=True):
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), atol=atol, rtol=rtol, err_msg=err_msg)
+
+
+def _difference(f: Callable[..., Any], args: Sequence[Any], tangents: Any, eps: float) -> Any:
+    """The central difference quotient of f along the tangents."""
+    moved = lambda step: _tree.map(
+        lambda x, t: _array(x) + np.asarray(step * t, _array(x).dtype), tuple(args), tangents
+    )
+    out, step = [f(*moved(s)) for s in (eps / 2, -eps / 2)], eps
+    return _tree.map(lambda a, b: (np.asarray(a) - np.asarray(b)) / step, *out)
+
+
+def _eps(args: Any, given: float | None) -> float:
+    if given is not None:
+        return given
+    return 1e-6 if all(_bits(x) >= 64 for x in _tree.leaves(args)) else 1e-2
+
+
+def check_jvp(
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Compares a function's forward derivative with a difference quotient along a random direction.
+
+    Raises:
+        AssertionError: they differ.
+    """
+    atol, rtol = _tolerance(args, atol), _tolerance(args, rtol)
+    rng = np.random.default_rng(0)
+    tangents = _tree.map(lambda x: _random_like(rng, x), tuple(args))
+    value, tangent = f_jvp(tuple(args), tangents)
+    _close(value, f(*args), atol, rtol, f"{err_msg} values of jvp".strip())
+    _close(tangent, _difference(f, args, tangents, _eps(args, eps)), atol, rtol, f"{err_msg} tangents of jvp".strip())
+
+
+def check_vjp(
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Compares a function's reverse derivative with a difference quotient along random directions.
+
+    Raises:
+        AssertionError: they differ.
+    """
+    atol, rtol = _tolerance(args, atol), _tolerance(args, rtol)
+    rng = np.random.default_rng(0)
+    value, pull = f_vjp(*args)
+    _close(value, f(*args), atol, rtol, f"{err_msg} values of vjp".strip())
+    tangents = _tree.map(lambda x: _random_like(rng, x), tuple(args))
+    moved = _difference(f, args, tangents, _eps(args, eps))
+    cotangents = _tree.map(lambda x: _random_like(rng, x), value)
+    pulled = pull(weft.tree.map(lambda c, v: weft.numpy.asarray(c).astype(v.dtype), cotangents, value))
+    one, other = (
+        np.real(_dot(tangents, _tree.map(np.conj, pulled))),
+        np.real(_dot(_tree.map(np.conj, cotangents), moved)),
+    )
+    np.testing.assert_allclose(one, other, atol=atol, rtol=rtol, err_msg=f"{err_msg} cotangents of vjp".strip())
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Compares a function's derivatives up to an order with difference quotients of those one lower.
+
+    Args:
+        f: the function.
+        args: a tuple of its arguments.
+        order: the highest order.
+        modes: "fwd", "rev" or both.
+        atol: absolute tolerance; None: by the dtype.
+        rtol: relative tolerance; None: by the dtype.
+        eps: the step of the difference quotients; None: by the dtype.
+
+    Raises:
+        AssertionError: they differ.
+    """
+    args = tuple(args)
+
+    def check(f: Callable[..., Any], args: tuple[Any, ...], left: int, done: str) -> None:
+        if "fwd" in modes:
+            forward = lambda primals, tangents: weft.jvp(f, primals, tangents)
+            check_jvp(f, forward, args, atol, rtol, eps, f"jvp{done}")
+            if left > 1:
+                rng = np.random.default_rng(left)
+                fixed = _tree.map(lambda x: _random_like(rng, x), args)
+                check(lambda *xs: weft.jvp(f, xs, fixed), args, left - 1, f" of jvp{done}")
+        if "rev" in modes:
+            check_vjp(f, lambda *xs: weft.vjp(f, *xs), args, atol, rtol, eps, f"vjp{done}")
+            if left > 1:
+                rng = np.random.default_rng(left)
+                value = f(*args)
+                fixed = _tree.map(lambda x: _random_like(rng, x), value)
+
+                def reverse(*xs: Any) -> Any:
+                    out, pull = weft.vjp(f, *xs)
+                    return out, pull(fixed)
+
+                check(reverse, args, left - 1, f" of vjp{done}")
+
+    check(f, args, order, "")

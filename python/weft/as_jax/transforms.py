@@ -1,0 +1,82 @@
+"""Transforms whose results JAX gives in another form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import weft
+
+from .._core import tree as _tree
+from . import jaxprs
+
+
+def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """weft.jit with JAX's options: what says where and how XLA compiles (device, backend, compiler_options) has no
+    effect."""
+    for name in ("device", "backend", "compiler_options", "abstracted_axes"):
+        options.pop(name, None)
+    return weft.jit(**options) if fun is None else weft.jit(fun, **options)
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The types of a function's result: a tree of ShapeDtypeStruct. Arguments that are no arrays, as dtypes and
+    functions are, are refused, as JAX does."""
+    return weft.eval_shape(fun, *args, **kwargs)
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+    **_: Any,
+) -> Callable[..., Any]:
+    """A function that traces: make_jaxpr(f)(*args) is a ClosedJaxpr, a view of Weft's program."""
+    make = weft.make_ir(fun, static_argnums=static_argnums, axis_env=axis_env, return_shape=True)
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        ir, shapes = make(*args, **kwargs)
+        closed = jaxprs.closed(ir)
+        return (closed, shapes) if return_shape else closed
+
+    return made
+
+
+def fwd_and_bwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two halves of vjp: fwd(*args) is (result, residuals), bwd(residuals, cotangent) the gradients."""
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def fwd(*args: Any) -> Any:
+        def of_chosen(*values: Any) -> Any:
+            full = list(args)
+            for n, value in zip(chosen, values, strict=True):
+                full[n] = value
+            return fun(*full)
+
+        out = weft.vjp(of_chosen, *(args[n] for n in chosen), has_aux=has_aux)
+        return (out[0], out[1], out[2]) if has_aux else out
+
+    def bwd(pull: Any, cotangent: Any) -> Any:
+        found = pull(cotangent)
+        return found[0] if isinstance(argnums, int) else found
+
+    return (weft.jit(fwd), weft.jit(bwd)) if jitted else (fwd, bwd)
+
+
+def _stacked(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+    mesh = weft.Mesh(list(devices), ("devices",))
+    whole = _tree.map(lambda *parts: weft.numpy.stack(parts), *shards)
+    return weft.device_put(whole, weft.NamedSharding(mesh, weft.P("devices")))
+
+
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+    """Trees on several devices as one, whose arrays have a first axis over them."""
+    return _stacked(shards, devices)
+
+
+def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
+    """A tree on each of several devices, as one whose arrays have a first axis over them."""
+    return _stacked([x] * len(devices), devices)

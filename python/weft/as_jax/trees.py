@@ -1,0 +1,87 @@
+"""jax.tree_util's registry, and what libraries take of jax._src.tree_util."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import optree
+
+from .._core import tree as _tree
+from .._core.errors import key_error
+from ..tree_util import flatten_one_level, register_static, treedef_is_leaf
+
+static = register_static
+
+
+def is_tree_node(x: Any) -> bool:
+    """Whether an object is a container."""
+    return not treedef_is_leaf(_tree.structure(x))
+
+
+class _Registry:
+    """The containers that are known; the methods are those of jax.tree_util.default_registry."""
+
+    @staticmethod
+    def flatten(tree: Any, leaf_predicate: Callable[[Any], bool] | None = None) -> Any:
+        return _tree.flatten(tree, leaf_predicate)
+
+    @staticmethod
+    def flatten_one_level(tree: Any) -> Any:
+        """(children, static data); None for a leaf."""
+        return flatten_one_level(tree) if is_tree_node(tree) else None
+
+    @staticmethod
+    def register_node(cls: type, flatten: Callable[..., Any], unflatten: Callable[..., Any], *_: Any) -> None:
+        _tree.register(cls, flatten, unflatten)
+
+
+default_registry = none_leaf_registry = _Registry()
+
+
+class _Registered:
+    """Which classes are containers, as a mapping."""
+
+    def __contains__(self, cls: object) -> bool:
+        return isinstance(cls, type) and _entry(cls) is not None
+
+    def __getitem__(self, cls: type) -> Any:
+        entry = _entry(cls)
+        if entry is None:
+            raise key_error(f"{cls!r} is no container")
+        return entry
+
+    def get(self, cls: type, default: Any = None) -> Any:
+        found = _entry(cls)
+        return default if found is None else found
+
+
+class _Node:
+    """How a class is taken apart, and put together."""
+
+    def __init__(self, entry: Any):
+        self.to_iter = lambda x: tuple(entry.flatten_func(x)[:2])
+        self.from_iter = entry.unflatten_func
+
+
+class _DictNode(_Node):
+    """... for dictionaries: their static data is their sorted keys, which have a hash."""
+
+    def __init__(self) -> None:
+        self.to_iter = lambda x: (tuple(x[key] for key in sorted(x)), tuple(sorted(x)))
+        self.from_iter = lambda keys, children: dict(zip(keys, children))
+
+
+def _entry(cls: type) -> _Node | None:
+    if cls is dict:
+        return _DictNode()
+    entry = optree.register_pytree_node.get(cls, namespace=_tree.NAMESPACE)
+    return None if entry is None else _Node(entry)
+
+
+_registry = _Registered()
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """The leaves of a prefix, each as often as it covers leaves."""
+    return _tree.leaves(_tree.broadcast(prefix_tree, full_tree, is_leaf))
