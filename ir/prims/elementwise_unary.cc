@@ -161,6 +161,9 @@ void RegisterExponential(PrimRegistry& r) {
   };
   AddUnary(r, "logistic", kAnyFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), LogisticDerivative,
            "1 / (1 + e^-x).", {.work = 15, .ulps = 3});
+  AddUnary(r, "softplus", kAnyFloats, OnFloats<1>(WEFT_F((x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))))),
+           [](Expr x, Expr) { return MaybeExpr(Logistic(x)); }, "log(1 + e^x), which does not overflow.",
+           {.work = 30, .ulps = 4, .formula = "max(x, 0) + log1p(exp(-abs(x)))"});
   AddUnary(r, "logistic_density", kAnyFloats, OnFloats<1>(LogisticDensity), WEFT_D(-Tanh(x * 0.5) * y),
            "e^-x / (1 + e^-x)^2, the derivative of logistic, accurate where logistic(x) rounds to 1.",
            {.work = 15, .ulps = 4});

@@ -45,6 +45,7 @@ def jit(
     out_shardings: Any = None,
     deterministic: bool = False,
     backend: str = "cpu",
+    licence: str | Iterable[str] | None = None,
 ) -> Jitted[_P, _R]: ...
 @overload
 def jit(
@@ -62,6 +63,7 @@ def jit(
     out_shardings: Any = None,
     deterministic: bool = False,
     backend: str = "cpu",
+    licence: str | Iterable[str] | None = None,
 ) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
@@ -78,6 +80,7 @@ def jit(
     out_shardings: Any = None,
     deterministic: bool = False,
     backend: str = "cpu",
+    licence: str | Iterable[str] | None = None,
 ) -> Any:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -110,6 +113,11 @@ def jit(
         backend: who makes code of the program and runs it: "cpu"; "interpreter", which runs it equation by equation
             with every operation rounded once (slow: to compare with). Inside of another jitted function that one
             decides.
+        licence: what rules that simplify the program may change of its results, by name, or several names: "exact", no
+            bit; "signed-zero", the sign of a zero too; "accurate", also roundings, where results are shown to be at
+            least as accurate; None: that. More than that: "rounding", other roundings, and computing in f64 what
+            cancels, at any cost; "no-nan", rules that are right for finite numbers inside of functions' domains;
+            "reassociate", sums in another order. Inside of another jitted function that one decides.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
@@ -145,8 +153,10 @@ def jit(
             out_shardings=out_shardings,
             deterministic=deterministic,
             backend=backend,
+            licence=licence if licence is None or isinstance(licence, str) else list(licence),
         )
     check_callable(fun, "jit")
+    licences = _licences(licence)
     _weft.check_backend(checked_text(backend, "jit: backend"))
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
@@ -162,6 +172,8 @@ def jit(
             raise value_error("jit: capture='auto' takes no shardings")
         if deterministic:
             raise value_error("jit: capture='auto' does not take deterministic=True")
+        if licence is not None:
+            raise value_error("jit: capture='auto' does not take a licence")
         if backend != "cpu":
             raise value_error(f"jit: capture='auto' is for the backend 'cpu', got backend={backend!r}")
         return Recorded(fun, nums, names)
@@ -174,6 +186,7 @@ def jit(
     jitted.__dict__["__wrapped__"] = original
     jitted.__dict__["_deterministic"] = bool(deterministic)
     jitted.__dict__["_backend"] = backend
+    jitted.__dict__["_licences"] = licences
     if in_shardings is not None or out_shardings is not None:
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
@@ -181,6 +194,17 @@ def jit(
     jitted.__dict__["lower"] = functools.partial(_lower, jitted)
     jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
     return jitted
+
+
+def _licences(licence: str | Iterable[str] | None) -> int:
+    """What rewriting may change, as the native module has it."""
+    if licence is None:
+        return _weft.licences_named([])
+    names = [licence] if isinstance(licence, str) else list(licence)
+    for name in names:
+        if not isinstance(name, str):
+            raise type_error(f"jit: licence is a name or several, got {name!r}")
+    return _weft.licences_named(names)
 
 
 def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
@@ -227,13 +251,14 @@ class Lowered:
         self.target = target
         self._backend: str = jitted._backend if target is None else target
         self._fixed_order = jitted._deterministic
+        self._licensed: Callable[[Callable[[], Any]], Any] = functools.partial(_weft.with_licences, jitted._licences)
         if target is not None:
             _weft.check_backend(target)
             if self._fixed_order:
                 raise not_implemented("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
         _weft.being_lowered(True)
         try:
-            traced, self._out, self._names = _trace_jit(jitted, args, kwargs)
+            traced, self._out, self._names = self._licensed(lambda: _trace_jit(jitted, args, kwargs))
         finally:
             _weft.being_lowered(False)
         if self._fixed_order:
@@ -304,7 +329,8 @@ class Lowered:
             >>> [line for line in lowered.stage("schedule").splitlines() if "kernel" in line]
             ['0: kernel k0 (s0, -> s1), 32768 bytes, at least 0.00978 us']
         """
-        return _weft.stage(self._fn, self._backend, checked_text(name, "Lowered.stage: name"), self._fixed_order)
+        name = checked_text(name, "Lowered.stage: name")
+        return self._licensed(lambda: _weft.stage(self._fn, self._backend, name, self._fixed_order))
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of
@@ -329,7 +355,8 @@ class Lowered:
             Array([0., 1., 4.], dtype=float32)
         """
         leaves = self._leaves(args, kwargs)
-        return self._result(_weft.emulate(self._fn, self._backend, [*leaves, *self._ir._captures]))
+        values = [*leaves, *self._ir._captures]
+        return self._result(self._licensed(lambda: _weft.emulate(self._fn, self._backend, values)))
 
     def export(self, path: str | os.PathLike[str], *, emulation: bool = False) -> None:
         """Writes the compiled program into a file, a bundle, which `weft run f.weftb --inputs in.npz` runs without the
@@ -353,7 +380,9 @@ class Lowered:
             ...     print(open(folder + "/f.weftb", "rb").read(11))
             b'weft bundle'
         """
-        data = _weft.export_bundle(self._fn, self._backend, self._ir._captures, emulation, self._fixed_order)
+        data = self._licensed(
+            lambda: _weft.export_bundle(self._fn, self._backend, self._ir._captures, emulation, self._fixed_order)
+        )
         with open(path, "wb") as file:
             file.write(data)
 
@@ -384,7 +413,7 @@ class Lowered:
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
             Array(3., dtype=float32, weak_type=True)
         """
-        _weft.compile(self._fn, self._backend, self._fixed_order)
+        self._licensed(lambda: _weft.compile(self._fn, self._backend, self._fixed_order))
         return Compiled(self)
 
 
@@ -407,6 +436,7 @@ class Compiled:
             deterministic=lowered._fixed_order,
             backend=lowered._backend,
         )
+        self._run.__dict__["_licences"] = lowered._jitted._licences
 
     def as_text(self) -> str:
         """The steps and kernels.
