@@ -339,7 +339,9 @@ void RegisterSignAndParts(PrimRegistry& r) {
     } else {
       const Expr zero = y.Number(0), at_zero{&c.b, Eq(y, zero)};
       const Expr safe = Select(at_zero, y.Number(1), y);
-      c.dy = {Select(at_zero, zero, Real(Conj(x) * dx) / safe)};
+      // The unit first: products of tiny numbers underflow, and so would those of its own derivative.
+      const Expr unit{&c.b, MakeComplex(c.b, Real(x) / safe, -(Imag(x) / safe))};
+      c.dy = {Select(at_zero, zero, Real(unit * dx))};
     }
   };
   Linear(PartOf(AddUnary(r, "real", kComplexes, {}, nullptr, "The real part, of the real dtype."), /*real=*/true),

@@ -17,8 +17,9 @@
 namespace weft {
 namespace {
 
-// Operations times elements that a function may be more expensive by: about a microsecond, what a call costs anyway.
-constexpr double kMostWork = 8192;
+// Operations times elements that a function may compute in f64: about a microsecond, what a call costs anyway. A trip
+// of a loop costs less than a call.
+constexpr double kMostWork = 8192, kMostWorkOfATrip = 256;
 
 enum class Sign : uint8_t { kUnknown, kNotNegative, kNotPositive };
 
@@ -117,7 +118,7 @@ class Widener {
   }
 
   // Whether anything is to be computed in f64.
-  bool Choose() {
+  bool Choose(double most_work) {
     const auto& eqns = fn_.eqns();
     std::vector<bool> wanted(eqns.size(), false);
     bool any = false;
@@ -139,7 +140,7 @@ class Widener {
         if (at >= 0 && Can(eqns[static_cast<size_t>(at)])) wanted[static_cast<size_t>(at)] = true;
       }
     }
-    return work <= kMostWork || CurrentLicences().Allow(Licence::kRounding);
+    return work <= most_work || CurrentLicences().Allow(Licence::kRounding);
   }
 
   FnRef Widened() const {
@@ -163,6 +164,7 @@ class Widener {
       if (fn_.TypeOf(a).dtype != DType::kF32) return as_it_is(a);
       if (a.is_literal()) {
         const Tensor& t = a.literal();
+        if (t.rank() == 0) return Atom::Scalar(DType::kF64, t.Get(0).real());
         Tensor made(DType::kF64, t.shape());
         for (int64_t i = 0; i < t.size(); ++i) made.Set(i, t.Get(i));
         return Atom(std::move(made));
@@ -310,9 +312,9 @@ class Widener {
   std::vector<bool> wide_;  // by equation
 };
 
-FnRef OfBody(const FnRef& fn) {
+FnRef OfBody(const FnRef& fn, double most_work) {
   Widener widener(*fn);
-  return widener.Choose() ? widener.Widened() : fn;
+  return widener.Choose(most_work) ? widener.Widened() : fn;
 }
 
 }  // namespace
@@ -325,8 +327,10 @@ FnRef WidenWhatCancels(FnRef fn) {
       if (e.regions.empty()) return std::nullopt;
       Eqn changed = e;
       bool any = false;
+      const RegionUse use = e.prim->region_use;
+      const bool once = use == RegionUse::kCall || use == RegionUse::kBranches || use == RegionUse::kWithRules;
       for (FnRef& region : changed.regions) {
-        FnRef made = OfBody(region);
+        FnRef made = OfBody(region, once ? kMostWork : kMostWorkOfATrip);
         any |= made != region;
         region = std::move(made);
       }
@@ -334,7 +338,7 @@ FnRef WidenWhatCancels(FnRef fn) {
       return b.Clone(changed, x);
     });
   }
-  return OfBody(fn);
+  return OfBody(fn, kMostWork);
 }
 
 }  // namespace weft
