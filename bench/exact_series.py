@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 
 import mpmath
-import numpy as np
 from mpmath import mp, mpf
 
 
@@ -53,7 +52,7 @@ class Series:
     def __pow__(self, exponent):
         if isinstance(exponent, Series):
             return exp(exponent * log(self))
-        n, v = mpf(float(np.float32(exponent))), self.value
+        n, v = mpf(repr(float(exponent))), self.value
         if n == 0:
             return Series(1)
         if n == 1:
@@ -95,8 +94,8 @@ class Series:
 
 
 def of(x) -> Series:
-    """A number in a formula is what f32 has of it."""
-    return x if isinstance(x, Series) else Series(float(np.float32(x)))
+    """A number in a formula is the decimal that is written there."""
+    return x if isinstance(x, Series) else Series(mpf(repr(float(x))))
 
 
 class Vector(list):

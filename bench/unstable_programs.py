@@ -145,11 +145,11 @@ PROGRAMS: dict[str, dict[str, tuple[Program, tuple[float, ...]]]] = {
     "gamma and erf": {
         "1 - erf": (lambda m, x: 1 - m.erf(x), (0.5, 3, 6, 9)),
         "1 + erf": (lambda m, x: 1 + m.erf(x), (-6, -3, 0.5)),
-        "normal cdf": (lambda m, x: 0.5 * (1 + m.erf(x / 1.4142135381698608)), (-8, -3, 0.5, 3)),
-        "normal tail": (lambda m, x: 0.5 - 0.5 * m.erf(x / 1.4142135381698608), (-1, 3, 8)),
+        "normal cdf": (lambda m, x: 0.5 * (1 + m.erf(x / 1.4142135623730951)), (-8, -3, 0.5, 3)),
+        "normal tail": (lambda m, x: 0.5 - 0.5 * m.erf(x / 1.4142135623730951), (-1, 3, 8)),
         "log erfc": (lambda m, x: m.log(m.erfc(x)), (-2, 0.01, 3, 9, 20)),
-        "log normal cdf": (lambda m, x: m.log(0.5 * (1 + m.erf(x / 1.4142135381698608))), (-30, -8, 1, 4)),
-        "gelu": (lambda m, x: 0.5 * x * (1 + m.erf(x / 1.4142135381698608)), (-6, -1, 2)),
+        "log normal cdf": (lambda m, x: m.log(0.5 * (1 + m.erf(x / 1.4142135623730951))), (-30, -8, 1, 4)),
+        "gelu": (lambda m, x: 0.5 * x * (1 + m.erf(x / 1.4142135623730951)), (-6, -1, 2)),
         "hazard": (lambda m, x: m.exp(-(x**2)) / (1 - m.erf(x)), (0.5, 3, 8)),
         "gamma ratio": (lambda m, x: m.exp(m.gammaln(x + 1) - m.gammaln(x)), (0.5, 10, 100)),
         "gammaln difference": (lambda m, x: m.gammaln(x + 1) - m.gammaln(x), (0.5, 20, 300)),
@@ -173,7 +173,7 @@ PROGRAMS: dict[str, dict[str, tuple[Program, tuple[float, ...]]]] = {
         "1/sqrt or 1": (lambda m, x: m.where(x > 1, lambda: 1 / m.sqrt(x - 1), lambda: x), (0.5, 1, 3)),
     },
     "densities": {
-        "normal": (lambda m, x: m.log(m.exp(-(x**2) / 2) / 2.5066282749176025), (-20, 0.5, 15)),
+        "normal": (lambda m, x: m.log(m.exp(-(x**2) / 2) / 2.5066282746310002), (-20, 0.5, 15)),
         "normal mixture": (
             lambda m, x: m.log(0.5 * m.exp(-((x - 1) ** 2) / 2) + 0.5 * m.exp(-((x + 1) ** 2) / 2)),
             (-20, 0.1, 15),

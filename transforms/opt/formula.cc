@@ -14,6 +14,7 @@
 #include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/prim_table.h"
+#include "transforms/opt/same_value.h"
 
 namespace weft {
 
@@ -260,7 +261,7 @@ class Matcher {
     switch (n.kind) {
       case Kind::kOperand: {
         auto& bound = m->operands[static_cast<size_t>(n.letter)];
-        if (bound) return *bound == a;
+        if (bound) return SameValue(b_, *bound, a);
         bound = a;
         return true;
       }
@@ -373,7 +374,7 @@ class Matcher {
     if (e.prim == &p.integer_pow)
       return static_cast<double>(e.attrs.GetInt("y")) == n.number && Operand(n.in[0], x[0], m);
     if (square && e.prim == &p.square) return Operand(n.in[0], x[0], m);
-    if (square && e.prim == &p.mul) return x[0] == x[1] && Operand(n.in[0], x[0], m);
+    if (square && e.prim == &p.mul) return SameValue(b_, x[0], x[1]) && Operand(n.in[0], x[0], m);
     if (e.prim != &p.pow) return false;
     const Atom* s = Splat(b_, x[1]);
     return s != nullptr && Equal(*s, n.number) && Operand(n.in[0], x[0], m);

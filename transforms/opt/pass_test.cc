@@ -17,6 +17,7 @@
 #include "transforms/ad/grad.h"
 #include "transforms/ad/jvp.h"
 #include "transforms/ad/split.h"
+#include "ir/licences.h"
 #include "transforms/batch/vmap.h"
 #include "transforms/opt/condense.h"
 
@@ -36,6 +37,11 @@ void ExpectSame(const Tensors& a, const Tensors& b, const std::string& what) {
 }
 
 void CheckPasses(const FnRef& fn, const Tensors& x, const std::string& what) {
+  const FnRef usual = Optimize(fn);
+  EXPECT_TRUE(Optimize(usual)->StructurallyEquals(*usual)) << what << ": not idempotent\n"
+                                                           << Print(*usual) << Print(*Optimize(usual));
+  // Without the rules that round otherwise.
+  const ScopedLicences bits(Licences::Named({"signed-zero"}));
   const Tensors expected = Eval(*fn, x);
   for (const Pass& pass : AllPasses()) {
     const FnRef g = pass.run(fn);

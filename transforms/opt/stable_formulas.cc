@@ -100,6 +100,7 @@ const FormulaRule kRows[] = {
     {"logistic-density", kAccurate, "logistic(x)*logistic(-x)", "logistic_density(x)"},
     {"tanh-of-sigmoid", kAccurate, "2*logistic(x) - 1", "tanh(0.5*x)"},
     {"tanh-of-sigmoid-negative", kAccurate, "1 - 2*logistic(x)", "-tanh(0.5*x)"},
+    {"log-logistic-density", kAccurate, "log(logistic_density(x))", "-(softplus(x) + softplus(-x))"},
     {"exp-minus-softplus", kAccurate, "exp(-softplus(x))", "logistic(-x)"},
     {"softplus-difference", kAccurate, "softplus(x) - x", "softplus(-x)"},
     {"softplus-difference-negative", kAccurate, "x - softplus(x)", "-softplus(-x)"},

@@ -4,6 +4,7 @@
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/same_value.h"
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
@@ -104,7 +105,7 @@ std::optional<Atom> Softmax(Builder& b, const Eqn&, const Atoms& x) {
   if (!exponent || IsShifted(b, *exponent)) return std::nullopt;
   const Shaped shaped = ThroughShapes(b, x[1]);
   const std::optional<Sum> sum = SumOf(b, shaped.inner);
-  if (!sum || !(sum->of == x[0])) return std::nullopt;
+  if (!sum || !SameValue(b, sum->of, x[0])) return std::nullopt;
   const Atom largest = Largest(b, *exponent, sum->dims);
   const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims)));
   return Div(b, rest, Again(b, shaped, ReduceSum(b, rest, sum->dims)));
@@ -120,7 +121,7 @@ std::optional<Atom> LogSoftmax(Builder& b, const Eqn& e, const Atoms& x) {
   const std::optional<Atom> exponent = ExponentOf(b, above);
   const Shaped shaped = ThroughShapes(b, below);
   const std::optional<Sum> sum = SumOf(b, shaped.inner);
-  if (!exponent || !sum || !(sum->of == above)) return std::nullopt;
+  if (!exponent || !sum || !SameValue(b, sum->of, above)) return std::nullopt;
   if (IsShifted(b, *exponent)) return Sub(b, *exponent, Again(b, shaped, Log(b, shaped.inner)));
   const Atom largest = Largest(b, *exponent, sum->dims);
   const Atom shifted = Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims));
@@ -152,7 +153,7 @@ std::optional<Atom> RootOf(const Builder& b, const Atom& a) {
   if (e == nullptr) return std::nullopt;
   if (e->prim == &Prims().square) return e->operands[0];
   if (e->prim == &Prims().integer_pow && e->attrs.GetInt("y") == 2) return e->operands[0];
-  if (e->prim == &Prims().mul && e->operands[0] == e->operands[1]) return e->operands[0];
+  if (e->prim == &Prims().mul && SameValue(b, e->operands[0], e->operands[1])) return e->operands[0];
   return std::nullopt;
 }
 bool Near(double x, double y) { return std::abs(x - y) <= 1e-6 * std::abs(y); }
@@ -173,7 +174,7 @@ std::optional<Atom> TwoPassVariance(Builder& b, const Eqn&, const Atoms& x) {
   if (!root) return std::nullopt;
   const Scaled mean = WithoutFactor(b, ThroughShapes(b, *root).inner);
   const std::optional<Sum> sum = SumOf(b, ThroughShapes(b, mean.of).inner);
-  if (!sum || !(sum->of == *v) || sum->dims != squares->dims) return std::nullopt;
+  if (!sum || !SameValue(b, sum->of, *v) || sum->dims != squares->dims) return std::nullopt;
   const Type& type = b.TypeOf(*v);
   double count = 1;
   for (int64_t d : sum->dims) {

@@ -4,9 +4,12 @@
 // logarithm of what has overflowed is wrong. Of such equations and all that leads up to them, as far as it is made of
 // operations that have f64 forms, the program keeps no f32 in between. The types of parameters and results stay.
 //
-// Not in a function that computes with its own rounding errors: (s + y) - s, x + 12582912.
+// Not in a function that computes with its own rounding errors: (s + y) - s, x + 12582912. Nor in one that draws random
+// numbers, whose bits must not depend on how many there are.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <optional>
 
 #include "ir/licences.h"
 #include "ir/ops.h"
@@ -29,6 +32,7 @@ struct Row {
   bool rounds = false;     // its result is rounded
   bool overflows = false;  // of ordinary operands may overflow, or underflow
   bool reads_range = false;  // turns what has overflowed into a wrong number
+  bool logarithmic = false;  // exp of its result turns absolute errors of it into relative ones
   Sign sign = Sign::kUnknown;
 };
 constexpr Row Moves() { return {.widens = true}; }
@@ -39,6 +43,7 @@ constexpr Row Overflows(Sign sign = Sign::kUnknown) {
 constexpr Row Reads(Sign sign = Sign::kUnknown) {
   return {.widens = true, .rounds = true, .reads_range = true, .sign = sign};
 }
+constexpr Row Logarithm() { return {.widens = true, .rounds = true, .reads_range = true, .logarithmic = true}; }
 
 const PrimTable<Row>& Rows() {
   constexpr Sign kPositive = Sign::kNotNegative;
@@ -69,10 +74,10 @@ const PrimTable<Row>& Rows() {
       {"expm1", Overflows()},
       {"sinh", Overflows()},
       {"cosh", Overflows(kPositive)},
-      {"log", Reads()},
-      {"log1p", Reads()},
-      {"log2", Reads()},
-      {"log10", Reads()},
+      {"log", Logarithm()},
+      {"log1p", Logarithm()},
+      {"log2", Logarithm()},
+      {"log10", Logarithm()},
       {"sqrt", Reads(kPositive)},
       {"rsqrt", Reads(kPositive)},
       {"cbrt", Reads()},
@@ -94,7 +99,7 @@ const PrimTable<Row>& Rows() {
       {"erf", Rounds()},
       {"erfc", Rounds(kPositive)},
       {"erf_inv", Rounds()},
-      {"lgamma", Overflows()},
+      {"lgamma", {.widens = true, .rounds = true, .overflows = true, .logarithmic = true}},
       {"digamma", Rounds()},
       {"trigamma", Rounds(kPositive)},
       {"reduce_sum", Rounds()},
@@ -106,9 +111,59 @@ const PrimTable<Row>& Rows() {
   return rows;
 }
 
+// The number that was rounded to this one of f32 when the program was written: a constant of mathematics (which
+// derivatives have, too), a fraction of small numbers, or a short decimal. Few numbers of f32 are near one of these by
+// chance.
+double Meant(double value) {
+  const double size = std::fabs(value);
+  if (!(size >= 0x1p-20 && size <= 0x1p20)) return value;
+  const auto is_it = [value](double exact) { return static_cast<double>(static_cast<float>(exact)) == value; };
+  using std::numbers::pi;
+  static const double roots[] = {pi,
+                                 std::numbers::e,
+                                 std::numbers::ln2,
+                                 std::numbers::ln10,
+                                 std::numbers::log2e,
+                                 std::numbers::log10e,
+                                 std::numbers::sqrt2,
+                                 std::numbers::sqrt3,
+                                 std::numbers::inv_sqrtpi,
+                                 1 / pi,
+                                 pi / 3,
+                                 pi / 180,
+                                 std::sqrt(pi),
+                                 std::sqrt(2 * pi),
+                                 1 / std::sqrt(2 * pi),
+                                 std::log(pi),
+                                 std::log(2 * pi)};
+  for (const double root : roots) {
+    for (const double scale : {1.0, 2.0, 0.5, 4.0, 0.25}) {
+      for (const double sign : {1.0, -1.0}) {
+        if (is_it(sign * scale * root)) return sign * scale * root;
+      }
+    }
+  }
+  int exponent;
+  std::frexp(size, &exponent);
+  const double step = std::ldexp(1.0, exponent - 24);  // between numbers of f32
+  const auto fraction = [&](double of) -> std::optional<double> {
+    if (of * step > 1e-3) return std::nullopt;  // there would be many such numbers
+    const double exact = std::round(value * of) / of;
+    return is_it(exact) ? std::optional<double>(exact) : std::nullopt;
+  };
+  for (int of = 1; of <= 128; ++of) {
+    if (const auto exact = fraction(of)) return *exact;
+  }
+  for (const double of : {1e3, 1e4}) {
+    if (const auto exact = fraction(of)) return *exact;
+  }
+  return value;
+}
+
 class Widener {
  public:
-  explicit Widener(const Fn& fn) : fn_(fn), defined_(fn.num_vars(), -1), sign_(fn.num_vars(), Sign::kUnknown) {
+  explicit Widener(const Fn& fn)
+      : fn_(fn), defined_(fn.num_vars(), -1), known_(fn.num_vars()) {
     const auto& eqns = fn.eqns();
     wide_.assign(eqns.size(), false);
     for (size_t i = 0; i < eqns.size(); ++i) {
@@ -123,10 +178,10 @@ class Widener {
     std::vector<bool> wanted(eqns.size(), false);
     bool any = false;
     for (size_t i = 0; i < eqns.size(); ++i) {
+      if (eqns[i].prim->family == Family::kRandom) return false;
       if (!Can(eqns[i])) continue;
       if (ReadsItsOwnRounding(eqns[i])) return false;
-      if (const Row& row = Rows()[*eqns[i].prim]; eqns[i].num_results == 1)
-        sign_[eqns[i].first_result] = row.sign != Sign::kUnknown ? row.sign : SignOfResult(eqns[i]);
+      known_[eqns[i].first_result] = KnownOfResult(eqns[i]);
       if (Loses(eqns[i])) wanted[i] = any = true;
     }
     if (!any) return false;
@@ -164,7 +219,7 @@ class Widener {
       if (fn_.TypeOf(a).dtype != DType::kF32) return as_it_is(a);
       if (a.is_literal()) {
         const Tensor& t = a.literal();
-        if (t.rank() == 0) return Atom::Scalar(DType::kF64, t.Get(0).real());
+        if (t.rank() == 0) return Atom::Scalar(DType::kF64, Meant(t.Get(0).real()));
         Tensor made(DType::kF64, t.shape());
         for (int64_t i = 0; i < t.size(); ++i) made.Set(i, t.Get(i));
         return Atom(std::move(made));
@@ -219,7 +274,7 @@ class Widener {
   }
 
   Sign SignOf(const Atom& a) const {
-    if (a.is_var()) return sign_[a.id()];
+    if (a.is_var()) return known_[a.id()].sign;
     bool positive = true, negative = true;
     for (int64_t i = 0; i < a.literal().size(); ++i) {
       positive &= a.literal().Get(i).real() >= 0;
@@ -262,38 +317,58 @@ class Widener {
     return like_operand.Has(*e.prim) ? SignOf(e.operands[0]) : Sign::kUnknown;
   }
 
-  // Through what moves numbers only, whether an operation that rounds (or overflows) made this one.
-  template <class Property>
-  bool MadeBy(Atom a, const Property& property) const {
-    for (int steps = 0; steps < 16; ++steps) {
-      const Eqn* e = Definition(a);
-      if (e == nullptr || !Can(*e)) return false;
-      if (property(Rows()[*e->prim])) return true;
-      if (Rows()[*e->prim].rounds || e->operands.empty()) return false;
-      a = e->operands[e->operands.size() - 1];
+  // What is known of a value.
+  struct Known {
+    Sign sign = Sign::kUnknown;
+    bool rounded = false;
+    // Whether it may have overflowed or underflowed: 1 as a product, 2 as an exponential, a power or a quotient.
+    int range = 0;
+    bool logarithmic = false;
+  };
+
+  Known KnownOf(const Atom& a) const { return a.is_var() ? known_[a.id()] : Known{}; }
+
+  Known KnownOfResult(const Eqn& e) const {
+    static const auto& sums =
+        *new PrimSet{"add", "sub", "reduce_sum", "cumsum", "mul", "square", "contract", "div", "integer_pow"};
+    const Row& row = Rows()[*e.prim];
+    Known k;
+    k.sign = row.sign != Sign::kUnknown ? row.sign : SignOfResult(e);
+    k.rounded = row.rounds;
+    const bool product = Is<"mul">(*e.prim) || Is<"contract">(*e.prim) || Is<"square">(*e.prim);
+    k.range = row.overflows ? (product ? 1 : 2) : 0;
+    k.logarithmic = row.logarithmic;
+    if (!row.rounds || sums.Has(*e.prim)) {
+      for (const Atom& a : e.operands) {
+        const Known operand = KnownOf(a);
+        k.rounded |= operand.rounded;
+        k.range = std::max(k.range, operand.range);
+        k.logarithmic |= operand.logarithmic;
+      }
     }
-    return false;
+    return k;
   }
 
   // Whether its result may be far less accurate than its operands.
   bool Loses(const Eqn& e) const {
-    const auto rounded = [&](const Atom& a) { return MadeBy(a, [](const Row& r) { return r.rounds; }); };
-    if (Is<"add">(*e.prim) || Is<"sub">(*e.prim)) {
-      const Sign x = SignOf(e.operands[0]);
-      const Sign y = Is<"sub">(*e.prim) ? Negated(SignOf(e.operands[1])) : SignOf(e.operands[1]);
-      return (x == Sign::kUnknown || x != y) && (rounded(e.operands[0]) || rounded(e.operands[1]));
+    static const auto& exponentials = *new PrimSet{"exp", "exp2", "expm1", "sinh", "cosh"};
+    const bool difference = Is<"sub">(*e.prim);
+    if (Is<"add">(*e.prim) || difference) {
+      const Sign x = SignOf(e.operands[0]), second = SignOf(e.operands[1]), y = difference ? Negated(second) : second;
+      return (x == Sign::kUnknown || x != y) && (KnownOf(e.operands[0]).rounded || KnownOf(e.operands[1]).rounded);
     }
-    static const auto& sums = *new PrimSet{"reduce_sum", "cumsum", "contract"};
-    if (sums.Has(*e.prim)) return false;  // as part of what leads up to a difference only
-    return Rows()[*e.prim].reads_range && std::any_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) {
-             return MadeBy(a, [](const Row& r) { return r.overflows; });
-           });
+    // A large and a small number.
+    if (Is<"mul">(*e.prim)) return KnownOf(e.operands[0]).range == 2 && KnownOf(e.operands[1]).range == 2;
+    if (exponentials.Has(*e.prim)) return KnownOf(e.operands[0]).logarithmic;
+    return Rows()[*e.prim].reads_range &&
+           std::any_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) { return KnownOf(a).range > 0; });
   }
 
   // (s + y) - s and the like give the error of a rounding, and numbers as large as 2^22 are added to round.
   bool ReadsItsOwnRounding(const Eqn& e) const {
     const bool sum = Is<"add">(*e.prim), difference = Is<"sub">(*e.prim);
     if (!sum && !difference) return false;
+    if (e.attrs.GetOr<bool>("fused", false)) return true;  // rounded as JAX rounds it
     for (int i : {0, 1}) {
       const Atom &a = e.operands[static_cast<size_t>(i)], &other = e.operands[static_cast<size_t>(1 - i)];
       if (a.is_literal() && a.literal().size() > 0 && std::fabs(a.literal().Get(0).real()) >= 0x1p22 && other.is_var())
@@ -308,7 +383,7 @@ class Widener {
 
   const Fn& fn_;
   std::vector<int64_t> defined_;  // by variable: the equation that defines it, or -1
-  std::vector<Sign> sign_;
+  std::vector<Known> known_;
   std::vector<bool> wide_;  // by equation
 };
 
