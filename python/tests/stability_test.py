@@ -125,7 +125,8 @@ def errors(rule, dtype, count: int) -> tuple[float, float, str]:
     names = letters(pattern)
     x = [drawn(dtype, count, seed) for seed in range(len(names))]
     # So many elements that computing them in f64 would cost too much: the rule itself is measured.
-    repeat = -(-20000 // count)
+    # Rules that call the C library are for few.
+    repeat = 1 if re.search("erfc|asinh|acosh|atanh", rule[3]) else -(-20000 // count)
     wide = [wnp.array(np.tile(v, repeat)) for v in x]
     formula = function_of(pattern, numbers, OURS)
     with_rule, without = (np.asarray(weft.jit(formula, licence=n)(*wide))[:count] for n in ("accurate", "signed-zero"))

@@ -272,14 +272,29 @@ const SimplifyRule kStructure[] = {
      "fn f(x: f32[3]) { a = concatenate[dim=0] x; return a }"},
 };
 
+// Whether the replacement calls, element by element, a function of the C library that the pattern does not.
+bool CallsLibrary(const FormulaRule& row) {
+  const auto calls = [](const std::string& text) {
+    for (const char* name : {"erfc(", "asinh(", "acosh(", "atanh("}) {
+      if (text.find(name) != std::string::npos) return true;
+    }
+    return false;
+  };
+  return calls(row.replacement) && !calls(row.pattern);
+}
+// Such calls are worth their time for so many elements; for more with the licence `rounding`.
+constexpr int64_t kMostLibraryCalls = 256;
+
 // A row of formulas as a rule.
 std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
   struct Parsed {
     Formula pattern, replacement;
     std::unique_ptr<Formula> where;
     bool changes_wide;  // says something else than the pattern where there is no wider dtype
+    bool calls_library;
   };
-  auto parsed = std::make_shared<Parsed>(Parsed{Formula(row.pattern), Formula(row.replacement), nullptr, true});
+  auto parsed = std::make_shared<Parsed>(
+      Parsed{Formula(row.pattern), Formula(row.replacement), nullptr, true, CallsLibrary(row)});
   if (*row.where != '\0') parsed->where = std::make_unique<Formula>(row.where);
   for (int i = 0; i < kFormulaLetters; ++i) {
     if ((parsed->replacement.HasOperand(i) && !parsed->pattern.HasOperand(i)) ||
@@ -292,6 +307,9 @@ std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
     if (!parsed->pattern.Matches(b, e, x, &match)) return std::nullopt;
     const Type type = b.TypeOf(x[0].is_var() || x.size() == 1 ? x[0] : x[1]);
     if (!IsFloat(type.dtype) || (type.dtype == DType::kF64 && !parsed->changes_wide)) return std::nullopt;
+    if (parsed->calls_library && !CurrentLicences().Allow(Licence::kRounding) &&
+        (!type.is_static() || type.size().value() > kMostLibraryCalls))
+      return std::nullopt;
     if (parsed->where != nullptr && parsed->where->Number(match) == 0) return std::nullopt;
     // What is found below may be of fewer dimensions: a number beside it was an array.
     const Atom made = parsed->replacement.Emit(b, match, type.dtype);
