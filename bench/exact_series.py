@@ -147,9 +147,6 @@ def _unary(value, first, second):
     return _each(lambda x: x.through(value(x.value), first(x.value), second(x.value)))
 
 
-
-
-
 exp = _unary(mpmath.exp, mpmath.exp, mpmath.exp)
 expm1 = _unary(mpmath.expm1, mpmath.exp, mpmath.exp)
 log = _unary(mpmath.log, lambda v: 1 / v, lambda v: -1 / v**2)
@@ -186,7 +183,7 @@ def maximum(x, y):
     return of(x) if of(x).value >= of(y).value else of(y)
 
 
-def sum(x):  # noqa: A001
+def sum(x):
     total = Series(0)
     for a in x:
         total = total + a
@@ -197,7 +194,7 @@ def mean(x):
     return sum(x) / len(x)
 
 
-def max(x):  # noqa: A001
+def max(x):
     return builtins.max((of(a) for a in x), key=lambda a: a.value)
 
 

@@ -2,7 +2,7 @@
 
     ./bazelw run -c opt //bench:stability              # the table
     ./bazelw run -c opt //bench:stability -- --wrong    # and every point that is wrong with the rules
-    ./bazelw run -c opt //bench:stability -- --rules    # each rule that is a formula: its largest error with and without
+    ./bazelw run -c opt //bench:stability -- --alone    # without JAX
 
 Values, gradients and second derivatives in f32, jitted. Right is what differs from the exact value (by mpmath) by no
 more than 8 units in the last place, or than a change of x by 4 units explains. A formula counts where all of its points
@@ -42,7 +42,26 @@ EXACT = types.SimpleNamespace(
 
 
 def module_of(numpy, special) -> types.SimpleNamespace:
-    names = "exp expm1 log log1p sqrt sin cos tan sinh cosh tanh arctan absolute sum mean prod max maximum".split()
+    names = [
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "arctan",
+        "absolute",
+        "sum",
+        "mean",
+        "prod",
+        "max",
+        "maximum",
+    ]
     return types.SimpleNamespace(
         **{name: getattr(numpy, name) for name in names},
         erf=special.erf,
@@ -115,7 +134,10 @@ def count(which: str, grad, jit, module, show: bool = False, **options) -> dict:
 
 
 def print_table(found: dict[str, dict]) -> None:
-    total: dict = {which: sum((collections.Counter(c) for c in counts.values()), collections.Counter()) for which, counts in found.items()}
+    total: dict = {
+        which: sum((collections.Counter(c) for c in counts.values()), collections.Counter())
+        for which, counts in found.items()
+    }
     width = max(len(kind) for kind in PROGRAMS)
     print("| kind | formulas | " + " | ".join(found) + " |")
     print("|---" * (2 + len(found)) + "|")

@@ -221,9 +221,7 @@ PROGRAMS: dict[str, dict[str, tuple[Program, tuple[float, ...]]]] = {
         "log of product": (lambda m, x: m.log(m.prod(x * m.P)), (1e-10, 1, 1e10)),
         "geometric mean": (lambda m, x: m.exp(m.mean(m.log(x * m.P))), (1e-20, 1, 1e20)),
         "entropy of softmax": (
-            lambda m, x: -m.sum(
-                m.exp(x * m.V) / m.sum(m.exp(x * m.V)) * m.log(m.exp(x * m.V) / m.sum(m.exp(x * m.V)))
-            ),
+            lambda m, x: -m.sum(m.exp(x * m.V) / m.sum(m.exp(x * m.V)) * m.log(m.exp(x * m.V) / m.sum(m.exp(x * m.V)))),
             (0.1, 1, 10),
         ),
         "cosine": (

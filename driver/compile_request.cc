@@ -13,7 +13,8 @@ CompileRequest CompileRequest::For(FnRef fn) const {
 }
 
 std::string CompileRequest::Key() const {
-  std::string key = "backend " + backend + "\npasses " + absl::StrJoin(passes, ",") + "\nlicences " + licences.ToString() + "\ndonated ";
+  std::string key = "backend " + backend + "\npasses " + absl::StrJoin(passes, ",") + "\nlicences " +
+                    licences.ToString() + "\ndonated ";
   for (bool d : donated) key += d ? '1' : '0';
   key += "\ntarget " + target.ToString() + " " + std::to_string(target.vector_bytes) + "\nfusion";
   fusion.ForEachField([&](auto value) { key += " " + std::to_string(value); });

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <limits>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -164,7 +164,8 @@ class Reader {
     }
     if (std::isalpha(static_cast<unsigned char>(c)) == 0) Fail("an operand");
     const size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) ++at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
+      ++at_;
     const std::string name = text_.substr(begin, at_ - begin);
     if (Take("(")) return Called(name);
     if (name == "nan") return Number(std::numeric_limits<double>::quiet_NaN());
@@ -195,7 +196,8 @@ class Reader {
     const Prim* prim = TryFindPrim(name);
     if (prim == nullptr) throw ValueError("the formula '", text_, "': there is no primitive named '", name, "'");
     if (prim->num_operands != static_cast<int>(in.size()))
-      throw ValueError("the formula '", text_, "': ", name, " takes ", prim->num_operands, " operands, got ", in.size());
+      throw ValueError("the formula '", text_, "': ", name, " takes ", prim->num_operands, " operands, got ",
+                       in.size());
     return Operation(*prim, std::move(in));
   }
 
@@ -216,14 +218,18 @@ bool IsNumber(const Node& n) {
 double NumberOf(const Node& n, const FormulaMatch& m);
 
 double ValueOfOperation(const Node& n, const FormulaMatch& m) {
-  static const PrimTable<double (*)(double)> unary = {
-      {"neg", [](double x) { return -x; }},      {"abs", [](double x) { return std::fabs(x); }},
-      {"floor", [](double x) { return std::floor(x); }}, {"log", [](double x) { return std::log(x); }},
-      {"exp", [](double x) { return std::exp(x); }},     {"sqrt", [](double x) { return std::sqrt(x); }},
-      {"log2", [](double x) { return std::log2(x); }}};
+  static const PrimTable<double (*)(double)> unary = {{"neg", [](double x) { return -x; }},
+                                                      {"abs", [](double x) { return std::fabs(x); }},
+                                                      {"floor", [](double x) { return std::floor(x); }},
+                                                      {"log", [](double x) { return std::log(x); }},
+                                                      {"exp", [](double x) { return std::exp(x); }},
+                                                      {"sqrt", [](double x) { return std::sqrt(x); }},
+                                                      {"log2", [](double x) { return std::log2(x); }}};
   static const PrimTable<double (*)(double, double)> binary = {
-      {"add", [](double x, double y) { return x + y; }},  {"sub", [](double x, double y) { return x - y; }},
-      {"mul", [](double x, double y) { return x * y; }},  {"div", [](double x, double y) { return x / y; }},
+      {"add", [](double x, double y) { return x + y; }},
+      {"sub", [](double x, double y) { return x - y; }},
+      {"mul", [](double x, double y) { return x * y; }},
+      {"div", [](double x, double y) { return x / y; }},
       {"pow", [](double x, double y) { return std::pow(x, y); }},
       {"lt", [](double x, double y) -> double { return x < y; }},
       {"le", [](double x, double y) -> double { return x <= y; }},
@@ -239,14 +245,10 @@ double ValueOfOperation(const Node& n, const FormulaMatch& m) {
 
 double NumberOf(const Node& n, const FormulaMatch& m) {
   switch (n.kind) {
-    case Kind::kNumber:
-      return n.number;
-    case Kind::kNumberLetter:
-      return *m.numbers[static_cast<size_t>(n.letter)];
-    case Kind::kWholePower:
-      return std::pow(NumberOf(n.in[0], m), n.number);
-    default:
-      return ValueOfOperation(n, m);
+    case Kind::kNumber: return n.number;
+    case Kind::kNumberLetter: return *m.numbers[static_cast<size_t>(n.letter)];
+    case Kind::kWholePower: return std::pow(NumberOf(n.in[0], m), n.number);
+    default: return ValueOfOperation(n, m);
   }
 }
 
@@ -278,8 +280,7 @@ class Matcher {
         const Atom* s = Splat(b_, a);
         return s != nullptr && Equal(*s, n.number);
       }
-      case Kind::kWide:
-        return false;
+      case Kind::kWide: return false;
       default: {
         const Eqn* e = b_.Definition(a);
         return e != nullptr && Equation(n, *e, e->operands, m);
@@ -406,16 +407,13 @@ class Emitter {
   Atom New(const Node& n) {
     if (IsNumber(n)) return Atom::Scalar(dtype_, NumberOf(n, m_));
     switch (n.kind) {
-      case Kind::kOperand:
-        return *m_.operands[static_cast<size_t>(n.letter)];
-      case Kind::kWide:
-        return Convert(b_, Of(n.in[0]), DType::kF64);
+      case Kind::kOperand: return *m_.operands[static_cast<size_t>(n.letter)];
+      case Kind::kWide: return Convert(b_, Of(n.in[0]), DType::kF64);
       case Kind::kWholePower: {
         const Atom base = Of(n.in[0]);
         return n.number == 2 ? Mul(b_, base, base) : IntegerPow(b_, base, static_cast<int64_t>(n.number));
       }
-      default:
-        break;
+      default: break;
     }
     Atoms in;
     DType dtype = dtype_;

@@ -8,6 +8,7 @@
 
 #include "ir/builder.h"
 #include "ir/eval/eval.h"
+#include "ir/licences.h"
 #include "ir/ops.h"
 #include "ir/samples/drawn_tensors.h"
 #include "ir/samples/sample_fns.h"
@@ -17,7 +18,6 @@
 #include "transforms/ad/grad.h"
 #include "transforms/ad/jvp.h"
 #include "transforms/ad/split.h"
-#include "ir/licences.h"
 #include "transforms/batch/vmap.h"
 #include "transforms/opt/condense.h"
 

@@ -317,8 +317,8 @@ std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
     return made;
   };
   const std::vector<const Prim*> roots = parsed->pattern.Roots();
-  auto rule = std::make_unique<SimplifyRule>(SimplifyRule{row.name, roots[0]->name.c_str(), row.licence, apply, nullptr,
-                                                          false, RuleTime::kStabilizing, &row});
+  auto rule = std::make_unique<SimplifyRule>(
+      SimplifyRule{row.name, roots[0]->name.c_str(), row.licence, apply, nullptr, false, RuleTime::kStabilizing, &row});
   for (size_t i = 1; i < roots.size(); ++i) rule->other_prims.push_back(roots[i]->name.c_str());
   return rule;
 }

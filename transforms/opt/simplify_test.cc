@@ -197,11 +197,12 @@ TEST_P(Rules, NeedItsLicence) {
   const SimplifyRule& rule = *GetParam();
   if (rule.licence == Licence::kExact) return;
   const FnRef f = SampleIn(DType::kF32, rule);
-  const char* less = rule.licence > Licence::kAccurate       ? "accurate"
+  const char* less = rule.licence > Licence::kAccurate      ? "accurate"
                      : rule.licence == Licence::kSignedZero ? "exact"
                                                             : "signed-zero";
   const ScopedLicences others(Licences::Named({less}));
-  for (const FnRef& g : {Simplify(f), Stabilize(f)}) EXPECT_FALSE(g->StructurallyEquals(*Applied(rule, f))) << Print(*g);
+  for (const FnRef& g : {Simplify(f), Stabilize(f)})
+    EXPECT_FALSE(g->StructurallyEquals(*Applied(rule, f))) << Print(*g);
 }
 
 TEST_P(Rules, ComeToAnEnd) {

@@ -13,14 +13,14 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
 
 // log(erfc(x)) - log(erfc's leading term) for large x: 14 terms of the asymptotic series (Abramowitz & Stegun 7.1.23)
 // in u = 1 / (2 x^2), for x > 8.
-#define WEFT_ERFC_SERIES(u)                                                                                          \
-  "log1p(-" u "*(1 - 3*" u "*(1 - 5*" u "*(1 - 7*" u "*(1 - 9*" u "*(1 - 11*" u "*(1 - 13*" u "*(1 - 15*" u        \
+#define WEFT_ERFC_SERIES(u)                                                                                 \
+  "log1p(-" u "*(1 - 3*" u "*(1 - 5*" u "*(1 - 7*" u "*(1 - 9*" u "*(1 - 11*" u "*(1 - 13*" u "*(1 - 15*" u \
   "*(1 - 17*" u "*(1 - 19*" u "*(1 - 21*" u "*(1 - 23*" u "*(1 - 25*" u "*(1 - 27*" u "))))))))))))))"
 #define WEFT_LARGE "select(x > 8, wide(x), 8)"
 // 0.5723649429247001 is log(pi) / 2.
-#define WEFT_LOG_ERFC_LARGE                                                                               \
-  "-" WEFT_LARGE "*" WEFT_LARGE " - log(" WEFT_LARGE ") - 0.5723649429247001 + " WEFT_ERFC_SERIES( \
-      "(0.5/(" WEFT_LARGE "*" WEFT_LARGE "))")
+#define WEFT_LOG_ERFC_LARGE                          \
+  "-" WEFT_LARGE "*" WEFT_LARGE " - log(" WEFT_LARGE \
+  ") - 0.5723649429247001 + " WEFT_ERFC_SERIES("(0.5/(" WEFT_LARGE "*" WEFT_LARGE "))")
 
 const FormulaRule kRows[] = {
     // --- Logarithms of sums and exponentials ---
@@ -28,14 +28,14 @@ const FormulaRule kRows[] = {
     {"softplus-of-log1p", kAccurate, "log1p(exp(x))", "softplus(x)"},
     {"softplus-of-branches", kAccurate, "max(x, 0) + softplus(-abs(x))", "softplus(x)"},
     {"log-expm1", kAccurate, "log(expm1(x))",
-     "x + select(x > 0.6931471805599453, log1p(0 - exp(-select(x > 0.6931471805599453, x, 1))), "
-     "log(0 - expm1(-select(x > 0.6931471805599453, 0.5, x))))"},
+     "x + select(x > 0.6931471805599453, log1p(-0 - exp(-select(x > 0.6931471805599453, x, 1))), "
+     "log(-0 - expm1(-select(x > 0.6931471805599453, 0.5, x))))"},
     {"log1mexp", kAccurate, "log(-expm1(x))",
-     "select(x > -0.6931471805599453, log(0 - expm1(select(x > -0.6931471805599453, x, -1))), "
-     "log1p(0 - exp(select(x > -0.6931471805599453, -1, x))))"},
+     "select(x > -0.6931471805599453, log(-0 - expm1(select(x > -0.6931471805599453, x, -1))), "
+     "log1p(-0 - exp(select(x > -0.6931471805599453, -1, x))))"},
     {"log1mexp-of-log1p", kAccurate, "log1p(-exp(x))",
-     "select(x > -0.6931471805599453, log(0 - expm1(select(x > -0.6931471805599453, x, -1))), "
-     "log1p(0 - exp(select(x > -0.6931471805599453, -1, x))))"},
+     "select(x > -0.6931471805599453, log(-0 - expm1(select(x > -0.6931471805599453, x, -1))), "
+     "log1p(-0 - exp(select(x > -0.6931471805599453, -1, x))))"},
     {"log-add-exp", kAccurate, "log(exp(x) + exp(y))",
      "select(x - y == x - y, select(x > y, x + softplus(y - x), y + softplus(x - y)), max(x, y))"},
     {"log-exp", kAccurate, "log(exp(x))", "x"},
@@ -136,8 +136,7 @@ const FormulaRule kRows[] = {
     {"erf-complement", kAccurate, "1 - erfc(x)", "erf(x)"},
     {"erfc-complement", kAccurate, "2 - erfc(x)", "erfc(-x)"},
     {"log-erfc", kAccurate, "log(erfc(x))",
-     "select(x > 8, " WEFT_LOG_ERFC_LARGE
-     ", select(x < 0.5, log1p(-erf(select(x < 0.5, wide(x), 0))), "
+     "select(x > 8, " WEFT_LOG_ERFC_LARGE ", select(x < 0.5, log1p(-erf(select(x < 0.5, wide(x), 0))), "
      "0.6931471805599453*log2(erfc(select(x > 8, 8, wide(x))))))"},
     {"log-half-erfc", kAccurate, "log(0.5*erfc(x))",
      "select(x > 8, " WEFT_LOG_ERFC_LARGE

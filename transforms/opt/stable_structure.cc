@@ -216,11 +216,11 @@ struct Harmless {
 };
 const PrimTable<Harmless>& HarmlessOperands() {
   static const auto& table = *new PrimTable<Harmless>{
-      {"log", {0, 1}},      {"log1p", {0, 0}},    {"log2", {0, 1}},     {"log10", {0, 1}},  {"sqrt", {0, 1}},
-      {"rsqrt", {0, 1}},    {"cbrt", {0, 1}},     {"div", {1, 1}},      {"pow", {0, 1}},    {"exp", {0, 0}},
-      {"exp2", {0, 0}},     {"expm1", {0, 0}},    {"sinh", {0, 0}},     {"cosh", {0, 0}},   {"tan", {0, 0}},
-      {"asin", {0, 0}},     {"acos", {0, 0}},     {"atanh", {0, 0}},    {"acosh", {0, 2}},  {"erf_inv", {0, 0}},
-      {"lgamma", {0, 1}},   {"digamma", {0, 1}},  {"trigamma", {0, 1}}, {"integer_pow", {0, 1}},
+      {"log", {0, 1}},    {"log1p", {0, 0}},   {"log2", {0, 1}},     {"log10", {0, 1}},       {"sqrt", {0, 1}},
+      {"rsqrt", {0, 1}},  {"cbrt", {0, 1}},    {"div", {1, 1}},      {"pow", {0, 1}},         {"exp", {0, 0}},
+      {"exp2", {0, 0}},   {"expm1", {0, 0}},   {"sinh", {0, 0}},     {"cosh", {0, 0}},        {"tan", {0, 0}},
+      {"asin", {0, 0}},   {"acos", {0, 0}},    {"atanh", {0, 0}},    {"acosh", {0, 2}},       {"erf_inv", {0, 0}},
+      {"lgamma", {0, 1}}, {"digamma", {0, 1}}, {"trigamma", {0, 1}}, {"integer_pow", {0, 1}},
   };
   return table;
 }

@@ -25,16 +25,23 @@ namespace {
 constexpr double kMostWork = 8192, kMostWorkOfATrip = 256;
 
 enum class Sign : uint8_t { kUnknown, kNotNegative, kNotPositive };
+// How the sign of a result follows from those of operands, and which losses there are.
+enum class Form : uint8_t { kOther, kSum, kDifference, kProduct, kNegative, kMaximum, kPower, kChoice, kRandom };
 
 // What the pass knows of an operation on f32.
 struct Row {
-  bool widens = false;     // has an f64 form that takes the same attributes
-  bool rounds = false;     // its result is rounded
-  bool overflows = false;  // of ordinary operands may overflow, or underflow
+  bool widens = false;       // has an f64 form that takes the same attributes
+  bool rounds = false;       // its result is rounded
+  bool overflows = false;    // of ordinary operands may overflow, or underflow
   bool reads_range = false;  // turns what has overflowed into a wrong number
   bool logarithmic = false;  // exp of its result turns absolute errors of it into relative ones
   Sign sign = Sign::kUnknown;
+  Form form = Form::kOther;
 };
+constexpr Row As(Form form, Row row) {
+  row.form = form;
+  return row;
+}
 constexpr Row Moves() { return {.widens = true}; }
 constexpr Row Rounds(Sign sign = Sign::kUnknown) { return {.widens = true, .rounds = true, .sign = sign}; }
 constexpr Row Overflows(Sign sign = Sign::kUnknown) {
@@ -54,19 +61,20 @@ const PrimTable<Row>& Rows() {
       {"slice", Moves()},
       {"reverse", Moves()},
       {"concatenate", Moves()},
-      {"neg", Moves()},
+      {"threefry2x32", {.form = Form::kRandom}},
+      {"neg", As(Form::kNegative, Moves())},
       {"abs", {.widens = true, .sign = kPositive}},
-      {"max", Moves()},
+      {"max", As(Form::kMaximum, Moves())},
       {"min", Moves()},
-      {"select", Moves()},
+      {"select", As(Form::kChoice, Moves())},
       {"clamp", Moves()},
       {"reduce_max", Moves()},
       {"reduce_min", Moves()},
-      {"add", Rounds()},
-      {"sub", Rounds()},
-      {"mul", Overflows()},
-      {"square", Overflows(kPositive)},
-      {"integer_pow", Overflows()},
+      {"add", As(Form::kSum, Rounds())},
+      {"sub", As(Form::kDifference, Rounds())},
+      {"mul", As(Form::kProduct, Overflows())},
+      {"square", As(Form::kProduct, Overflows(kPositive))},
+      {"integer_pow", As(Form::kPower, Overflows())},
       {"div", {.widens = true, .rounds = true, .overflows = true, .reads_range = true}},
       {"pow", {.widens = true, .rounds = true, .overflows = true, .reads_range = true, .sign = kPositive}},
       {"exp", Overflows(kPositive)},
@@ -106,7 +114,7 @@ const PrimTable<Row>& Rows() {
       {"reduce_prod", Overflows()},
       {"cumsum", Rounds()},
       {"cumprod", Overflows()},
-      {"contract", Overflows()},
+      {"contract", As(Form::kProduct, Overflows())},
   };
   return rows;
 }
@@ -162,13 +170,11 @@ double Meant(double value) {
 
 class Widener {
  public:
-  explicit Widener(const Fn& fn)
-      : fn_(fn), defined_(fn.num_vars(), -1), known_(fn.num_vars()) {
+  explicit Widener(const Fn& fn) : fn_(fn), defined_(fn.num_vars(), -1), known_(fn.num_vars()) {
     const auto& eqns = fn.eqns();
     wide_.assign(eqns.size(), false);
     for (size_t i = 0; i < eqns.size(); ++i) {
-      for (uint32_t r = 0; r < eqns[i].num_results; ++r)
-        defined_[eqns[i].first_result + r] = static_cast<int64_t>(i);
+      for (uint32_t r = 0; r < eqns[i].num_results; ++r) defined_[eqns[i].first_result + r] = static_cast<int64_t>(i);
     }
   }
 
@@ -178,7 +184,7 @@ class Widener {
     std::vector<bool> wanted(eqns.size(), false);
     bool any = false;
     for (size_t i = 0; i < eqns.size(); ++i) {
-      if (eqns[i].prim->family == Family::kRandom) return false;
+      if (eqns[i].prim->family == Family::kRandom || FormOf(eqns[i]) == Form::kRandom) return false;
       if (!Can(eqns[i])) continue;
       if (ReadsItsOwnRounding(eqns[i])) return false;
       known_[eqns[i].first_result] = KnownOfResult(eqns[i]);
@@ -286,14 +292,18 @@ class Widener {
     return s == Sign::kUnknown ? s : s == Sign::kNotNegative ? Sign::kNotPositive : Sign::kNotNegative;
   }
 
+  static Form FormOf(const Eqn& e) { return Rows()[*e.prim].form; }
+
   Sign SignOfResult(const Eqn& e) const {
+    const Form form = FormOf(e);
     static const auto& like_operand =
-        *new PrimSet{"broadcast",  "reshape",    "transpose",  "slice",  "reverse",     "reduce_sum",
+        *new PrimSet{"broadcast",  "reshape",    "transpose",   "slice",  "reverse",    "reduce_sum",
                      "reduce_max", "reduce_min", "reduce_prod", "cumsum", "concatenate"};
     static const auto& products = *new PrimSet{"mul", "div", "contract"};
-    if (Is<"integer_pow">(*e.prim)) return e.attrs.GetInt("y") % 2 == 0 ? Sign::kNotNegative : SignOf(e.operands[0]);
-    if (Is<"neg">(*e.prim)) return Negated(SignOf(e.operands[0]));
-    if (Is<"max">(*e.prim) && (SignOf(e.operands[0]) == Sign::kNotNegative || SignOf(e.operands[1]) == Sign::kNotNegative))
+    if (form == Form::kPower) return e.attrs.GetInt("y") % 2 == 0 ? Sign::kNotNegative : SignOf(e.operands[0]);
+    if (form == Form::kNegative) return Negated(SignOf(e.operands[0]));
+    if (form == Form::kMaximum &&
+        (SignOf(e.operands[0]) == Sign::kNotNegative || SignOf(e.operands[1]) == Sign::kNotNegative))
       return Sign::kNotNegative;
     if (products.Has(*e.prim)) {
       if (e.operands[0] == e.operands[1]) return Sign::kNotNegative;
@@ -306,11 +316,11 @@ class Widener {
       const Sign x = SignOf(e.operands[0]), y = SignOf(e.operands[1]);
       return x == y ? x : Sign::kUnknown;
     }
-    if (Is<"sub">(*e.prim)) {
+    if (form == Form::kDifference) {
       const Sign x = SignOf(e.operands[0]), y = Negated(SignOf(e.operands[1]));
       return x == y ? x : Sign::kUnknown;
     }
-    if (Is<"select">(*e.prim)) {
+    if (form == Form::kChoice) {
       const Sign x = SignOf(e.operands[1]), y = SignOf(e.operands[2]);
       return x == y ? x : Sign::kUnknown;
     }
@@ -335,8 +345,7 @@ class Widener {
     Known k;
     k.sign = row.sign != Sign::kUnknown ? row.sign : SignOfResult(e);
     k.rounded = row.rounds;
-    const bool product = Is<"mul">(*e.prim) || Is<"contract">(*e.prim) || Is<"square">(*e.prim);
-    k.range = row.overflows ? (product ? 1 : 2) : 0;
+    k.range = row.overflows ? (row.form == Form::kProduct ? 1 : 2) : 0;
     k.logarithmic = row.logarithmic;
     if (!row.rounds || sums.Has(*e.prim)) {
       for (const Atom& a : e.operands) {
@@ -352,13 +361,14 @@ class Widener {
   // Whether its result may be far less accurate than its operands.
   bool Loses(const Eqn& e) const {
     static const auto& exponentials = *new PrimSet{"exp", "exp2", "expm1", "sinh", "cosh"};
-    const bool difference = Is<"sub">(*e.prim);
-    if (Is<"add">(*e.prim) || difference) {
+    const bool difference = FormOf(e) == Form::kDifference;
+    if (FormOf(e) == Form::kSum || difference) {
       const Sign x = SignOf(e.operands[0]), second = SignOf(e.operands[1]), y = difference ? Negated(second) : second;
       return (x == Sign::kUnknown || x != y) && (KnownOf(e.operands[0]).rounded || KnownOf(e.operands[1]).rounded);
     }
     // A large and a small number.
-    if (Is<"mul">(*e.prim)) return KnownOf(e.operands[0]).range == 2 && KnownOf(e.operands[1]).range == 2;
+    if (FormOf(e) == Form::kProduct && e.prim->is_elementwise())
+      return KnownOf(e.operands[0]).range == 2 && KnownOf(e.operands.back()).range == 2;
     if (exponentials.Has(*e.prim)) return KnownOf(e.operands[0]).logarithmic;
     return Rows()[*e.prim].reads_range &&
            std::any_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) { return KnownOf(a).range > 0; });
@@ -366,7 +376,7 @@ class Widener {
 
   // (s + y) - s and the like give the error of a rounding, and numbers as large as 2^22 are added to round.
   bool ReadsItsOwnRounding(const Eqn& e) const {
-    const bool sum = Is<"add">(*e.prim), difference = Is<"sub">(*e.prim);
+    const bool sum = FormOf(e) == Form::kSum, difference = FormOf(e) == Form::kDifference;
     if (!sum && !difference) return false;
     if (e.attrs.GetOr<bool>("fused", false)) return true;  // rounded as JAX rounds it
     for (int i : {0, 1}) {
@@ -375,7 +385,7 @@ class Widener {
         return std::isfinite(a.literal().Get(0).real());
       if (!difference || other.is_literal()) continue;
       const Eqn* inner = Definition(a);
-      if (inner == nullptr || !(Is<"add">(*inner->prim) || Is<"sub">(*inner->prim))) continue;
+      if (inner == nullptr || (FormOf(*inner) != Form::kSum && FormOf(*inner) != Form::kDifference)) continue;
       if (inner->operands[0] == other || inner->operands[1] == other) return true;
     }
     return false;
@@ -396,7 +406,8 @@ FnRef OfBody(const FnRef& fn, double most_work) {
 
 FnRef WidenWhatCancels(FnRef fn) {
   if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
-  const bool regions = std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
+  const bool regions =
+      std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
   if (regions) {
     fn = Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
       if (e.regions.empty()) return std::nullopt;
