@@ -88,6 +88,7 @@ EXACT = {
         "max": max,
         "pow": lambda x, y: x**y,
         "logistic": lambda x: 1 / (1 + mp.exp(-x)),
+        "logistic_density": lambda x: mp.exp(-abs(x)) / (1 + mp.exp(-abs(x))) ** 2,
         "softplus": lambda x: mp.log(1 + mp.exp(x)) if x < 0 else x + mp.log(1 + mp.exp(-x)),
     }.items()
 }
@@ -138,6 +139,8 @@ def errors(rule, dtype, count: int) -> tuple[float, float, str]:
         value = exact(truth(*at))
         if mp.isnan(value) or mp.isinf(value) or abs(value) > float(np.finfo(dtype).max):
             continue
+        if abs(value) < 2 * tiny and abs(with_rule[i]) < 2 * tiny:
+            continue  # derivatives of tanh are 0 there
         ulp = np.finfo(dtype).eps * max(abs(value), tiny)
         # What a change of the operands by one digit explains.
         moved = mp.mpf(0)
@@ -207,8 +210,8 @@ def test_derivatives_are_those_of_the_stable_form(inner, outer):
     f = AROUND[inner](softplus)
     first, second = weft.grad(f), weft.grad(weft.grad(f))
     assert float(AROUND[outer](first)(100.0)) == 1
-    assert float(AROUND[outer](second)(100.0)) == 0
-    assert float(AROUND[outer](weft.grad(AROUND[outer](weft.grad(f))))(100.0)) == 0
+    assert float(AROUND[outer](second)(100.0)) == pytest.approx(0, abs=1e-43)
+    assert float(AROUND[outer](weft.grad(AROUND[outer](weft.grad(f))))(100.0)) == pytest.approx(0, abs=1e-43)
     assert float(AROUND[outer](lambda x: weft.jvp(f, (x,), (1.0,))[1])(100.0)) == 1
     assert float(AROUND[outer](lambda x: weft.vjp(f, x)[1](1.0)[0])(100.0)) == 1
 
@@ -246,10 +249,10 @@ def test_the_outermost_jitted_function_decides():
 
 def test_lowered_programs_have_the_licence():
     lowered = weft.jit(softplus, licence="exact").lower(1.0)
-    assert "softplus" not in lowered.stage("optimized")
+    assert "= softplus" not in lowered.stage("optimized")
     assert math.isinf(lowered.compile()(100.0))
     lowered = weft.jit(softplus).lower(1.0)
-    assert "softplus" in lowered.stage("optimized")
+    assert "= softplus" in lowered.stage("optimized")
     assert float(lowered.compile()(100.0)) == 100
 
 

@@ -154,7 +154,8 @@ const FormulaRule kRows[] = {
     {"one-minus-sqrt", kAccurate, "1 - sqrt(1 - x)", "x/(sqrt(1 - x) + 1)"},
     {"sqrt-square-minus", kAccurate, "sqrt(x**2 + a) - x",
      "select(x > 0, a/(sqrt(wide(x)**2 + a) + abs(wide(x))), sqrt(wide(x)**2 + a) + abs(wide(x)))", "a > 0", "a=1"},
-    {"minus-sqrt-square", kAccurate, "x - sqrt(x**2 - a)", "a/(wide(x) + sqrt(wide(x)**2 - a))", "a > 0", "a=1"},
+    {"minus-sqrt-square", kAccurate, "x - sqrt(x**2 - a)",
+     "select(x > 0, a/(abs(wide(x)) + sqrt(wide(x)**2 - a)), -(abs(wide(x)) + sqrt(wide(x)**2 - a)))", "a > 0", "a=1"},
 
     // --- Numbers ---
     {"powers-of-two", kAccurate, "a*(b*x)", "(a*b)*x",
