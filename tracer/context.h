@@ -36,8 +36,7 @@ struct TraceContext {
   template <class Numbers>
   void AppendKey(Numbers& key) const {
     key.push_back(static_cast<uint64_t>(On(Setting::kX64)) | static_cast<uint64_t>(mesh != nullptr) << 1 |
-                  static_cast<uint64_t>(!axes.empty()) << 2 |
-                  static_cast<uint64_t>(CurrentLicences().bits()) << 3);
+                  static_cast<uint64_t>(!axes.empty()) << 2 | static_cast<uint64_t>(CurrentLicences().bits()) << 3);
     if (!axes.empty()) key.push_back(AxesKey());
   }
 

@@ -3,8 +3,8 @@
 //   FnRef g = RunPasses(f, {"inline", "cse", "dce"});
 //   FnRef h = Optimize(f);              // the default list
 //
-// Every pass keeps the meaning (exactly, but for rules that need a licence of this thread: see ir/licences.h), the types
-// of parameters and results, and locations.
+// Every pass keeps the meaning (exactly, but for rules that need a licence of this thread: see ir/licences.h), the
+// types of parameters and results, and locations.
 #ifndef WEFT_TRANSFORMS_OPT_PASS_H_
 #define WEFT_TRANSFORMS_OPT_PASS_H_
 

@@ -17,9 +17,9 @@ struct FormulaRule;
 
 // When a rule is used.
 enum class RuleTime : uint8_t {
-  kSimplifying,         // wherever programs are simplified: between orders of differentiation and before lowering
-  kStabilizing,         // before a derivative is taken as well: its derivative is the better one
-  kBeforeDerivatives,   // there alone: the value needs it not
+  kSimplifying,        // wherever programs are simplified: between orders of differentiation and before lowering
+  kStabilizing,        // before a derivative is taken as well: its derivative is the better one
+  kBeforeDerivatives,  // there alone: the value needs it not
 };
 
 struct SimplifyRule {
@@ -31,7 +31,7 @@ struct SimplifyRule {
   const char* sample;         // a program whose last equation it replaces, for the tests; null: of the formula
   bool needs_number = false;  // only where an operand repeats a number
   RuleTime time = RuleTime::kSimplifying;
-  const FormulaRule* formula = nullptr;  // the row that it was made of
+  const FormulaRule* formula = nullptr;       // the row that it was made of
   std::vector<const char*> other_prims = {};  // of equations that say the same in another way
 };
 // Rules of one primitive are tried in this order.
