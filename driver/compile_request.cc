@@ -13,13 +13,17 @@ CompileRequest CompileRequest::For(FnRef fn) const {
 }
 
 std::string CompileRequest::Key() const {
-  std::string key = "backend " + backend + "\npasses " + absl::StrJoin(passes, ",") + "\ndonated ";
+  std::string key = "backend " + backend + "\npasses " + absl::StrJoin(passes, ",") + "\nlicences " +
+                    licences.ToString() + "\ndonated ";
   for (bool d : donated) key += d ? '1' : '0';
   key += "\ntarget " + target.ToString() + " " + std::to_string(target.vector_bytes) + "\nfusion";
   fusion.ForEachField([&](auto value) { key += " " + std::to_string(value); });
   return key;
 }
 
-FnRef CompileRequest::Optimized(const PassObserver& observe) const { return RunPasses(program, passes, observe); }
+FnRef CompileRequest::Optimized(const PassObserver& observe) const {
+  const ScopedLicences scope(licences);
+  return RunPasses(program, passes, observe);
+}
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/fn.h"
+#include "ir/licences.h"
 #include "lowering/fusion/fusion.h"
 #include "lowering/kernel/target.h"
 #include "transforms/opt/pass.h"
@@ -23,6 +24,8 @@ struct CompileRequest {
   std::string backend = "cpu";
   // Run before the backend gets the program, in order; see AllPasses (transforms/opt/pass.h).
   std::vector<std::string> passes = DefaultPasses();
+  // Which rules the passes may use: those of who asks.
+  Licences licences = CurrentLicences();
   // By parameter: the memory of the argument may hold a result or temporaries. Empty: none.
   std::vector<bool> donated = {};
   // What the CPU's code generator is told.

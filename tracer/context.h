@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/licences.h"
 #include "tracer/axes.h"
 
 namespace weft {
@@ -36,7 +37,8 @@ struct TraceContext {
   template <class Numbers>
   void AppendKey(Numbers& key) const {
     key.push_back(static_cast<uint64_t>(On(Setting::kX64)) | static_cast<uint64_t>(mesh != nullptr) << 1 |
-                  static_cast<uint64_t>(!axes.empty()) << 2 | static_cast<uint64_t>(On(Setting::kJaxSemantics)) << 3);
+                  static_cast<uint64_t>(!axes.empty()) << 2 | static_cast<uint64_t>(On(Setting::kJaxSemantics)) << 3 |
+                  static_cast<uint64_t>(CurrentLicences().bits()) << 4);
     if (!axes.empty()) key.push_back(AxesKey());
   }
 

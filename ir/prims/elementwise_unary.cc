@@ -161,6 +161,9 @@ void RegisterExponential(PrimRegistry& r) {
   };
   AddUnary(r, "logistic", kAnyFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), LogisticDerivative,
            "1 / (1 + e^-x).", {.work = 15, .ulps = 3});
+  AddUnary(r, "softplus", kAnyFloats, OnFloats<1>(WEFT_F((x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))))),
+           [](Expr x, Expr) { return MaybeExpr(Logistic(x)); }, "log(1 + e^x), which does not overflow.",
+           {.work = 30, .ulps = 4, .formula = "max(x, 0) + log1p(exp(-abs(x)))"});
   AddUnary(r, "logistic_density", kAnyFloats, OnFloats<1>(LogisticDensity), WEFT_D(-Tanh(x * 0.5) * y),
            "e^-x / (1 + e^-x)^2, the derivative of logistic, accurate where logistic(x) rounds to 1.",
            {.work = 15, .ulps = 4});
@@ -336,7 +339,9 @@ void RegisterSignAndParts(PrimRegistry& r) {
     } else {
       const Expr zero = y.Number(0), at_zero{&c.b, Eq(y, zero)};
       const Expr safe = Select(at_zero, y.Number(1), y);
-      c.dy = {Select(at_zero, zero, Real(Conj(x) * dx) / safe)};
+      // The unit first: products of tiny numbers underflow, and so would those of its own derivative.
+      const Expr unit{&c.b, MakeComplex(c.b, Real(x) / safe, -(Imag(x) / safe))};
+      c.dy = {Select(at_zero, zero, Real(unit * dx))};
     }
   };
   Linear(PartOf(AddUnary(r, "real", kComplexes, {}, nullptr, "The real part, of the real dtype."), /*real=*/true),

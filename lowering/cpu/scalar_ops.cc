@@ -262,6 +262,13 @@ const PrimTable<ScalarOp>& Rows() {
       {"log1p", {.device = "log1p", .vector = One<&M::Log1p>}},
       {"log2", {.vector = One<&M::Log2>}},
       {"log10", {.vector = One<&M::Log10>}},
+      {"softplus",
+       {.vector =
+            [](VectorMath& v, const std::vector<Value>& x) {
+              MlirBuilder& m = v.m();
+              Value positive = m.Select(m.Cmp(Pred::OGT, x[0], v.C(x[0], 0)), x[0], v.C(x[0], 0));
+              return m.Add(positive, v.Log1p(v.Exp(m.Neg(m.Abs(x[0])))));
+            }}},
       {"logistic", {.on_device = LogisticOnDevice, .vector = One<&M::Logistic>}},
       {"logistic_density", {.vector = One<&M::LogisticDensity>}},
       {"cbrt", {.device = "cbrt"}},

@@ -8,6 +8,7 @@
 #include "ir/text/printer.h"
 #include "python/native/bindings.h"
 #include "python/native/run.h"
+#include "transforms/opt/stable_rules.h"
 
 namespace weft::python {
 namespace {
@@ -27,6 +28,7 @@ CompileRequest RequestOf(const FnHandle& f, const std::string& backend, bool sam
   if (optimized) request.passes = {};
   request.backend = backend;
   request.target.fused_products = !same_bits;
+  if (same_bits) std::erase(request.passes, "widen");
   return request;
 }
 
@@ -42,6 +44,24 @@ std::vector<bool> OfParameters(std::vector<bool> donated, const FnHandle& f) {
 void BindBackends(py::module_& m) {
   // Raises ValueError unless there is this backend.
   m.def("check_backend", [](const std::string& name) { FindBackend(name); });
+  // Licences of these names, as a number; raises ValueError where there is no such licence.
+  m.def("licences_named", [](const std::vector<std::string>& names) { return Licences::Named(names).bits(); });
+  // function() where rewriting may change what they say.
+  m.def("with_licences", [](uint8_t licences, const py::object& function) {
+    const ScopedLicences scope(Licences::OfBits(licences));
+    return RunningPython([&] { return function(); });
+  });
+  // All rules of simplification: (name, licence, pattern, replacement, condition, numbers of the tests), the last four
+  // empty for rules that are no formulas.
+  m.def("simplify_rules", [] {
+    py::list rules;
+    for (const SimplifyRule* rule : SimplifyRules()) {
+      const FormulaRule none{"", rule->licence, "", ""};
+      const FormulaRule& f = rule->formula != nullptr ? *rule->formula : none;
+      rules.append(py::make_tuple(rule->name, Name(rule->licence), f.pattern, f.replacement, f.where, f.numbers));
+    }
+    return rules;
+  });
   // [(platform, kind, (kind of memory, its bytes)), ...] of the devices of this process that its programs run on.
   m.def("devices_of_backend", [](const std::string& name) {
     py::list list;

@@ -262,7 +262,10 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
     if (!entry && Trace::Current()) {
       if (const int depth = BeingTracedAt(self, a.signature); depth >= 0) return RecursiveCall(depth, a);
     }
-    if (!entry) entry = FindOrMake(self, args, n, kwnames, a);
+    if (!entry) {
+      const ScopedLicences licences(LicencesHere(self));
+      entry = FindOrMake(self, args, n, kwnames, a);
+    }
     ++entry->calls;
     absl::InlinedVector<Value, 4> results;
     if (Trace::Current()) {
@@ -274,7 +277,10 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
     } else {
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
-      if (!entry->program) Compile(self, *entry, a);
+      if (!entry->program) {
+        const ScopedLicences licences(LicencesHere(self));
+        Compile(self, *entry, a);
+      }
       const Loc here = self->has_donated ? UserLoc() : Loc();
       if (entry->on.part) {
         Values blocks = RunOnMesh(*entry, a, give, here, IsDeterministic(self));

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "ir/licences.h"
 #include "python/native/jit_cache.h"
 #include "python/native/run.h"
 
@@ -32,6 +33,12 @@ inline std::string BackendOf(const JitObject* self) {
 // jitted with deterministic=True
 inline bool IsDeterministic(const JitObject* self) {
   return self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
+}
+
+// Of jit(licence=...).
+inline Licences LicencesOf(const JitObject* self) {
+  PyObject* bits = self->dict ? PyDict_GetItemString(self->dict, "_licences") : nullptr;
+  return bits ? Licences::OfBits(static_cast<uint8_t>(PyLong_AsLong(bits))) : Licences();
 }
 
 // A call of it: of tp_vectorcall.

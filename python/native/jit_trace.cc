@@ -47,6 +47,8 @@ bool AddRecursionPending(PyObject* module) {
   return g_recursion_pending != nullptr && PyModule_AddObjectRef(module, "RecursionPending", g_recursion_pending) == 0;
 }
 
+Licences LicencesHere(const JitObject* self) { return t_being_traced.empty() ? LicencesOf(self) : CurrentLicences(); }
+
 void BeingLowered(bool begins) { t_being_lowered += begins ? 1 : -1; }
 
 // Inside of another jitted function, that one decides how everything is compiled, and can be told so. What traces

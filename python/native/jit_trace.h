@@ -16,6 +16,9 @@ bool AddRecursionPending(PyObject* module);
 // Raises NotImplementedError for a deterministic function inside of a trace that would lose that.
 void CheckSurroundings(const JitObject* self);
 
+// What rewriting may change: as the outermost jitted function says that is being traced, or else this one.
+Licences LicencesHere(const JitObject* self);
+
 // The traced values of the arguments.
 Values ArgumentValues(Arguments& a);
 

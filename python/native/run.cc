@@ -68,7 +68,11 @@ bool IsOneCallback(const Fn& fn) {
 // nothing falls back in silence.
 std::shared_ptr<Program> EagerProgram(const FnRef& fn) {
   CompileRequest request = RequestFor(fn);
-  if (fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork) request = Interpreted(fn);
+  if (fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork) {
+    request = Interpreted(fn);
+    // One operation is what it is; what a transform made of a function follows the rules that compiled code does.
+    if (fn->eqns().size() > 1) request.passes = {"drop-rules", "simplify", "widen"};
+  }
   return Compile(request);
 }
 
@@ -91,6 +95,8 @@ CompileRequest RequestFor(const FnRef& fn, const HowToCompile& how) {
   request.donated = how.donated;
   request.target.fused_products = !how.same_bits;
   if (how.optimized) request.passes = {};
+  // Whether a value is computed in a wider type depends on sizes, which meshes change.
+  if (how.same_bits) std::erase(request.passes, "widen");
   return request;
 }
 

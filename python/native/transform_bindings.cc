@@ -15,6 +15,7 @@
 #include "transforms/ad/transpose.h"
 #include "transforms/batch/vmap.h"
 #include "transforms/opt/condense.h"
+#include "transforms/opt/simplify.h"
 
 namespace weft::python {
 namespace {
@@ -76,13 +77,13 @@ void BindTransforms(py::module_& m) {
   // -> (fn, active results)
   m.def("jvp", [](const Traced& t, const std::vector<bool>& active) {
     const HostFunctionsStay stay;
-    const JvpFn d = Jvp(Closed(t, "jvp").fn, Extend(active, t));
+    const JvpFn d = Jvp(Stabilize(Closed(t, "jvp").fn), Extend(active, t));
     return py::make_tuple(FnHandle{Condense(WithLinearMaps(d.fn))}, std::vector<bool>(d.active_out));
   });
   // -> (fn, active results): Taylor coefficients 1 ... order of each active argument, and of each active result
   m.def("jet", [](const Traced& t, const std::vector<bool>& active, int order) {
     const HostFunctionsStay stay;
-    const JvpFn d = Jet(Closed(t, "jet").fn, Extend(active, t), order);
+    const JvpFn d = Jet(Stabilize(Closed(t, "jet").fn), Extend(active, t), order);
     return py::make_tuple(FnHandle{Condense(WithLinearMaps(d.fn))}, std::vector<bool>(d.active_out));
   });
   // -> (primal, tangent, number of residuals); results behind the first `num_differentiated` are auxiliary

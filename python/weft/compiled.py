@@ -49,6 +49,7 @@ def jit(
     optimize: str | None = None,
     passes: Iterable[Any] | None = None,
     disable: Iterable[str] | None = None,
+    licence: str | Iterable[str] | None = None,
 ) -> Jitted[_P, _R]: ...
 @overload
 def jit(
@@ -69,6 +70,7 @@ def jit(
     optimize: str | None = None,
     passes: Iterable[Any] | None = None,
     disable: Iterable[str] | None = None,
+    licence: str | Iterable[str] | None = None,
 ) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
@@ -88,6 +90,7 @@ def jit(
     optimize: str | None = None,
     passes: Iterable[Any] | None = None,
     disable: Iterable[str] | None = None,
+    licence: str | Iterable[str] | None = None,
 ) -> Any:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -126,6 +129,11 @@ def jit(
         passes: what is done to the program before it is compiled, in order, in place of that: names (weft.ir.passes()
             has them, "optimize" stands for the default ones), functions of a weft.IR, rules of weft.rewrite.
         disable: names of rules and passes that do not run (weft.ir.rules(), weft.ir.passes()).
+        licence: what rules that simplify the program may change of its results, by name, or several names: "exact", no
+            bit; "signed-zero", the sign of a zero too; "accurate", also roundings, where results are shown to be at
+            least as accurate; None: that. More than that: "rounding", other roundings, and computing in f64 what
+            cancels, at any cost; "no-nan", rules that are right for finite numbers inside of functions' domains;
+            "reassociate", sums in another order. Inside of another jitted function that one decides.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
@@ -164,9 +172,11 @@ def jit(
             optimize=optimize,
             passes=None if passes is None or isinstance(passes, str) else list(passes),
             disable=disable,
+            licence=licence if licence is None or isinstance(licence, str) else list(licence),
         )
     check_callable(fun, "jit")
     plan = plan_of("jit", optimize, passes, disable)
+    licences = _licences(licence)
     _weft.check_backend(checked_text(backend, "jit: backend"))
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
@@ -182,6 +192,8 @@ def jit(
             raise value_error("jit: capture='auto' takes no shardings")
         if deterministic:
             raise value_error("jit: capture='auto' does not take deterministic=True")
+        if licence is not None:
+            raise value_error("jit: capture='auto' does not take a licence")
         if backend != "cpu":
             raise value_error(f"jit: capture='auto' is for the backend 'cpu', got backend={backend!r}")
         if plan is not None:
@@ -197,6 +209,7 @@ def jit(
     jitted.__dict__["_deterministic"] = bool(deterministic)
     jitted.__dict__["_backend"] = backend
     jitted.__dict__["_plan"] = plan
+    jitted.__dict__["_licences"] = licences
     if in_shardings is not None or out_shardings is not None:
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
@@ -205,6 +218,17 @@ def jit(
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
     jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
     return jitted
+
+
+def _licences(licence: str | Iterable[str] | None) -> int:
+    """What rewriting may change, as the native module has it."""
+    if licence is None:
+        return _weft.licences_named([])
+    names = [licence] if isinstance(licence, str) else list(licence)
+    for name in names:
+        if not isinstance(name, str):
+            raise type_error(f"jit: licence is a name or several, got {name!r}")
+    return _weft.licences_named(names)
 
 
 def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
@@ -261,13 +285,14 @@ class Lowered:
         self.target = target
         self._backend: str = jitted._backend if target is None else target
         self._fixed_order = jitted._deterministic
+        self._licensed: Callable[[Callable[[], Any]], Any] = functools.partial(_weft.with_licences, jitted._licences)
         if target is not None:
             _weft.check_backend(target)
             if self._fixed_order:
                 raise not_implemented("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
         _weft.being_lowered(True)
         try:
-            traced, self._out, self._names = _trace_jit(jitted, args, kwargs)
+            traced, self._out, self._names = self._licensed(lambda: _trace_jit(jitted, args, kwargs))
         finally:
             _weft.being_lowered(False)
         if self._fixed_order:
@@ -340,12 +365,18 @@ class Lowered:
         """
         stage = checked_text(name, "Lowered.stage: name")
         fn, optimized = (self._fn, False) if stage == "ir" else self._planned
-        return _weft.stage(fn, self._backend, stage, self._fixed_order, optimized, self._donated)
+        return self._licensed(
+            lambda: _weft.stage(fn, self._backend, stage, self._fixed_order, optimized, self._donated)
+        )
 
     @functools.cached_property
     def _planned(self) -> tuple[Any, bool]:
         """The program to compile, and whether its passes have run."""
-        return (self._fn, False) if self._plan is None else (self._plan.run(IR(self._fn))._fn, True)
+        return (
+            (self._fn, False)
+            if self._plan is None
+            else (self._licensed(lambda: self._plan.run(IR(self._fn)))._fn, True)
+        )
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of
@@ -370,7 +401,8 @@ class Lowered:
             Array([0., 1., 4.], dtype=float32)
         """
         leaves = self._leaves(args, kwargs)
-        return self._result(_weft.emulate(self._fn, self._backend, [*leaves, *self._ir._captures]))
+        values = [*leaves, *self._ir._captures]
+        return self._result(self._licensed(lambda: _weft.emulate(self._fn, self._backend, values)))
 
     def export(self, path: str | os.PathLike[str], *, emulation: bool = False) -> None:
         """Writes the compiled program into a file, a bundle, which `weft run f.weftb --inputs in.npz` runs without the
@@ -395,7 +427,10 @@ class Lowered:
             b'weft bundle'
         """
         fn, optimized = self._planned
-        data = _weft.export_bundle(fn, self._backend, self._ir._captures, emulation, self._fixed_order, optimized)
+        captures = self._ir._captures
+        data = self._licensed(
+            lambda: _weft.export_bundle(fn, self._backend, captures, emulation, self._fixed_order, optimized)
+        )
         with open(path, "wb") as file:
             file.write(data)
 
@@ -428,7 +463,7 @@ class Lowered:
             Array(3., dtype=float32, weak_type=True)
         """
         fn, optimized = self._planned
-        _weft.compile(fn, self._backend, self._fixed_order, optimized, self._donated)
+        self._licensed(lambda: _weft.compile(fn, self._backend, self._fixed_order, optimized, self._donated))
         return Compiled(self)
 
 
@@ -454,6 +489,7 @@ class Compiled:
             passes=None if lowered._plan is None else lowered._plan.passes,
             disable=None if lowered._plan is None else lowered._plan.disabled,
         )
+        self._run.__dict__["_licences"] = lowered._jitted._licences
 
     def as_text(self) -> str:
         """The steps and kernels.

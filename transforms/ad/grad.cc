@@ -11,6 +11,7 @@
 #include "transforms/ad/traced_rules.h"
 #include "transforms/ad/transpose.h"
 #include "transforms/opt/condense.h"
+#include "transforms/opt/simplify.h"
 
 namespace weft {
 namespace {
@@ -165,11 +166,13 @@ Mask TangentsOf(const Linearized& l) {
 
 }  // namespace
 
-Linearized Linearize(const FnRef& fn, const Mask& active, size_t num_differentiated) {
+Linearized Linearize(const FnRef& given, const Mask& active, size_t num_differentiated) {
+  const FnRef fn = Stabilize(given);
   return LinearizeJvp(*fn, JvpOf(fn, active, DifferentiatedResults(*fn, num_differentiated)));
 }
 
-Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan, size_t num_differentiated) {
+Pullback Vjp(const FnRef& given, const Mask& active, VjpPlan plan, size_t num_differentiated) {
+  const FnRef fn = Stabilize(given);
   const Mask differentiated = DifferentiatedResults(*fn, num_differentiated);
   const bool forward = plan == VjpPlan::kCheapest && PlanForward(*fn, active) && RealScalars(*fn, differentiated);
   FnRef jvp = JvpOf(fn, active, differentiated);
@@ -178,7 +181,8 @@ Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan, size_t num_diffe
   return {l.primal, Condense(TransposeLinearHalf(l.tangent, TangentsOf(l))), l.residuals};
 }
 
-FnRef Grad(const FnRef& fn, const GradOptions& options) {
+FnRef Grad(const FnRef& given, const GradOptions& options) {
+  const FnRef fn = Stabilize(given);
   const Types results = fn->ResultTypes();
   if (results.empty() || (results.size() > 1 && !options.aux)) {
     throw TypeError("grad: ", fn->name(), " gives ", results.size(), " results; expected one real scalar",

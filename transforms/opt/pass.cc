@@ -6,6 +6,7 @@
 #include "ir/error.h"
 #include "ir/verify.h"
 #include "transforms/opt/condense.h"
+#include "transforms/opt/simplify.h"
 
 namespace weft {
 
@@ -29,7 +30,9 @@ const std::vector<Pass>& AllPasses() {
       {"hoist", "Compute once, before a loop, what its body computes from constants of the loop.", HoistConstants},
       {"condense", "What runs between two orders of differentiation: simplify, fold numbers, cse, dce in one walk.",
        Condense},
-      {"simplify", "Apply the algebraic rules of transforms/opt/simplify.cc.", Simplify},
+      {"simplify", "Apply the rules of transforms/opt/simplify.cc and the stable forms of stable_*.cc.", Simplify},
+      {"stabilize", "What runs before a derivative is taken: stable forms alone.", Stabilize},
+      {"widen", "Compute in f64 what cancels or overflows in f32, where that costs next to nothing.", WidenWhatCancels},
   };
   return passes;
 }
@@ -71,8 +74,9 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
 
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
-  static const auto& names = *new std::vector<std::string>{
-      "drop-rules", "inline-small", "fold", "simplify", "cse", "dce", "fold", "simplify", "cse", "hoist", "dce"};
+  static const auto& names =
+      *new std::vector<std::string>{"drop-rules", "inline-small", "fold",  "simplify", "cse", "dce", "fold",
+                                    "simplify",   "cse",          "hoist", "widen",    "cse", "dce"};
   return names;
 }
 

@@ -3,8 +3,8 @@
 //   FnRef g = RunPasses(f, {"inline", "cse", "dce"});
 //   FnRef h = Optimize(f);              // the default list
 //
-// Every pass keeps the meaning (exactly, but for rules that need a licence: see simplify.h), the types of parameters
-// and results, and locations.
+// Every pass keeps the meaning (exactly, but for rules that need a licence of this thread: see ir/licences.h), the
+// types of parameters and results, and locations.
 #ifndef WEFT_TRANSFORMS_OPT_PASS_H_
 #define WEFT_TRANSFORMS_OPT_PASS_H_
 
@@ -54,6 +54,7 @@ FnRef EliminateDeadCode(FnRef fn);
 FnRef FoldConstants(FnRef fn);
 FnRef Simplify(FnRef fn);
 FnRef HoistConstants(FnRef fn);
+FnRef WidenWhatCancels(FnRef fn);
 // Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name, which matter to
 // transforms only, by what they compute.
 FnRef DropDifferentiationRules(FnRef fn);

@@ -8,6 +8,7 @@
 
 #include "ir/builder.h"
 #include "ir/eval/eval.h"
+#include "ir/licences.h"
 #include "ir/ops.h"
 #include "ir/samples/drawn_tensors.h"
 #include "ir/samples/sample_fns.h"
@@ -36,6 +37,11 @@ void ExpectSame(const Tensors& a, const Tensors& b, const std::string& what) {
 }
 
 void CheckPasses(const FnRef& fn, const Tensors& x, const std::string& what) {
+  const FnRef usual = Optimize(fn);
+  EXPECT_TRUE(Optimize(usual)->StructurallyEquals(*usual)) << what << ": not idempotent\n"
+                                                           << Print(*usual) << Print(*Optimize(usual));
+  // Without the rules that round otherwise.
+  const ScopedLicences bits(Licences::Named({"signed-zero"}));
   const Tensors expected = Eval(*fn, x);
   for (const Pass& pass : AllPasses()) {
     const FnRef g = pass.run(fn);

@@ -2,14 +2,18 @@
 #include "transforms/opt/simplify.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_split.h"
 #include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/prims/contraction.h"
+#include "transforms/opt/formula.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/opt/rule_watch.h"
+#include "transforms/opt/stable_rules.h"
 
 namespace weft {
 namespace {
@@ -27,15 +31,6 @@ const SoughtPrims& Prims() {
 const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
   const Eqn* e = b.Definition(a);
   return e != nullptr && e->prim == &prim ? e : nullptr;
-}
-
-// The scalar literal that `a` repeats: a literal of rank 0, or the broadcast of one. Null if there is none; valid until
-// the next equation.
-const Atom* Splat(const Builder& b, const Atom& a) {
-  if (a.is_literal()) return a.literal().rank() == 0 ? &a : nullptr;
-  const Eqn* e = DefinedBy(b, a, Prims().broadcast);
-  if (e == nullptr || !e->operands[0].is_literal() || e->operands[0].literal().rank() != 0) return nullptr;
-  return &e->operands[0];
 }
 
 bool IsSplat(const Builder& b, const Atom& a, double value) {
@@ -278,13 +273,89 @@ const SimplifyRule kStructure[] = {
      "fn f(x: f32[3]) { a = concatenate[dim=0] x; return a }"},
 };
 
-const absl::flat_hash_map<const Prim*, std::vector<const SimplifyRule*>>& RulesByPrim() {
+// Whether the replacement calls, element by element, a function of the C library that the pattern does not.
+bool CallsLibrary(const FormulaRule& row) {
+  const auto calls = [](const std::string& text) {
+    for (const char* name : {"erfc(", "asinh(", "acosh(", "atanh("}) {
+      if (text.find(name) != std::string::npos) return true;
+    }
+    return false;
+  };
+  return calls(row.replacement) && !calls(row.pattern);
+}
+// Such calls are worth their time for so many elements; for more with the licence `rounding`.
+constexpr int64_t kMostLibraryCalls = 256;
+
+// A row of formulas as a rule.
+std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
+  struct Parsed {
+    Formula pattern, replacement;
+    std::unique_ptr<Formula> where;
+    bool changes_wide;  // says something else than the pattern where there is no wider dtype
+    bool calls_library;
+  };
+  auto parsed = std::make_shared<Parsed>(
+      Parsed{Formula(row.pattern), Formula(row.replacement), nullptr, true, CallsLibrary(row)});
+  if (*row.where != '\0') parsed->where = std::make_unique<Formula>(row.where);
+  for (int i = 0; i < kFormulaLetters; ++i) {
+    if ((parsed->replacement.HasOperand(i) && !parsed->pattern.HasOperand(i)) ||
+        (parsed->replacement.HasNumber(i) && !parsed->pattern.HasNumber(i)))
+      throw ValueError("the rule '", row.name, "': its replacement has a letter that its pattern has not");
+  }
+  parsed->changes_wide = parsed->pattern.TextOfOneDtype() != parsed->replacement.TextOfOneDtype();
+  auto apply = [parsed](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atom> {
+    FormulaMatch match;
+    if (!parsed->pattern.Matches(b, e, x, &match)) return std::nullopt;
+    const Type type = b.TypeOf(x[0].is_var() || x.size() == 1 ? x[0] : x[1]);
+    if (!IsFloat(type.dtype) || (type.dtype == DType::kF64 && !parsed->changes_wide)) return std::nullopt;
+    if (parsed->calls_library && !CurrentLicences().Allow(Licence::kRounding) &&
+        (!type.is_static() || type.size().value() > kMostLibraryCalls))
+      return std::nullopt;
+    if (parsed->where != nullptr && parsed->where->Number(match) == 0) return std::nullopt;
+    // What is found below may be of fewer dimensions: a number beside it was an array.
+    const Atom made = parsed->replacement.Emit(b, match, type.dtype);
+    if (b.TypeOf(made).dims != type.dims) return std::nullopt;
+    return made;
+  };
+  const std::vector<const Prim*> roots = parsed->pattern.Roots();
+  auto rule = std::make_unique<SimplifyRule>(
+      SimplifyRule{row.name, roots[0]->name.c_str(), row.licence, apply, nullptr, false, RuleTime::kStabilizing, &row});
+  for (size_t i = 1; i < roots.size(); ++i) rule->other_prims.push_back(roots[i]->name.c_str());
+  return rule;
+}
+
+const std::vector<std::vector<const SimplifyRule*>>& RulesByPrim() {
   static const auto& table = *[] {
-    auto* t = new absl::flat_hash_map<const Prim*, std::vector<const SimplifyRule*>>();
-    for (const SimplifyRule* r : SimplifyRules()) (*t)[&FindPrim(r->prim)].push_back(r);
+    auto* t = new std::vector<std::vector<const SimplifyRule*>>(AllPrims().size());
+    for (const SimplifyRule* r : SimplifyRules()) {
+      (*t)[static_cast<size_t>(FindPrim(r->prim).id)].push_back(r);
+      for (const char* other : r->other_prims) (*t)[static_cast<size_t>(FindPrim(other).id)].push_back(r);
+    }
     return t;
   }();
   return table;
+}
+
+// What the first rule that applies gives, of those that `use` wants.
+template <class Use>
+std::optional<Atom> FirstRule(Builder& b, const Eqn& e, const Atoms& x, const Use& use) {
+  if (e.num_results != 1) return std::nullopt;
+  const Licences licences = CurrentLicences();
+  RuleWatch* const watch = RuleWatch::Current();
+  for (const SimplifyRule* rule : RulesByPrim()[static_cast<size_t>(e.prim->id)]) {
+    if (!use(*rule) || !licences.Allow(rule->licence)) continue;
+    if (watch == nullptr) {
+      if (std::optional<Atom> value = rule->apply(b, e, x)) return value;
+      continue;
+    }
+    if (!watch->Allows(rule->name)) continue;
+    const ScopedLoc loc(b, watch->marks ? b.loc().Through(rule->name) : b.loc());
+    if (std::optional<Atom> value = rule->apply(b, e, x)) {
+      watch->Applied(rule->name, e);
+      return value;
+    }
+  }
+  return std::nullopt;
 }
 
 // An element-wise equation whose operands all repeat a number gives one number, repeated.
@@ -313,11 +384,34 @@ Atoms WithSplatsAsNumbers(const Builder& b, const Atoms& x) {
 
 }  // namespace
 
-std::vector<const SimplifyRule*> SimplifyRules() {
-  std::vector<const SimplifyRule*> rules;
-  for (const SimplifyRule& r : kArithmetic) rules.push_back(&r);
-  for (const SimplifyRule& r : kStructure) rules.push_back(&r);
-  return rules;
+const std::vector<const SimplifyRule*>& SimplifyRules() {
+  static const auto& all = *[] {
+    auto* rules = new std::vector<const SimplifyRule*>();
+    for (const SimplifyRule& r : kArithmetic) rules->push_back(&r);
+    for (const SimplifyRule& r : kStructure) rules->push_back(&r);
+    for (const SimplifyRule& r : StableStructure()) rules->push_back(&r);
+    const auto formulas = static_cast<ptrdiff_t>(rules->size());
+    for (const FormulaRule& row : StableFormulas()) rules->push_back(RuleOf(row).release());
+    // The more a pattern says, the earlier it is looked for: 1 - sqrt(1 - x) before 1 - x.
+    std::stable_sort(rules->begin() + formulas, rules->end(), [](const SimplifyRule* x, const SimplifyRule* y) {
+      return std::strlen(x->formula->pattern) > std::strlen(y->formula->pattern);
+    });
+    return rules;
+  }();
+  return all;
+}
+
+FnRef SampleOf(const FormulaRule& rule, DType dtype) {
+  FormulaMatch letters;
+  Builder b("f");
+  const Formula pattern(rule.pattern);
+  for (int i = 0; i < kFormulaLetters; ++i) {
+    if (pattern.HasOperand(i)) letters.operands[i] = b.Parameter({dtype, {Dim(3)}}, std::string(1, "wxyz"[i]));
+  }
+  for (const absl::string_view number : absl::StrSplit(rule.numbers, ',', absl::SkipEmpty()))
+    letters.numbers[static_cast<size_t>(number[0] - 'a')] = std::stod(std::string(number.substr(2)));
+  const Atom value = pattern.Emit(b, letters, dtype);
+  return std::move(b).Build({value}, /*keep_dead=*/true);
 }
 
 std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands) {
@@ -335,24 +429,21 @@ std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands
     if (shaped && repeats) numbers = WithSplatsAsNumbers(b, operands);  // some operand keeps the shape
   }
   const Atoms& x = numbers ? *numbers : operands;
-  if (e.num_results == 1) {
-    auto it = RulesByPrim().find(e.prim);
-    if (it != RulesByPrim().end()) {
-      RuleWatch* const watch = RuleWatch::Current();
-      for (const SimplifyRule* rule : it->second) {
-        if (rule->needs_number && !number) continue;
-        if (watch != nullptr && !watch->Allows(rule->name)) continue;
-        const ScopedLoc loc(b, watch != nullptr && watch->marks ? b.loc().Through(rule->name) : b.loc());
-        if (std::optional<Atom> value = rule->apply(b, e, x)) {
-          if (watch != nullptr) watch->Applied(rule->name, e);
-          return Atoms{*value};
-        }
-      }
-    }
-  }
+  const auto use = [number](const SimplifyRule& rule) {
+    return rule.time != RuleTime::kBeforeDerivatives && (number || !rule.needs_number);
+  };
+  if (const std::optional<Atom> value = FirstRule(b, e, x, use)) return Atoms{*value};
   return numbers ? std::optional<Atoms>(b.Clone(e, *numbers)) : std::nullopt;
 }
 
 FnRef Simplify(FnRef fn) { return Rewrite(std::move(fn), SimplifyEqn); }
+
+FnRef Stabilize(FnRef fn) {
+  const auto use = [](const SimplifyRule& rule) { return rule.time != RuleTime::kSimplifying; };
+  return Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+    const std::optional<Atom> value = FirstRule(b, e, x, use);
+    return value ? std::optional<Atoms>(Atoms{*value}) : std::nullopt;
+  });
+}
 
 }  // namespace weft

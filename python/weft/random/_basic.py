@@ -72,7 +72,7 @@ def _between() -> Callable[..., Array]:
         product = (wide(unit) * wide(high - low)).astype(unit.dtype)
         return wnp.maximum(low, (wide(product) + wide(low)).astype(unit.dtype))
 
-    return jit(between)
+    return jit(between, licence="signed-zero")  # with the roundings that are written here
 
 
 def normal(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:

@@ -222,7 +222,7 @@ def _compiled() -> Callable[[Array], Array]:
         out = inverse(u)
         return out, tangent * (math.sqrt(math.pi) / 2 * wnp.exp(out * out))
 
-    return jit(inverse)
+    return jit(inverse, licence="signed-zero")  # with the roundings that are written here
 
 
 def erf_inv(u: Array) -> Array:

@@ -1,0 +1,24 @@
+// Whether two atoms are the same value, as far as a look at the equations that define them tells. People write a
+// subexpression twice, and rules look at programs before equal equations are made one.
+#ifndef WEFT_TRANSFORMS_OPT_SAME_VALUE_H_
+#define WEFT_TRANSFORMS_OPT_SAME_VALUE_H_
+
+#include "ir/builder.h"
+
+namespace weft {
+
+inline bool SameValue(const Builder& b, const Atom& x, const Atom& y, int depth = 6) {
+  if (x == y) return true;
+  const Eqn *e = b.Definition(x), *f = b.Definition(y);
+  if (depth == 0 || e == nullptr || f == nullptr || e->prim != f->prim || e->prim->family == Family::kEffect ||
+      e->prim->family == Family::kRandom || e->num_results != 1 || !e->regions.empty() || !f->regions.empty() ||
+      e->operands.size() != f->operands.size() || !(e->attrs == f->attrs))
+    return false;
+  for (size_t i = 0; i < e->operands.size(); ++i) {
+    if (!SameValue(b, e->operands[i], f->operands[i], depth - 1)) return false;
+  }
+  return true;
+}
+
+}  // namespace weft
+#endif  // WEFT_TRANSFORMS_OPT_SAME_VALUE_H_

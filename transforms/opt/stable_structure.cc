@@ -1,0 +1,314 @@
+// Rules for stability of sums over dimensions and of choices, which are no formulas of single elements.
+#include <algorithm>
+
+#include "ir/ops.h"
+#include "ir/prim_table.h"
+#include "transforms/opt/formula.h"
+#include "transforms/opt/same_value.h"
+#include "transforms/opt/stable_rules.h"
+
+namespace weft {
+namespace {
+
+const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
+  const Eqn* e = b.Definition(a);
+  return e != nullptr && e->prim == &prim ? e : nullptr;
+}
+
+struct SoughtPrims {
+  const Prim &exp = FindPrim("exp"), &sum = FindPrim("reduce_sum"), &log = FindPrim("log"), &sub = FindPrim("sub"),
+             &div = FindPrim("div"), &mul = FindPrim("mul"), &square = FindPrim("square"),
+             &integer_pow = FindPrim("integer_pow"), &broadcast = FindPrim("broadcast"), &reshape = FindPrim("reshape"),
+             &stop = FindPrim("stop_gradient"), &select = FindPrim("select"), &is_finite = FindPrim("is_finite");
+};
+const SoughtPrims& Prims() {
+  static const SoughtPrims prims;
+  return prims;
+}
+
+// A value through changes of shape, innermost last.
+struct Shaped {
+  Atom inner;
+  std::vector<Eqn> steps;
+};
+Shaped ThroughShapes(const Builder& b, Atom a) {
+  Shaped s;
+  for (;;) {
+    const Eqn* e = b.Definition(a);
+    if (e == nullptr || (e->prim != &Prims().broadcast && e->prim != &Prims().reshape)) break;
+    s.steps.push_back(*e);
+    a = e->operands[0];
+  }
+  s.inner = a;
+  return s;
+}
+// The same changes of another value of the inner one's shape.
+Atom Again(Builder& b, const Shaped& s, Atom a) {
+  for (auto step = s.steps.rbegin(); step != s.steps.rend(); ++step) a = b.Emit1(*step->prim, {a}, step->attrs);
+  return a;
+}
+
+struct Sum {
+  Atom of;
+  Ints dims;
+};
+std::optional<Sum> SumOf(const Builder& b, const Atom& a) {
+  const Eqn* e = DefinedBy(b, a, Prims().sum);
+  if (e == nullptr || !IsFloat(b.DTypeOf(a))) return std::nullopt;
+  return Sum{e->operands[0], e->attrs.Get<Ints>("dims")};
+}
+
+std::optional<Atom> ExponentOf(const Builder& b, const Atom& a) {
+  const Eqn* e = DefinedBy(b, a, Prims().exp);
+  return e != nullptr ? std::optional<Atom>(e->operands[0]) : std::nullopt;
+}
+
+// Whether something has been subtracted already, as these rules and careful people do.
+bool IsShifted(const Builder& b, const Atom& exponent) {
+  const Eqn* e = DefinedBy(b, exponent, Prims().sub);
+  if (e == nullptr) return false;
+  const Atom shift = ThroughShapes(b, e->operands[1]).inner;
+  const Eqn* made = b.Definition(shift);
+  if (made == nullptr) return false;
+  static const auto& shifts = *new PrimSet{"reduce_max", "stop_gradient", "log", "select", "max"};
+  if (shifts.Has(*made->prim)) return true;
+  // m + log(sum(exp(x - m)))
+  return Is<"add">(*made->prim);
+}
+
+// The largest element over `dims`, 0 where that is not finite; nothing is derived from it.
+Atom Largest(Builder& b, const Atom& x, const Ints& dims) {
+  const Atom largest = StopGradient(b, Reduce(b, "reduce_max", x, dims));
+  return Select(b, IsFinite(b, largest), largest, Zeros(b, b.TypeOf(largest)));
+}
+Atom SpreadOver(Builder& b, const Atom& reduced, const Atom& like, const Ints& dims) {
+  const Type type = b.TypeOf(like);
+  return Broadcast(b, reduced, type.dims, OtherDims(type.rank(), dims));
+}
+
+// log(sum(exp(x))): the largest exponent apart.
+std::optional<Atom> LogSumExp(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty()) return std::nullopt;
+  const Shaped shaped = ThroughShapes(b, x[0]);
+  const std::optional<Sum> sum = SumOf(b, shaped.inner);
+  if (!sum) return std::nullopt;
+  const std::optional<Atom> exponent = ExponentOf(b, sum->of);
+  if (!exponent || IsShifted(b, *exponent)) return std::nullopt;
+  const Atom largest = Largest(b, *exponent, sum->dims);
+  const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims)));
+  return Again(b, shaped, Add(b, largest, Log(b, ReduceSum(b, rest, sum->dims))));
+}
+
+// exp(x) / sum(exp(x)): the same.
+std::optional<Atom> Softmax(Builder& b, const Eqn&, const Atoms& x) {
+  const std::optional<Atom> exponent = ExponentOf(b, x[0]);
+  if (!exponent || IsShifted(b, *exponent)) return std::nullopt;
+  const Shaped shaped = ThroughShapes(b, x[1]);
+  const std::optional<Sum> sum = SumOf(b, shaped.inner);
+  if (!sum || !SameValue(b, sum->of, x[0])) return std::nullopt;
+  const Atom largest = Largest(b, *exponent, sum->dims);
+  const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims)));
+  return Div(b, rest, Again(b, shaped, ReduceSum(b, rest, sum->dims)));
+}
+
+// log(exp(x) / sum(exp(x))) = x - log(sum(exp(x))), of the form that Softmax made too. The difference of x and its
+// largest is exact where they are near each other, so it comes first.
+std::optional<Atom> LogSoftmax(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty()) return std::nullopt;
+  const Eqn* quotient = DefinedBy(b, x[0], Prims().div);
+  if (quotient == nullptr) return std::nullopt;
+  const Atom above = quotient->operands[0], below = quotient->operands[1];
+  const std::optional<Atom> exponent = ExponentOf(b, above);
+  const Shaped shaped = ThroughShapes(b, below);
+  const std::optional<Sum> sum = SumOf(b, shaped.inner);
+  if (!exponent || !sum || !SameValue(b, sum->of, above)) return std::nullopt;
+  if (IsShifted(b, *exponent)) return Sub(b, *exponent, Again(b, shaped, Log(b, shaped.inner)));
+  const Atom largest = Largest(b, *exponent, sum->dims);
+  const Atom shifted = Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims));
+  return Sub(b, shifted, Again(b, shaped, Log(b, ReduceSum(b, Exp(b, shifted), sum->dims))));
+}
+
+// --- Variance --------------------------------------------------------------------------------------------------------
+
+// `a` times `factor`, where factor is a number.
+struct Scaled {
+  Atom of;
+  double factor;
+};
+Scaled WithoutFactor(const Builder& b, const Atom& a) {
+  if (const Eqn* e = DefinedBy(b, a, Prims().div)) {
+    const Atom* s = Splat(b, e->operands[1]);
+    if (s != nullptr) return {e->operands[0], 1 / s->literal().Get(0).real()};
+  }
+  if (const Eqn* e = DefinedBy(b, a, Prims().mul)) {
+    for (int i : {0, 1}) {
+      const Atom* s = Splat(b, e->operands[i]);
+      if (s != nullptr) return {e->operands[1 - i], s->literal().Get(0).real()};
+    }
+  }
+  return {a, 1};
+}
+std::optional<Atom> RootOf(const Builder& b, const Atom& a) {
+  const Eqn* e = b.Definition(a);
+  if (e == nullptr) return std::nullopt;
+  if (e->prim == &Prims().square) return e->operands[0];
+  if (e->prim == &Prims().integer_pow && e->attrs.GetInt("y") == 2) return e->operands[0];
+  if (e->prim == &Prims().mul && SameValue(b, e->operands[0], e->operands[1])) return e->operands[0];
+  return std::nullopt;
+}
+bool Near(double x, double y) { return std::abs(x - y) <= 1e-6 * std::abs(y); }
+
+// mean(x^2) - mean(x)^2, or sum(x^2) - sum(x)^2 / n: of the distances from the mean.
+std::optional<Atom> TwoPassVariance(Builder& b, const Eqn&, const Atoms& x) {
+  if (!IsFloat(b.DTypeOf(x[0])) || b.TypeOf(x[0]).dims != b.TypeOf(x[1]).dims) return std::nullopt;
+  // First: factor * sum(x^2), through changes of shape before or after the factor.
+  const Shaped outer = ThroughShapes(b, x[0]);
+  const Scaled first = WithoutFactor(b, outer.inner);
+  const Shaped inner = ThroughShapes(b, first.of);
+  const std::optional<Sum> squares = SumOf(b, inner.inner);
+  const std::optional<Atom> v = squares ? RootOf(b, squares->of) : std::nullopt;
+  if (!v) return std::nullopt;
+  // Second: (c * sum(x))^2 * d.
+  const Scaled second = WithoutFactor(b, ThroughShapes(b, x[1]).inner);
+  const std::optional<Atom> root = RootOf(b, second.of);
+  if (!root) return std::nullopt;
+  const Scaled mean = WithoutFactor(b, ThroughShapes(b, *root).inner);
+  const std::optional<Sum> sum = SumOf(b, ThroughShapes(b, mean.of).inner);
+  if (!sum || !SameValue(b, sum->of, *v) || sum->dims != squares->dims) return std::nullopt;
+  const Type& type = b.TypeOf(*v);
+  double count = 1;
+  for (int64_t d : sum->dims) {
+    const std::optional<int64_t> size = type.dims[static_cast<size_t>(d)].TryValue();
+    if (!size) return std::nullopt;
+    count *= static_cast<double>(*size);
+  }
+  if (!Near(mean.factor * mean.factor * second.factor, first.factor / count)) return std::nullopt;
+  const DType dtype = type.dtype;
+  const Atom total = ReduceSum(b, *v, sum->dims);
+  const Atom middle = Div(b, total, Atom::Scalar(dtype, count));
+  const Atom distance = Sub(b, *v, SpreadOver(b, middle, *v, sum->dims));
+  const Atom spread = ReduceSum(b, Mul(b, distance, distance), sum->dims);
+  const double divisor = 1 / first.factor;
+  // n, or n - 1, of whose reciprocal the program may have had the rounded one.
+  const double whole = std::round(divisor);
+  const Atom scaled = Div(b, spread, Atom::Scalar(dtype, Near(divisor, whole) ? whole : divisor));
+  return Again(b, outer, Again(b, inner, scaled));
+}
+
+// log(prod(x)): neither overflows nor underflows as a sum.
+std::optional<Atom> LogOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty()) return std::nullopt;
+  static const Prim& prod = FindPrim("reduce_prod");
+  const Shaped shaped = ThroughShapes(b, x[0]);
+  const Eqn* product = DefinedBy(b, shaped.inner, prod);
+  if (product == nullptr || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
+  const Ints dims = product->attrs.Get<Ints>("dims");
+  const Atom of = product->operands[0];
+  return Again(b, shaped, ReduceSum(b, Log(b, of), dims));
+}
+
+// --- Choices ---------------------------------------------------------------------------------------------------------
+
+// What an operation's operand is where its result is not chosen: a number at which its derivatives are finite.
+struct Harmless {
+  int operand = -1;  // which; -1: the operation is harmless anywhere
+  double number = 0;
+};
+const PrimTable<Harmless>& HarmlessOperands() {
+  static const auto& table = *new PrimTable<Harmless>{
+      {"log", {0, 1}},    {"log1p", {0, 0}},   {"log2", {0, 1}},     {"log10", {0, 1}},       {"sqrt", {0, 1}},
+      {"rsqrt", {0, 1}},  {"cbrt", {0, 1}},    {"div", {1, 1}},      {"pow", {0, 1}},         {"exp", {0, 0}},
+      {"exp2", {0, 0}},   {"expm1", {0, 0}},   {"sinh", {0, 0}},     {"cosh", {0, 0}},        {"tan", {0, 0}},
+      {"asin", {0, 0}},   {"acos", {0, 0}},    {"atanh", {0, 0}},    {"acosh", {0, 2}},       {"erf_inv", {0, 0}},
+      {"lgamma", {0, 1}}, {"digamma", {0, 1}}, {"trigamma", {0, 1}}, {"integer_pow", {0, 1}},
+  };
+  return table;
+}
+
+// The value of a branch with every operand of such an operation replaced where the branch is not taken.
+class Guard {
+ public:
+  Guard(Builder& b, const Atom& predicate, bool taken, const Type& type)
+      : b_(b), predicate_(predicate), taken_(taken), dims_(type.dims) {}
+
+  Atom Of(const Atom& a) {
+    for (const auto& [before, after] : made_) {
+      if (before == a) return after;
+    }
+    const Eqn* found = b_.Definition(a);
+    if (found == nullptr || !found->prim->is_elementwise() || found->num_results != 1 || --left_ < 0) return a;
+    if (found->prim == &Prims().select || b_.TypeOf(a).dims != dims_ || !IsFloat(b_.DTypeOf(a))) return a;
+    const Eqn e = *found;  // emitting may move it
+    Atoms in;
+    bool changed = false;
+    for (const Atom& x : e.operands) {
+      in.push_back(Of(x));
+      changed |= !(in.back() == x);
+    }
+    const Harmless& harmless = HarmlessOperands()[*e.prim];
+    if (harmless.operand >= 0) {
+      Atom& x = in[static_cast<size_t>(harmless.operand)];
+      const bool grows = e.prim != &Prims().integer_pow || e.attrs.GetInt("y") < 0 || e.attrs.GetInt("y") > 2;
+      if (x.is_var() && grows && b_.TypeOf(x).dims == dims_ && IsFloat(b_.DTypeOf(x)) && !IsGuarded(x)) {
+        const Atom number = Atom::Scalar(b_.DTypeOf(x), harmless.number);
+        x = taken_ ? Select(b_, predicate_, x, number) : Select(b_, predicate_, number, x);
+        changed = true;
+      }
+    }
+    const Atom made = changed ? b_.Emit1(*e.prim, in, e.attrs) : a;
+    made_.emplace_back(a, made);
+    return made;
+  }
+
+ private:
+  // By this rule, or by a careful author.
+  bool IsGuarded(const Atom& x) const {
+    const Eqn* e = DefinedBy(b_, x, Prims().select);
+    return e != nullptr && e->operands[0] == predicate_;
+  }
+
+  Builder& b_;
+  const Atom predicate_;
+  const bool taken_;
+  const Dims dims_;
+  std::vector<std::pair<Atom, Atom>> made_;
+  int left_ = 32;  // equations; larger branches are cut there
+};
+
+std::optional<Atom> GuardedBranches(Builder& b, const Eqn&, const Atoms& x) {
+  const Type type = b.TypeOf(x[1].is_literal() ? x[2] : x[1]);
+  if (!IsFloat(type.dtype) || !x[0].is_var() || b.TypeOf(x[0]).dims != type.dims) return std::nullopt;
+  const Atom first = Guard(b, x[0], true, type).Of(x[1]), second = Guard(b, x[0], false, type).Of(x[2]);
+  if (first == x[1] && second == x[2]) return std::nullopt;
+  return Select(b, x[0], first, second);
+}
+
+constexpr RuleTime kStable = RuleTime::kStabilizing;
+
+const SimplifyRule kRules[] = {
+    {"log-softmax", "log", Licence::kAccurate, LogSoftmax,
+     R"(fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; t = broadcast[dims=[], shape=<3>] s; q = div a t
+        r = log q; return r })",
+     false, kStable},
+    {"log-sum-exp", "log", Licence::kAccurate, LogSumExp,
+     "fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; r = log s; return r }", false, kStable},
+    {"log-of-product", "log", Licence::kNoNan, LogOfProduct,
+     "fn f(x: f32[3]) { s = reduce_prod[dims=[0]] x; r = log s; return r }", false, kStable},
+    {"softmax", "div", Licence::kAccurate, Softmax,
+     R"(fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; t = broadcast[dims=[], shape=<3>] s; q = div a t
+        return q })",
+     false, kStable},
+    {"two-pass-variance", "sub", Licence::kAccurate, TwoPassVariance,
+     R"(fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; m = div s 3.0:f32
+        t = reduce_sum[dims=[0]] x; n = div t 3.0:f32; o = mul n n; r = sub m o; return r })",
+     false, kStable},
+    {"guarded-branches", "select", Licence::kExact, GuardedBranches,
+     "fn f(x: f32[3]) { p = gt x 0.0:f32; a = log x; r = select p a 0.0:f32; return r }", false,
+     RuleTime::kBeforeDerivatives},
+};
+
+}  // namespace
+
+absl::Span<const SimplifyRule> StableStructure() { return kRules; }
+
+}  // namespace weft

@@ -1,0 +1,430 @@
+// The rule wider-type: what cancels or overflows in f32 is computed in f64, where that costs next to nothing.
+//
+// A sum or difference whose operands were rounded and may cancel loses the digits that they lost; a quotient, root or
+// logarithm of what has overflowed is wrong. Of such equations and all that leads up to them, as far as it is made of
+// operations that have f64 forms, the program keeps no f32 in between. The types of parameters and results stay.
+//
+// Not in a function that computes with its own rounding errors: (s + y) - s, x + 12582912. Nor in one that draws random
+// numbers, whose bits must not depend on how many there are.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "ir/licences.h"
+#include "ir/ops.h"
+#include "ir/prim_table.h"
+#include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
+
+namespace weft {
+namespace {
+
+// Operations times elements that a function may compute in f64: about a microsecond, what a call costs anyway. A trip
+// of a loop costs less than a call.
+constexpr double kMostWork = 8192, kMostWorkOfATrip = 256;
+
+enum class Sign : uint8_t { kUnknown, kNotNegative, kNotPositive };
+// How the sign of a result follows from those of operands, and which losses there are.
+enum class Form : uint8_t { kOther, kSum, kDifference, kProduct, kNegative, kMaximum, kPower, kChoice, kRandom };
+
+// What the pass knows of an operation on f32.
+struct Row {
+  bool widens = false;       // has an f64 form that takes the same attributes
+  bool rounds = false;       // its result is rounded
+  bool overflows = false;    // of ordinary operands may overflow, or underflow
+  bool reads_range = false;  // turns what has overflowed into a wrong number
+  bool logarithmic = false;  // exp of its result turns absolute errors of it into relative ones
+  Sign sign = Sign::kUnknown;
+  Form form = Form::kOther;
+};
+constexpr Row As(Form form, Row row) {
+  row.form = form;
+  return row;
+}
+constexpr Row Moves() { return {.widens = true}; }
+constexpr Row Rounds(Sign sign = Sign::kUnknown) { return {.widens = true, .rounds = true, .sign = sign}; }
+constexpr Row Overflows(Sign sign = Sign::kUnknown) {
+  return {.widens = true, .rounds = true, .overflows = true, .sign = sign};
+}
+constexpr Row Reads(Sign sign = Sign::kUnknown) {
+  return {.widens = true, .rounds = true, .reads_range = true, .sign = sign};
+}
+constexpr Row Logarithm() { return {.widens = true, .rounds = true, .reads_range = true, .logarithmic = true}; }
+
+const PrimTable<Row>& Rows() {
+  constexpr Sign kPositive = Sign::kNotNegative;
+  static const auto& rows = *new PrimTable<Row>{
+      {"broadcast", Moves()},
+      {"reshape", Moves()},
+      {"transpose", Moves()},
+      {"slice", Moves()},
+      {"reverse", Moves()},
+      {"concatenate", Moves()},
+      {"threefry2x32", {.form = Form::kRandom}},
+      {"neg", As(Form::kNegative, Moves())},
+      {"abs", {.widens = true, .sign = kPositive}},
+      {"max", As(Form::kMaximum, Moves())},
+      {"min", Moves()},
+      {"select", As(Form::kChoice, Moves())},
+      {"clamp", Moves()},
+      {"reduce_max", Moves()},
+      {"reduce_min", Moves()},
+      {"add", As(Form::kSum, Rounds())},
+      {"sub", As(Form::kDifference, Rounds())},
+      {"mul", As(Form::kProduct, Overflows())},
+      {"square", As(Form::kProduct, Overflows(kPositive))},
+      {"integer_pow", As(Form::kPower, Overflows())},
+      {"div", {.widens = true, .rounds = true, .overflows = true, .reads_range = true}},
+      {"pow", {.widens = true, .rounds = true, .overflows = true, .reads_range = true, .sign = kPositive}},
+      {"exp", Overflows(kPositive)},
+      {"exp2", Overflows(kPositive)},
+      {"expm1", Overflows()},
+      {"sinh", Overflows()},
+      {"cosh", Overflows(kPositive)},
+      {"log", Logarithm()},
+      {"log1p", Logarithm()},
+      {"log2", Logarithm()},
+      {"log10", Logarithm()},
+      {"sqrt", Reads(kPositive)},
+      {"rsqrt", Reads(kPositive)},
+      {"cbrt", Reads()},
+      {"tanh", Rounds()},
+      {"sin", Rounds()},
+      {"cos", Rounds()},
+      {"tan", Rounds()},
+      {"asin", Rounds()},
+      {"acos", Rounds(kPositive)},
+      {"atan", Rounds()},
+      {"atan2", Reads()},
+      {"asinh", Rounds()},
+      {"acosh", Rounds(kPositive)},
+      {"atanh", Rounds()},
+      {"logistic", Rounds(kPositive)},
+      {"logistic_density", Rounds(kPositive)},
+      {"softplus", Rounds(kPositive)},
+      {"sech_squared", Rounds(kPositive)},
+      {"erf", Rounds()},
+      {"erfc", Rounds(kPositive)},
+      {"erf_inv", Rounds()},
+      {"lgamma", {.widens = true, .rounds = true, .overflows = true, .logarithmic = true}},
+      {"digamma", Rounds()},
+      {"trigamma", Rounds(kPositive)},
+      {"reduce_sum", Rounds()},
+      {"reduce_prod", Overflows()},
+      {"cumsum", Rounds()},
+      {"cumprod", Overflows()},
+      {"contract", As(Form::kProduct, Overflows())},
+  };
+  return rows;
+}
+
+// The number that was rounded to this one of f32 when the program was written: a constant of mathematics (which
+// derivatives have, too), a fraction of small numbers, or a short decimal. Few numbers of f32 are near one of these by
+// chance.
+double Meant(double value) {
+  const double size = std::fabs(value);
+  if (!(size >= 0x1p-20 && size <= 0x1p20)) return value;
+  const auto is_it = [value](double exact) { return static_cast<double>(static_cast<float>(exact)) == value; };
+  using std::numbers::pi;
+  static const double roots[] = {pi,
+                                 std::numbers::e,
+                                 std::numbers::ln2,
+                                 std::numbers::ln10,
+                                 std::numbers::log2e,
+                                 std::numbers::log10e,
+                                 std::numbers::sqrt2,
+                                 std::numbers::sqrt3,
+                                 std::numbers::inv_sqrtpi,
+                                 1 / pi,
+                                 pi / 3,
+                                 pi / 180,
+                                 std::sqrt(pi),
+                                 std::sqrt(2 * pi),
+                                 1 / std::sqrt(2 * pi),
+                                 std::log(pi),
+                                 std::log(2 * pi)};
+  for (const double root : roots) {
+    for (const double scale : {1.0, 2.0, 0.5, 4.0, 0.25}) {
+      for (const double sign : {1.0, -1.0}) {
+        if (is_it(sign * scale * root)) return sign * scale * root;
+      }
+    }
+  }
+  int exponent;
+  std::frexp(size, &exponent);
+  const double step = std::ldexp(1.0, exponent - 24);  // between numbers of f32
+  const auto fraction = [&](double of) -> std::optional<double> {
+    if (of * step > 1e-3) return std::nullopt;  // there would be many such numbers
+    const double exact = std::round(value * of) / of;
+    return is_it(exact) ? std::optional<double>(exact) : std::nullopt;
+  };
+  for (int of = 1; of <= 128; ++of) {
+    if (const auto exact = fraction(of)) return *exact;
+  }
+  for (const double of : {1e3, 1e4}) {
+    if (const auto exact = fraction(of)) return *exact;
+  }
+  return value;
+}
+
+class Widener {
+ public:
+  explicit Widener(const Fn& fn) : fn_(fn), defined_(fn.num_vars(), -1), known_(fn.num_vars()) {
+    const auto& eqns = fn.eqns();
+    wide_.assign(eqns.size(), false);
+    for (size_t i = 0; i < eqns.size(); ++i) {
+      for (uint32_t r = 0; r < eqns[i].num_results; ++r) defined_[eqns[i].first_result + r] = static_cast<int64_t>(i);
+    }
+  }
+
+  // Whether anything is to be computed in f64.
+  bool Choose(double most_work) {
+    const auto& eqns = fn_.eqns();
+    std::vector<bool> wanted(eqns.size(), false);
+    bool any = false;
+    for (size_t i = 0; i < eqns.size(); ++i) {
+      if (eqns[i].prim->family == Family::kRandom || FormOf(eqns[i]) == Form::kRandom) return false;
+      if (!Can(eqns[i])) continue;
+      if (ReadsItsOwnRounding(eqns[i])) return false;
+      known_[eqns[i].first_result] = KnownOfResult(eqns[i]);
+      if (Loses(eqns[i])) wanted[i] = any = true;
+    }
+    if (!any) return false;
+    double work = 0;
+    for (size_t i = eqns.size(); i-- > 0;) {
+      if (!wanted[i]) continue;
+      wide_[i] = true;
+      work += WorkOf(eqns[i]);
+      for (const Atom& a : eqns[i].operands) {
+        const int64_t at = a.is_var() ? defined_[a.id()] : -1;
+        if (at >= 0 && Can(eqns[static_cast<size_t>(at)])) wanted[static_cast<size_t>(at)] = true;
+      }
+    }
+    return work <= most_work || CurrentLicences().Allow(Licence::kRounding);
+  }
+
+  FnRef Widened() const {
+    Builder b(fn_.name());
+    std::vector<Atom> narrow(fn_.num_vars()), wide(fn_.num_vars());
+    std::vector<bool> has_narrow(fn_.num_vars(), false), has_wide(fn_.num_vars(), false);
+    for (size_t i = 0; i < fn_.params().size(); ++i) {
+      const Param& p = fn_.params()[i];
+      narrow[i] = b.Parameter(p.type, p.name, p.kind);
+      has_narrow[i] = true;
+    }
+    const auto as_it_is = [&](const Atom& a) {
+      if (a.is_literal()) return a;
+      if (!has_narrow[a.id()]) {
+        narrow[a.id()] = Convert(b, wide[a.id()], DType::kF32);
+        has_narrow[a.id()] = true;
+      }
+      return narrow[a.id()];
+    };
+    const auto in_f64 = [&](const Atom& a) {
+      if (fn_.TypeOf(a).dtype != DType::kF32) return as_it_is(a);
+      if (a.is_literal()) {
+        const Tensor& t = a.literal();
+        if (t.rank() == 0) return Atom::Scalar(DType::kF64, Meant(t.Get(0).real()));
+        Tensor made(DType::kF64, t.shape());
+        for (int64_t i = 0; i < t.size(); ++i) made.Set(i, t.Get(i));
+        return Atom(std::move(made));
+      }
+      if (!has_wide[a.id()]) {
+        wide[a.id()] = Convert(b, narrow[a.id()], DType::kF64);
+        has_wide[a.id()] = true;
+      }
+      return wide[a.id()];
+    };
+    for (size_t i = 0; i < fn_.eqns().size(); ++i) {
+      const Eqn& e = fn_.eqns()[i];
+      const ScopedLoc loc(b, e.loc);
+      Atoms in;
+      for (const Atom& a : e.operands) in.push_back(wide_[i] ? in_f64(a) : as_it_is(a));
+      const Atoms out = b.Clone(e, std::move(in));
+      for (uint32_t r = 0; r < e.num_results; ++r) {
+        const uint32_t id = e.first_result + r;
+        const bool is_wide = wide_[i] && fn_.TypeOf(Var{id}).dtype == DType::kF32;
+        (is_wide ? wide : narrow)[id] = out[r];
+        (is_wide ? has_wide : has_narrow)[id] = true;
+      }
+    }
+    Atoms results;
+    for (const Atom& a : fn_.results()) results.push_back(as_it_is(a));
+    return std::move(b).Build(results);
+  }
+
+ private:
+  const Eqn* Definition(const Atom& a) const {
+    const int64_t at = a.is_var() ? defined_[a.id()] : -1;
+    return at >= 0 ? &fn_.eqns()[static_cast<size_t>(at)] : nullptr;
+  }
+
+  bool Can(const Eqn& e) const {
+    if (!Rows()[*e.prim].widens || e.num_results != 1 || !e.regions.empty()) return false;
+    const Type& type = fn_.TypeOf(e.result());
+    return type.dtype == DType::kF32 && type.is_static() && type.varying.empty();
+  }
+
+  double WorkOf(const Eqn& e) const {
+    double elements = static_cast<double>(fn_.TypeOf(e.result()).size().value());
+    for (const Atom& a : e.operands) {
+      const Type& type = fn_.TypeOf(a);
+      if (!type.is_static()) return INFINITY;
+      if (e.prim->is_elementwise()) continue;
+      const auto size = static_cast<double>(type.size().value());
+      elements = e.prim->family == Family::kContraction ? std::sqrt(elements * size) * std::sqrt(size)
+                                                        : std::max(elements, size);
+    }
+    return elements * e.prim->work;
+  }
+
+  Sign SignOf(const Atom& a) const {
+    if (a.is_var()) return known_[a.id()].sign;
+    bool positive = true, negative = true;
+    for (int64_t i = 0; i < a.literal().size(); ++i) {
+      positive &= a.literal().Get(i).real() >= 0;
+      negative &= a.literal().Get(i).real() <= 0;
+    }
+    return positive ? Sign::kNotNegative : negative ? Sign::kNotPositive : Sign::kUnknown;
+  }
+  static Sign Negated(Sign s) {
+    return s == Sign::kUnknown ? s : s == Sign::kNotNegative ? Sign::kNotPositive : Sign::kNotNegative;
+  }
+
+  static Form FormOf(const Eqn& e) { return Rows()[*e.prim].form; }
+
+  Sign SignOfResult(const Eqn& e) const {
+    const Form form = FormOf(e);
+    static const auto& like_operand =
+        *new PrimSet{"broadcast",  "reshape",    "transpose",   "slice",  "reverse",    "reduce_sum",
+                     "reduce_max", "reduce_min", "reduce_prod", "cumsum", "concatenate"};
+    static const auto& products = *new PrimSet{"mul", "div", "contract"};
+    if (form == Form::kPower) return e.attrs.GetInt("y") % 2 == 0 ? Sign::kNotNegative : SignOf(e.operands[0]);
+    if (form == Form::kNegative) return Negated(SignOf(e.operands[0]));
+    if (form == Form::kMaximum &&
+        (SignOf(e.operands[0]) == Sign::kNotNegative || SignOf(e.operands[1]) == Sign::kNotNegative))
+      return Sign::kNotNegative;
+    if (products.Has(*e.prim)) {
+      if (e.operands[0] == e.operands[1]) return Sign::kNotNegative;
+      const Sign x = SignOf(e.operands[0]), y = SignOf(e.operands[1]);
+      if (x == Sign::kUnknown || y == Sign::kUnknown) return Sign::kUnknown;
+      return x == y ? Sign::kNotNegative : Sign::kNotPositive;
+    }
+    static const auto& joins = *new PrimSet{"add", "max", "min"};
+    if (joins.Has(*e.prim)) {
+      const Sign x = SignOf(e.operands[0]), y = SignOf(e.operands[1]);
+      return x == y ? x : Sign::kUnknown;
+    }
+    if (form == Form::kDifference) {
+      const Sign x = SignOf(e.operands[0]), y = Negated(SignOf(e.operands[1]));
+      return x == y ? x : Sign::kUnknown;
+    }
+    if (form == Form::kChoice) {
+      const Sign x = SignOf(e.operands[1]), y = SignOf(e.operands[2]);
+      return x == y ? x : Sign::kUnknown;
+    }
+    return like_operand.Has(*e.prim) ? SignOf(e.operands[0]) : Sign::kUnknown;
+  }
+
+  // What is known of a value.
+  struct Known {
+    Sign sign = Sign::kUnknown;
+    bool rounded = false;
+    // Whether it may have overflowed or underflowed: 1 as a product, 2 as an exponential, a power or a quotient.
+    int range = 0;
+    bool logarithmic = false;
+  };
+
+  Known KnownOf(const Atom& a) const { return a.is_var() ? known_[a.id()] : Known{}; }
+
+  Known KnownOfResult(const Eqn& e) const {
+    static const auto& sums =
+        *new PrimSet{"add", "sub", "reduce_sum", "cumsum", "mul", "square", "contract", "div", "integer_pow"};
+    const Row& row = Rows()[*e.prim];
+    Known k;
+    k.sign = row.sign != Sign::kUnknown ? row.sign : SignOfResult(e);
+    k.rounded = row.rounds;
+    k.range = row.overflows ? (row.form == Form::kProduct ? 1 : 2) : 0;
+    k.logarithmic = row.logarithmic;
+    if (!row.rounds || sums.Has(*e.prim)) {
+      for (const Atom& a : e.operands) {
+        const Known operand = KnownOf(a);
+        k.rounded |= operand.rounded;
+        k.range = std::max(k.range, operand.range);
+        k.logarithmic |= operand.logarithmic;
+      }
+    }
+    return k;
+  }
+
+  // Whether its result may be far less accurate than its operands.
+  bool Loses(const Eqn& e) const {
+    static const auto& exponentials = *new PrimSet{"exp", "exp2", "expm1", "sinh", "cosh"};
+    const bool difference = FormOf(e) == Form::kDifference;
+    if (FormOf(e) == Form::kSum || difference) {
+      const Sign x = SignOf(e.operands[0]), second = SignOf(e.operands[1]), y = difference ? Negated(second) : second;
+      return (x == Sign::kUnknown || x != y) && (KnownOf(e.operands[0]).rounded || KnownOf(e.operands[1]).rounded);
+    }
+    // A large and a small number.
+    if (FormOf(e) == Form::kProduct && e.prim->is_elementwise())
+      return KnownOf(e.operands[0]).range == 2 && KnownOf(e.operands.back()).range == 2;
+    if (exponentials.Has(*e.prim)) return KnownOf(e.operands[0]).logarithmic;
+    return Rows()[*e.prim].reads_range &&
+           std::any_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) { return KnownOf(a).range > 0; });
+  }
+
+  // (s + y) - s and the like give the error of a rounding, and numbers as large as 2^22 are added to round.
+  bool ReadsItsOwnRounding(const Eqn& e) const {
+    const bool sum = FormOf(e) == Form::kSum, difference = FormOf(e) == Form::kDifference;
+    if (!sum && !difference) return false;
+    if (e.attrs.GetOr<bool>("fused", false)) return true;  // rounded as JAX rounds it
+    for (int i : {0, 1}) {
+      const Atom &a = e.operands[static_cast<size_t>(i)], &other = e.operands[static_cast<size_t>(1 - i)];
+      if (a.is_literal() && a.literal().size() > 0 && std::fabs(a.literal().Get(0).real()) >= 0x1p22 && other.is_var())
+        return std::isfinite(a.literal().Get(0).real());
+      if (!difference || other.is_literal()) continue;
+      const Eqn* inner = Definition(a);
+      if (inner == nullptr || (FormOf(*inner) != Form::kSum && FormOf(*inner) != Form::kDifference)) continue;
+      if (inner->operands[0] == other || inner->operands[1] == other) return true;
+    }
+    return false;
+  }
+
+  const Fn& fn_;
+  std::vector<int64_t> defined_;  // by variable: the equation that defines it, or -1
+  std::vector<Known> known_;
+  std::vector<bool> wide_;  // by equation
+};
+
+FnRef OfBody(const FnRef& fn, double most_work) {
+  Widener widener(*fn);
+  return widener.Choose(most_work) ? widener.Widened() : fn;
+}
+
+}  // namespace
+
+FnRef WidenWhatCancels(FnRef fn) {
+  if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
+  const bool regions =
+      std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
+  if (regions) {
+    fn = Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+      if (e.regions.empty()) return std::nullopt;
+      Eqn changed = e;
+      bool any = false;
+      const RegionUse use = e.prim->region_use;
+      const bool once = use == RegionUse::kCall || use == RegionUse::kBranches || use == RegionUse::kWithRules;
+      for (FnRef& region : changed.regions) {
+        FnRef made = OfBody(region, once ? kMostWork : kMostWorkOfATrip);
+        any |= made != region;
+        region = std::move(made);
+      }
+      if (!any) return std::nullopt;
+      return b.Clone(changed, x);
+    });
+  }
+  return OfBody(fn, kMostWork);
+}
+
+}  // namespace weft
