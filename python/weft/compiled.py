@@ -372,11 +372,10 @@ class Lowered:
     @functools.cached_property
     def _planned(self) -> tuple[Any, bool]:
         """The program to compile, and whether its passes have run."""
-        return (
-            (self._fn, False)
-            if self._plan is None
-            else (self._licensed(lambda: self._plan.run(IR(self._fn)))._fn, True)
-        )
+        plan = self._plan
+        if plan is None:
+            return self._fn, False
+        return self._licensed(lambda: plan.run(IR(self._fn)))._fn, True
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of

@@ -44,6 +44,7 @@ class _Config:
     def optimize(self, level: str) -> None:
         set_for_process(level)
 
+    @property
     def jax_semantics(self) -> bool:
         """Whether Weft follows JAX where it differs on purpose (docs/jax_programs.md); weft.as_jax turns it on."""
         return _weft.setting(_JAX_SEMANTICS)
