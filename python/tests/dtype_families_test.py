@@ -281,7 +281,7 @@ FUNCTIONS = {
     "log1p": (np.log1p, 0), "log2": (np.log2, 1), "logistic": (lambda x: 1 / (1 + np.exp(-x)), -3),
     "logistic_density": (lambda x: 1 / (2 + np.exp(x) + np.exp(-x)), -3), "rsqrt": (lambda x: 1 / np.sqrt(x), 1),
     "sech_squared": (lambda x: 1 / np.cosh(x) ** 2, -3), "sin": (np.sin, -3), "sinh": (np.sinh, -3),
-    "sqrt": (np.sqrt, 0), "tan": (np.tan, -3), "tanh": (np.tanh, -3),
+    "softplus": (lambda x: np.logaddexp(0, x), -3), "sqrt": (np.sqrt, 0), "tan": (np.tan, -3), "tanh": (np.tanh, -3),
     "trigamma": (by_mpmath(lambda x: mpmath.psi(1, x)), 1),
 }  # fmt: skip
 # Between -1 and 1 alone.

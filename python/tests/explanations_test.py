@@ -36,7 +36,7 @@ def test_trail():
     assert str(trail).splitlines()[:2] == ["add", "  by sub-neg"]
     both = weft.make_ir(weft.grad(lambda x: (x - -x).sum()))(wnp.ones(3))
     assert both.trail(both.walk()[-1].results[0]).through[-1] in ("jvp", "transpose")
-    assert identity(weft.make_ir(f)(1.0)).optimized().trail().operation == "add"
+    assert identity(weft.make_ir(f)(np.float64(1.0))).optimized().trail().operation == "add"
 
 
 def test_what_has_no_trail():

@@ -220,6 +220,17 @@ def positions(argnums: int | Sequence[int], count: int, name: str, what: str) ->
     return nums
 
 
+def licences_of(licence: str | Iterable[str] | None) -> int:
+    """What rewriting may change, as the native module has it."""
+    if licence is None:
+        return _weft.licences_named([])
+    names = [licence] if isinstance(licence, str) else list(licence)
+    for name in names:
+        if not isinstance(name, str):
+            raise type_error(f"jit: licence is a name or several, got {name!r}")
+    return _weft.licences_named(names)
+
+
 def of_chosen(
     function: Callable[..., Any], args: tuple, kwargs: dict, argnums: int | Sequence[int], what: str
 ) -> tuple[Callable[..., Any], tuple]:

@@ -16,7 +16,7 @@ from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
 from ._sharding.partitioning import Communication
 from ._sharding.shardings import NamedSharding
-from .arguments import ints, names_of
+from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .optimization import plan_here, plan_of, rules_by_line
@@ -130,10 +130,10 @@ def jit(
             has them, "optimize" stands for the default ones), functions of a weft.IR, rules of weft.rewrite.
         disable: names of rules and passes that do not run (weft.ir.rules(), weft.ir.passes()).
         licence: what rules that simplify the program may change of its results, by name, or several names: "exact", no
-            bit; "signed-zero", the sign of a zero too; "accurate", also roundings, where results are shown to be at
-            least as accurate; None: that. More than that: "rounding", other roundings, and computing in f64 what
-            cancels, at any cost; "no-nan", rules that are right for finite numbers inside of functions' domains;
-            "reassociate", sums in another order. Inside of another jitted function that one decides.
+            bit; "signed-zero", the sign of a zero too; "accurate" (None: that), also roundings, where results are shown
+            to be at least as accurate; "rounding", other roundings, and computing in f64 what cancels; "no-nan", rules
+            for finite numbers inside of functions' domains; "reassociate", sums in another order. Inside of another
+            jitted function that one decides.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
@@ -176,7 +176,7 @@ def jit(
         )
     check_callable(fun, "jit")
     plan = plan_of("jit", optimize, passes, disable)
-    licences = _licences(licence)
+    licences = licences_of(licence)
     _weft.check_backend(checked_text(backend, "jit: backend"))
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
@@ -218,17 +218,6 @@ def jit(
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
     jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
     return jitted
-
-
-def _licences(licence: str | Iterable[str] | None) -> int:
-    """What rewriting may change, as the native module has it."""
-    if licence is None:
-        return _weft.licences_named([])
-    names = [licence] if isinstance(licence, str) else list(licence)
-    for name in names:
-        if not isinstance(name, str):
-            raise type_error(f"jit: licence is a name or several, got {name!r}")
-    return _weft.licences_named(names)
 
 
 def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:

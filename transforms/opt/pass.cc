@@ -32,7 +32,8 @@ const std::vector<Pass>& AllPasses() {
        Condense},
       {"simplify", "Apply the rules of transforms/opt/simplify.cc and the stable forms of stable_*.cc.", Simplify},
       {"stabilize", "What runs before a derivative is taken: stable forms alone.", Stabilize},
-      {"widen", "Compute in f64 what cancels or overflows in f32, where that costs next to nothing.", WidenWhatCancels},
+      {"widen", "Compute in f64 what cancels or overflows in f32, where the licence \"rounding\" is given.",
+       WidenWhatCancels},
   };
   return passes;
 }

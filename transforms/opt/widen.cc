@@ -1,4 +1,5 @@
-// The rule wider-type: what cancels or overflows in f32 is computed in f64, where that costs next to nothing.
+// The rule wider-type, for programs that ask for it (Licence::kRounding): what cancels or overflows in f32 is computed
+// in f64.
 //
 // A sum or difference whose operands were rounded and may cancel loses the digits that they lost; a quotient, root or
 // logarithm of what has overflowed is wrong. Of such equations and all that leads up to them, as far as it is made of
@@ -19,10 +20,6 @@
 
 namespace weft {
 namespace {
-
-// Operations times elements that a function may compute in f64: about a microsecond, what a call costs anyway. A trip
-// of a loop costs less than a call.
-constexpr double kMostWork = 8192, kMostWorkOfATrip = 256;
 
 enum class Sign : uint8_t { kUnknown, kNotNegative, kNotPositive };
 // How the sign of a result follows from those of operands, and which losses there are.
@@ -179,7 +176,7 @@ class Widener {
   }
 
   // Whether anything is to be computed in f64.
-  bool Choose(double most_work) {
+  bool Choose() {
     const auto& eqns = fn_.eqns();
     std::vector<bool> wanted(eqns.size(), false);
     bool any = false;
@@ -191,17 +188,15 @@ class Widener {
       if (Loses(eqns[i])) wanted[i] = any = true;
     }
     if (!any) return false;
-    double work = 0;
     for (size_t i = eqns.size(); i-- > 0;) {
       if (!wanted[i]) continue;
       wide_[i] = true;
-      work += WorkOf(eqns[i]);
       for (const Atom& a : eqns[i].operands) {
         const int64_t at = a.is_var() ? defined_[a.id()] : -1;
         if (at >= 0 && Can(eqns[static_cast<size_t>(at)])) wanted[static_cast<size_t>(at)] = true;
       }
     }
-    return work <= most_work || CurrentLicences().Allow(Licence::kRounding);
+    return true;
   }
 
   FnRef Widened() const {
@@ -244,7 +239,9 @@ class Widener {
       const Atoms out = b.Clone(e, std::move(in));
       for (uint32_t r = 0; r < e.num_results; ++r) {
         const uint32_t id = e.first_result + r;
-        const bool is_wide = wide_[i] && fn_.TypeOf(Var{id}).dtype == DType::kF32;
+        // The real part of a complex number stays what it is.
+        const bool is_wide =
+            wide_[i] && fn_.TypeOf(Var{id}).dtype == DType::kF32 && b.TypeOf(out[r]).dtype == DType::kF64;
         (is_wide ? wide : narrow)[id] = out[r];
         (is_wide ? has_wide : has_narrow)[id] = true;
       }
@@ -264,19 +261,6 @@ class Widener {
     if (!Rows()[*e.prim].widens || e.num_results != 1 || !e.regions.empty()) return false;
     const Type& type = fn_.TypeOf(e.result());
     return type.dtype == DType::kF32 && type.is_static() && type.varying.empty();
-  }
-
-  double WorkOf(const Eqn& e) const {
-    double elements = static_cast<double>(fn_.TypeOf(e.result()).size().value());
-    for (const Atom& a : e.operands) {
-      const Type& type = fn_.TypeOf(a);
-      if (!type.is_static()) return INFINITY;
-      if (e.prim->is_elementwise()) continue;
-      const auto size = static_cast<double>(type.size().value());
-      elements = e.prim->family == Family::kContraction ? std::sqrt(elements * size) * std::sqrt(size)
-                                                        : std::max(elements, size);
-    }
-    return elements * e.prim->work;
   }
 
   Sign SignOf(const Atom& a) const {
@@ -397,15 +381,15 @@ class Widener {
   std::vector<bool> wide_;  // by equation
 };
 
-FnRef OfBody(const FnRef& fn, double most_work) {
+FnRef OfBody(const FnRef& fn) {
   Widener widener(*fn);
-  return widener.Choose(most_work) ? widener.Widened() : fn;
+  return widener.Choose() ? widener.Widened() : fn;
 }
 
 }  // namespace
 
 FnRef WidenWhatCancels(FnRef fn) {
-  if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
+  if (!CurrentLicences().Allow(Licence::kRounding)) return fn;
   const bool regions =
       std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
   if (regions) {
@@ -413,10 +397,8 @@ FnRef WidenWhatCancels(FnRef fn) {
       if (e.regions.empty()) return std::nullopt;
       Eqn changed = e;
       bool any = false;
-      const RegionUse use = e.prim->region_use;
-      const bool once = use == RegionUse::kCall || use == RegionUse::kBranches || use == RegionUse::kWithRules;
       for (FnRef& region : changed.regions) {
-        FnRef made = OfBody(region, once ? kMostWork : kMostWorkOfATrip);
+        FnRef made = OfBody(region);
         any |= made != region;
         region = std::move(made);
       }
@@ -424,7 +406,7 @@ FnRef WidenWhatCancels(FnRef fn) {
       return b.Clone(changed, x);
     });
   }
-  return OfBody(fn, kMostWork);
+  return OfBody(fn);
 }
 
 }  // namespace weft

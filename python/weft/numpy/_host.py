@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import value_error
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 
@@ -64,6 +65,9 @@ def fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = ""
 
     Returns: array.
 
+    Raises:
+        TypeError: file is neither.
+
     Example:
         >>> import pathlib, tempfile
         >>> name = pathlib.Path(tempfile.mkdtemp()) / "numbers"
@@ -71,6 +75,8 @@ def fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = ""
         >>> wnp.fromfile(name, wnp.uint8)
         Array([1, 2], dtype=uint8)
     """
+    if not isinstance(file, (str, bytes, os.PathLike)) and not hasattr(file, "fileno"):
+        raise type_error(f"fromfile: file must be a name or an open file, got {file!r} of type '{type(file).__name__}'")
     kind = np.dtype(_weft.dtype(dtype))
     return _weft.array(np.fromfile(file, kind, count, sep, offset), None, True)
 
