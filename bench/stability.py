@@ -156,6 +156,7 @@ def main() -> None:
     ours = module_of(wnp, weft.scipy.special)
     found = {
         "Weft": count("Weft", weft.grad, weft.jit, ours, show),
+        "Weft, licence=rounding": count("wide", weft.grad, weft.jit, ours, licence="rounding"),
         "Weft, licence=signed-zero": count("plain", weft.grad, weft.jit, ours, licence="signed-zero"),
     }
     if jax is not None and "--alone" not in sys.argv:

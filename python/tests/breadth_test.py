@@ -46,7 +46,6 @@ LACKING = {
     "jax.numpy.fft": {},
     "jax.lax": {
         "AccuracyMode": _ATTRIBUTES,
-        "ConvDimensionNumbers": "dimension numbers are strings",
         "ConvGeneralDilatedDimensionNumbers": "an alias for annotations",
         "DotAlgorithm": _ATTRIBUTES,
         "DotAlgorithmPreset": _ATTRIBUTES,
@@ -57,7 +56,6 @@ LACKING = {
         "Tolerance": _ATTRIBUTES,
         "after_all": _TOKENS,
         "create_token": _TOKENS,
-        "conv_dimension_numbers": "dimension numbers are strings",
         "conv_general_permutations": "dimension numbers are strings",
         "conv_general_shape_tuple": _SHAPES,
         "conv_shape_tuple": _SHAPES,

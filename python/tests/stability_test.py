@@ -340,17 +340,26 @@ def test_the_variance_is_that_of_distances_from_the_mean():
         np.testing.assert_allclose(weft.jit(f)(x), want, rtol=1e-4)
 
 
-def test_what_cancels_is_computed_in_f64_where_that_costs_nothing():
-    f = weft.jit(lambda x: x - wnp.sin(x))
+def test_what_cancels_is_computed_in_f64_where_that_is_asked_for():
+    f = weft.jit(lambda x: x - wnp.sin(x), licence="rounding")
     np.testing.assert_allclose(f(1e-2), 1e-6 / 6 - 1e-10 / 120, rtol=3e-7)
     assert "f64" in f.lower(1.0).stage("optimized")
-    assert "f64" not in f.lower(np.ones(100000, np.float32)).stage("optimized")
-    assert "f64" not in weft.jit(lambda x: x - wnp.sin(x), licence="signed-zero").lower(1.0).stage("optimized")
-    assert "f64" in weft.jit(lambda x: x - wnp.sin(x), licence="rounding").lower(np.ones(100000, np.float32)).stage(
-        "optimized"
-    )
+    assert "f64" in f.lower(np.ones(100000, np.float32)).stage("optimized")
+    for licence in (None, "accurate", "signed-zero"):
+        assert "f64" not in weft.jit(lambda x: x - wnp.sin(x), licence=licence).lower(1.0).stage("optimized")
     # Nothing can cancel here.
-    assert "f64" not in weft.jit(lambda x: 1 + wnp.exp(-x * x)).lower(1.0).stage("optimized")
+    assert "f64" not in weft.jit(lambda x: 1 + wnp.exp(-x * x), licence="rounding").lower(1.0).stage("optimized")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [wnp.real, wnp.imag, wnp.abs, lambda z: wnp.real(z) * 2, lambda z: wnp.where(wnp.real(z) > 0, wnp.imag(z), 1)],
+)
+def test_parts_of_complex_numbers_beside_what_is_computed_in_f64(part):
+    z = np.array([1 + 2j, -3 + 0.5j, 0.25j], np.complex64)
+    f = lambda z: (part(z) - wnp.sin(part(z))) / 3
+    for g in (f, lambda z: weft.grad(lambda v: f(v).sum())(z)):
+        np.testing.assert_allclose(weft.jit(g, licence="rounding")(z), weft.jit(g)(z), rtol=1e-5)
 
 
 def test_programs_that_compute_with_their_rounding_errors_keep_them():

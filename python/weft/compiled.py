@@ -415,10 +415,8 @@ class Lowered:
             b'weft bundle'
         """
         fn, optimized = self._planned
-        captures = self._ir._captures
-        data = self._licensed(
-            lambda: _weft.export_bundle(fn, self._backend, captures, emulation, self._fixed_order, optimized)
-        )
+        how = (emulation, self._fixed_order, optimized)
+        data = self._licensed(lambda: _weft.export_bundle(fn, self._backend, self._ir._captures, *how))
         with open(path, "wb") as file:
             file.write(data)
 
