@@ -25,6 +25,7 @@ APART = {
     "corrcoef", "cov", "intersect1d", "setdiff1d", "setxor1d",  # the third one is a flag
     "clip", "where",  # two of Python's numbers alone
     "multivariate_normal.logpdf", "multivariate_normal.pdf",
+    "sph_harm_y",  # degree and order are integers
 }  # fmt: skip
 
 

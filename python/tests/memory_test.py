@@ -101,9 +101,10 @@ def test_libraries_that_do_not_look(name, dtype, threads):
     code, n = BY_LIBRARIES[name]
     program = PROGRAM.replace("{code}", code).replace("{n}", str(n)).replace("{dtype}", dtype)
     failures = with_more_and_more(program.replace("{warm}", "").replace("{step}", "3"), threads)
-    # Where threads compile, one of them has made oneDNN ready by then, and what a product lacks is its stack.
+    # Where threads compile, one of them has made oneDNN ready by then, and what a product lacks is its stack. What the
+    # threads have left may be room enough.
     needs = ("oneDNN needs", "OpenBLAS needs", "a product needs")
-    assert any(need in f for f in failures for need in needs), failures
+    assert (threads > 1 and not failures) or any(need in f for f in failures for need in needs), failures
 
 
 @pytest.mark.parametrize("equations", [3, 300])
