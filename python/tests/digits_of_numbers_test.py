@@ -37,7 +37,7 @@ def functions():
     for name in stats.__all__:
         distribution = getattr(stats, name)
         for method in ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf"):
-            if hasattr(distribution, method):
+            if hasattr(distribution, method) and not isinstance(distribution, type):
                 yield f"{name}.{method}", getattr(distribution, method)
 
 
@@ -68,7 +68,7 @@ def test_functions_of_several_numbers():
                     for a, b in zip(wide, given, strict=True):
                         assert a.dtype == b.dtype, (name, mask)
                         np.testing.assert_allclose(b, a, rtol=1e-14, err_msg=f"{name} {mask}")
-    assert len(compared) > 90, compared
+    assert len(compared) > 80, compared
 
 
 def loop(body):
