@@ -89,6 +89,10 @@ def nan_in_jax(at, ours, theirs):
     return np.isnan(theirs).any() and not np.isnan(ours).any() and not np.isnan(at).any()
 
 
+def no_ordinary_gamma(at, ours, theirs):
+    return not (0 < at[0] < inf and 0 < at[1] < inf)
+
+
 def either(*where):
     return lambda *a: any(w(*a) for w in where)
 
@@ -103,6 +107,9 @@ DIFFERENCES = {
     "numpy.logaddexp": (infinite, "JAX's rule takes infinities for 0"),
     "numpy.logaddexp2": (infinite, "JAX's rule takes infinities for 0"),
     "lax.cumlogsumexp": (infinite, "as logaddexp"),
+    "lax.bessel_i1e": (missing, "NaN at NaN; JAX has 1/2"),
+    "lax.igamma": (no_ordinary_gamma, "NaN outside of the domain, limits at its ends; JAX mixes both"),
+    "lax.igammac": (no_ordinary_gamma, "as igamma"),
     "numpy.max": (missing, "of one number it is the number; JAX divides 0 by 0"),
     "numpy.min": (missing, "as max"),
     "numpy.quantile": (nan_in_jax, "q = inf counts as the end; JAX multiplies it by the 0 of a row of one number"),

@@ -12,12 +12,14 @@ from .. import _weft
 from .. import numpy as wnp
 from .._weft import Array
 from ..control import while_loop
-from ..custom import custom_jvp
+from ..custom import SymbolicZero, custom_jvp
 from ..derivatives import jvp
 from ..numpy._reductions import narrowed, widened
 from .arguments import floats
 
 _STEPS = 2000
+# For derivatives by parameters: a fraction ends at once where a parameter is an integer, its derivative does not.
+_STEPS_OF_DERIVATIVES = 200
 
 
 def lgamma(x: Array) -> Array:
@@ -60,16 +62,17 @@ def _power_of_e(a: Array, x: Array) -> Array:
     )
 
 
-def _until(step: Callable[..., Any], start: tuple, enough: Callable[..., Array]) -> Any:
-    """The state after as many steps as all elements need, and no more than _STEPS: step(n, *state) -> state."""
+def _until(step: Callable[..., Any], start: tuple, enough: Callable[..., Array], least: int = 0) -> Any:
+    """The state after as many steps as all elements need, at least `least` and no more than _STEPS: step(n, *state) ->
+    state."""
 
     def more(state):
-        return (state[0] < _STEPS) & ~wnp.all(enough(*state[1:]))
+        return (state[0] <= least) | (state[0] < _STEPS) & ~wnp.all(enough(*state[1:]))
 
     return while_loop(more, lambda state: (state[0] + 1, *step(*state)), (wnp.asarray(1, "int32"), *start))[1:]
 
 
-def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array]:
+def _gamma_parts(a: Array, x: Array, least: int = 0) -> tuple[Array, Array]:
     """P(a, x) and Q(a, x) for finite a, x > 0, each without cancellation on its side."""
     eps = float(wnp.finfo(x.dtype).eps)
     near = x < a + 1
@@ -81,7 +84,7 @@ def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array]:
         return term, total + term
 
     one = wnp.ones_like(x)
-    series = _until(add, (one, one), lambda term, total: term <= 0.1 * eps * total)[1]
+    series = _until(add, (one, one), lambda term, total: term <= 0.1 * eps * total, least)[1]
     # Q = x^a e^-x / gamma(a) / (x + 1 - a - 1 (1 - a) / (x + 3 - a - ...)): A & S 6.5.31, by Lentz's method.
     c, z = wnp.where(near, 1, a), wnp.where(near, 3, x)
     start = z + 1 - c
@@ -96,33 +99,40 @@ def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array]:
 
     far = 1 / start
     state = (wnp.full_like(start, 1 / float(wnp.finfo(x.dtype).tiny) ** 0.5), far, far, wnp.zeros_like(far))
-    fraction = _until(divide, state, lambda above, below, value, change: wnp.abs(change - 1) <= eps)[2]
+    fraction = _until(divide, state, lambda above, below, value, change: wnp.abs(change - 1) <= eps, least)[2]
     p, q = _power_of_e(b, y) * series, _power_of_e(c, z) * c * fraction
     return wnp.where(near, p, 1 - q), wnp.where(near, 1 - p, q)
 
 
 @functools.cache
 def _incomplete_gamma(upper: bool) -> Callable[[Array, Array], Array]:
-    def parts(a, x):
+    def parts(a, x, least=0):
         ordinary = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
-        value = _gamma_parts(wnp.where(ordinary, a, 1), wnp.where(ordinary, x, 1))[int(upper)]
+        value = _gamma_parts(wnp.where(ordinary, a, 1), wnp.where(ordinary, x, 1), least)[int(upper)]
         lower_end, upper_end = (1.0, 0.0) if upper else (0.0, 1.0)
         ends = wnp.where(x == 0, lower_end, wnp.where(x == math.inf, upper_end, lower_end))
         outside = ~((a > 0) & (x >= 0)) | ((a == math.inf) & (x == math.inf))
         return wnp.where(ordinary, value, wnp.where(outside, math.nan, ends))
 
-    value = custom_jvp(parts)
+    value = custom_jvp(lambda a, x: parts(a, x))
 
-    @value.defjvp
+    @functools.partial(value.defjvp, symbolic_zeros=True)
     def rule(primals, tangents):
         (a, x), (da, dx) = primals, tangents
         inside = (x > 0) & (x < math.inf)
         y = wnp.where(inside, x, 1)
         density = wnp.where(inside, _power_of_e(a, y) * a / y, wnp.where(x == 0, _at_0(a), 0))
-        by_a = jvp(lambda a: parts(a, y), (a,), (wnp.ones_like(a),))[1]
-        return value(a, x), wnp.where(inside, by_a, 0) * da + (-density if upper else density) * dx
+        by_a = jvp(lambda a: parts(a, y, _STEPS_OF_DERIVATIVES), (a,), (wnp.ones_like(a),))[1]
+        outside = wnp.where((a > 0) & (x >= 0), 0, math.nan)
+        moved = _times(wnp.where(inside, by_a, 0) + outside, da)
+        return value(a, x), moved + _times((-density if upper else density) + outside, dx)
 
     return value
+
+
+def _times(slope: Array, tangent: Any) -> Any:
+    """Nothing where the argument stays: slopes may be infinite."""
+    return wnp.zeros_like(slope) if isinstance(tangent, SymbolicZero) else slope * tangent
 
 
 def _at_0(a: Array) -> Array:
@@ -181,7 +191,7 @@ def _log_beta(a: Array, b: Array) -> Array:
     return wnp.where(far, wnp.where(both, together, apart), lgamma(p) + lgamma(q) - lgamma(p + q))
 
 
-def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
+def _beta_fraction(a: Array, b: Array, x: Array, least: int = 0) -> Array:
     """I_x(a, b) for x below about (a + 1) / (a + b + 2): A & S 26.5.8, by Lentz's method, two terms a step."""
     eps, most = float(wnp.finfo(x.dtype).eps), 1 / float(wnp.finfo(x.dtype).tiny) ** 0.5
 
@@ -200,24 +210,24 @@ def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
 
     first = 1 / (1 - (a + b) * x / (a + 1))
     state = (wnp.ones_like(x), first, first, wnp.zeros_like(x))
-    value = _until(step, state, lambda above, below, value, change: wnp.abs(change - 1) <= eps)[2]
+    value = _until(step, state, lambda above, below, value, change: wnp.abs(change - 1) <= eps, least)[2]
     return wnp.exp(a * wnp.log(x) + b * wnp.log1p(-x) - _log_beta(a, b)) / a * value
 
 
 @functools.cache
 def _incomplete_beta() -> Callable[[Array, Array, Array], Array]:
-    def of(a, b, x):
+    def of(a, b, x, least=0):
         inside = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf) & (x > 0) & (x < 1)
         a1, b1, x1 = (wnp.where(inside, v, 0.5) for v in (a, b, x))
         swapped = x1 > (a1 + 1) / (a1 + b1 + 2)
         p, q, y = wnp.where(swapped, b1, a1), wnp.where(swapped, a1, b1), wnp.where(swapped, 1 - x1, x1)
-        value = _beta_fraction(p, q, y)
+        value = _beta_fraction(p, q, y, least)
         ends = wnp.where((a > 0) & (b > 0) & (x == 0), 0, wnp.where((a > 0) & (b > 0) & (x == 1), 1, math.nan))
         return wnp.where(inside, wnp.where(swapped, 1 - value, value), ends)
 
-    value = custom_jvp(of)
+    value = custom_jvp(lambda a, b, x: of(a, b, x))
 
-    @value.defjvp
+    @functools.partial(value.defjvp, symbolic_zeros=True)
     def rule(primals, tangents):
         (a, b, x), (da, db, dx) = primals, tangents
         inside = (x > 0) & (x < 1)
@@ -225,10 +235,11 @@ def _incomplete_beta() -> Callable[[Array, Array, Array], Array]:
         density = wnp.exp((a - 1) * wnp.log(y) + (b - 1) * wnp.log1p(-y) - _log_beta(a, b))
         ends = wnp.where(x == 0, _at_0(a) * b, _at_0(b) * a)
         density = wnp.where(inside, density, ends)
-        by_a = jvp(lambda a: of(a, b, y), (a,), (wnp.ones_like(a),))[1]
-        by_b = jvp(lambda b: of(a, b, y), (b,), (wnp.ones_like(b),))[1]
-        moved = wnp.where(inside, by_a, 0) * da + wnp.where(inside, by_b, 0) * db + density * dx
-        return value(a, b, x), moved
+        by_a = jvp(lambda a: of(a, b, y, _STEPS_OF_DERIVATIVES), (a,), (wnp.ones_like(a),))[1]
+        by_b = jvp(lambda b: of(a, b, y, _STEPS_OF_DERIVATIVES), (b,), (wnp.ones_like(b),))[1]
+        outside = wnp.where((a > 0) & (b > 0) & (x >= 0) & (x <= 1), 0, math.nan)
+        by_a, by_b = (wnp.where(inside, v, 0) + outside for v in (by_a, by_b))
+        return value(a, b, x), _times(by_a, da) + _times(by_b, db) + _times(density + outside, dx)
 
     return value
 
