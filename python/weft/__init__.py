@@ -170,12 +170,14 @@ _FROM = {
 }
 
 
-def __getattr__(name: str) -> _typing.Any:
-    if name in _LATER:
-        return _importlib.import_module(f"weft.{name}")
-    if name in _FROM:
-        return getattr(_importlib.import_module(f"weft.{_FROM[name]}"), name)
-    raise AttributeError(f"module 'weft' has no attribute '{name}'")
+if not _typing.TYPE_CHECKING:  # for which a name that is not there is a mistake
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _LATER:
+            return _importlib.import_module(f"weft.{name}")
+        if name in _FROM:
+            return getattr(_importlib.import_module(f"weft.{_FROM[name]}"), name)
+        raise AttributeError(f"module 'weft' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

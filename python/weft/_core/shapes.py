@@ -127,6 +127,8 @@ class ShapeDtype:
         """
         shape, dtype, weak, *_ = _weft.abstract(x)
         sharding = getattr(x, "sharding", None) if not _weft.is_traced(x) else None
+        if not hasattr(sharding, "spec"):  # on one device: what is said of types are meshes and specs
+            sharding = None
         given = {"shape": shape, "dtype": dtype, "weak_type": weak, "sharding": sharding}
         return cls(**{**given, **changes})
 

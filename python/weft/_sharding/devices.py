@@ -96,6 +96,10 @@ class Client:
     def process_index(self) -> int:
         return process_index()
 
+    @property
+    def runtime_type(self) -> str:
+        return "weft"
+
     def __repr__(self) -> str:
         return f"Client(platform={self.platform!r})"
 

@@ -47,13 +47,15 @@ __all__.extend(_PARTS)
 
 
 # A program uses a few of these, and to read all of them takes a quarter of the time in which a small one is compiled.
-def __getattr__(name: str) -> _typing.Any:
-    if name == "linalg":
-        return _importlib.import_module("weft.lax.linalg")
-    if name not in _PARTS:
-        raise AttributeError(f"module 'weft.lax' has no attribute '{name}'")
-    globals()[name] = found = getattr(_importlib.import_module(f"weft.lax.{_PARTS[name]}"), name)
-    return found
+if not _typing.TYPE_CHECKING:  # for which a name that is not there is a mistake
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name == "linalg":
+            return _importlib.import_module("weft.lax.linalg")
+        if name not in _PARTS:
+            raise AttributeError(f"module 'weft.lax' has no attribute '{name}'")
+        globals()[name] = found = getattr(_importlib.import_module(f"weft.lax.{_PARTS[name]}"), name)
+        return found
 
 
 def __dir__() -> list[str]:

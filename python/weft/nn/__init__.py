@@ -18,10 +18,12 @@ for _part in (_activations, _attention, _normalisations, _softmax):
 
 
 # Weights are made once: a program that is compiled reads neither this nor random numbers.
-def __getattr__(name: str) -> _typing.Any:
-    if name == "initializers":
-        return _importlib.import_module("weft.nn.initializers")
-    raise AttributeError(f"module 'weft.nn' has no attribute '{name}'")
+if not _typing.TYPE_CHECKING:  # for which a name that is not there is a mistake
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name == "initializers":
+            return _importlib.import_module("weft.nn.initializers")
+        raise AttributeError(f"module 'weft.nn' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

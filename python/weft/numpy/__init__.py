@@ -48,6 +48,10 @@ __all__ = [name for name in globals() if not name.startswith("_")]
 
 _belong_to(globals(), average, cumprod, cumsum, cumulative_prod, cumulative_sum, mean, std, var)  # noqa: F405
 
+if _typing.TYPE_CHECKING:
+    from ._host import *  # noqa: F403
+    from ._ufunc import *  # noqa: F403
+
 # What few programs use is imported when one first asks for it.
 _LATER = {
     "array_repr": "_host",
@@ -68,11 +72,13 @@ _LATER = {
 __all__ += list(_LATER)
 
 
-def __getattr__(name: str) -> _typing.Any:
-    if name not in _LATER:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    return value
+if not _typing.TYPE_CHECKING:  # for which a name that is not there is a mistake
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name not in _LATER:
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

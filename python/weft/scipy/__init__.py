@@ -40,10 +40,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> typing.Any:
-    if name in __all__:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+if not typing.TYPE_CHECKING:  # for which a name that is not there is a mistake
+
+    def __getattr__(name: str) -> typing.Any:
+        if name in __all__:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
