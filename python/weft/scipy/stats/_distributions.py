@@ -218,7 +218,7 @@ class laplace:
         """The distribution function."""
         z = _standard(x, loc, scale)[0]
         half = 0.5 * wnp.exp(-wnp.abs(z))
-        return wnp.where(z <= 0, half, 1 - half)
+        return wnp.where(z < 0, half, 1 - half)  # of zero the modulus counts as growing
 
 
 @described(UNIVARIATE.format(23))
