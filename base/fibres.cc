@@ -79,8 +79,8 @@ struct Fibre {
   context::fiber* back = nullptr;  // where its scheduler goes on, while it runs
   const char* stack_end = nullptr;
   size_t stack_bytes = 0;
-  bool waiting = false, ended = false, cancelled = false;
-  std::exception_ptr failure;
+  int body = 0;  // which one it runs
+  bool waiting = false, cancelled = false;
   std::vector<std::shared_ptr<void>> states;
 #if defined(__SANITIZE_THREAD__)
   void *tsan = nullptr, *tsan_back = nullptr;
@@ -135,18 +135,33 @@ void Resume(Fibre& f) {
   Exchange(f);
 }
 
-// The whole life of a fibre, on its own stack.
-context::fiber Live(Fibre& f, context::fiber&& scheduler, const std::function<void()>& body) {
+// What fibres share.
+struct Work {
+  const std::function<void(int)>& body;
+  int count = 0, next = 0;  // bodies, and the first that no fibre has begun
+  std::exception_ptr failure;
+};
+
+// The whole life of a fibre, on its own stack: it runs bodies until all have begun. One that waits keeps its fibre; the
+// next is begun by another.
+context::fiber Live(Fibre& f, context::fiber&& scheduler, Work& work) {
   Arrive(nullptr, &t_scheduler_stack, &t_scheduler_bytes);
   f.back = &scheduler;
-  try {
-    body();
-  } catch (const context::detail::forced_unwind&) {
-    throw;
-  } catch (...) {
-    f.failure = std::current_exception();
+  for (bool first = true; work.next < work.count; first = false) {
+    if (!first) {
+      Exchange(f);
+      for (size_t i = 0; i < f.states.size(); ++i) States()[i].assign(f.states[i].get());
+      Exchange(f);
+    }
+    f.body = work.next++;
+    try {
+      work.body(f.body);
+    } catch (const context::detail::forced_unwind&) {
+      throw;
+    } catch (...) {
+      if (!work.failure) work.failure = std::current_exception();
+    }
   }
-  f.ended = true;
   [[maybe_unused]] const Leaving leaving(t_scheduler_stack, t_scheduler_bytes, true);
 #if defined(__SANITIZE_THREAD__)
   __tsan_switch_to_fiber(f.tsan_back, 0);
@@ -173,49 +188,40 @@ bool WaitFibre() {
 
 void RunFibres(int count, const std::function<void(int)>& body,
                const std::function<std::vector<bool>(const std::vector<bool>&)>& meet) {
-  std::vector<Fibre> fibres(static_cast<size_t>(count));
-  for (size_t i = 0; i < fibres.size(); ++i) {
-    Fibre& f = fibres[i];
+  Work work{body, count, 0, nullptr};
+  std::vector<std::unique_ptr<Fibre>> fibres;
+  while (work.next < count) {
+    Fibre& f = *fibres.emplace_back(std::make_unique<Fibre>());
     for (const FibreState& state : States()) f.states.push_back(state.copy());
     const context::stack_context stack = TheStacks().Take();
     f.stack_bytes = stack.size;
     f.stack_end = static_cast<const char*>(stack.sp) - stack.size;
     f.at = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), KeptStack(),
-                          [&f, i, &body](context::fiber&& scheduler) {
-                            return Live(f, std::move(scheduler), [&] { body(static_cast<int>(i)); });
-                          });
+                          [&f, &work](context::fiber&& scheduler) { return Live(f, std::move(scheduler), work); });
+    Resume(f);
   }
-  std::vector<bool> ready(fibres.size(), true), waiting(fibres.size(), false);
-  bool failed = false;
-  std::exception_ptr failure;
   while (true) {
-    for (size_t i = 0; i < fibres.size(); ++i) {
-      if (!ready[i]) continue;
-      Resume(fibres[i]);
-      if (fibres[i].failure && !failure) failure = fibres[i].failure;
-      failed = failed || failure;
-    }
+    std::vector<bool> waiting(static_cast<size_t>(count), false), ready(waiting.size(), false);
     bool any = false;
-    for (size_t i = 0; i < fibres.size(); ++i) any |= waiting[i] = fibres[i].waiting;
-    if (!any) break;
-    ready.assign(fibres.size(), false);
-    try {
-      if (!failed) ready = meet(waiting);
-    } catch (...) {
-      failure = std::current_exception();
+    for (const auto& f : fibres) {
+      if (f->waiting) any = waiting[static_cast<size_t>(f->body)] = true;
     }
-    if (std::find(ready.begin(), ready.end(), true) == ready.end()) {
-      failed = true;
-      for (size_t i = 0; i < fibres.size(); ++i) {
-        fibres[i].cancelled = true;
-        ready[i] = fibres[i].waiting;
-      }
+    if (!any) break;
+    try {
+      if (!work.failure) ready = meet(waiting);
+    } catch (...) {
+      work.failure = std::current_exception();
+    }
+    const bool none = std::find(ready.begin(), ready.end(), true) == ready.end();
+    for (const auto& f : fibres) {
+      if (none) f->cancelled = true;
+      if (f->waiting && (none || ready[static_cast<size_t>(f->body)])) Resume(*f);
     }
   }
 #if defined(__SANITIZE_THREAD__)
-  for (Fibre& f : fibres) __tsan_destroy_fiber(f.tsan);
+  for (const auto& f : fibres) __tsan_destroy_fiber(f->tsan);
 #endif
-  if (failure) std::rethrow_exception(failure);
+  if (work.failure) std::rethrow_exception(work.failure);
 }
 
 intptr_t StackEnd() {

@@ -3,15 +3,17 @@
 //
 //   RunFibres(8, [&](int device) { ...; WaitFibre(); ... }, [&](const std::vector<bool>& waiting) { ... });
 //
-// A fibre runs until it ends or waits. When all have, `meet` is called with those that wait: it lets some go on (by
-// returning which), or none, and then it has to make them end: they are resumed once more with WaitFibre() false.
-// Nothing here is preempted and nothing needs a lock. Knows no IR.
+// A function runs until it ends or waits; as long as none waits, one fibre runs one after the other. When all have
+// ended or wait, `meet` is called with those that wait: it lets some go on (by returning which), or none, and then they
+// have to end: they are resumed once more with WaitFibre() false. Nothing here is preempted and nothing needs a lock.
+// Knows no IR.
 #ifndef WEFT_BASE_FIBRES_H_
 #define WEFT_BASE_FIBRES_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -28,13 +30,20 @@ bool WaitFibre();
 // The lowest address of the stack that runs now, of a fibre or of the thread.
 intptr_t StackEnd();
 
-// A thread_local variable of which every fibre has its own, that begins as a copy of the one where RunFibres is called.
-// `exchange` swaps it with the fibre's. Register before any fibre runs.
+// A thread_local variable of which every body has its own, that begins as a copy of the one where RunFibres is called.
+// `exchange` swaps it with a body's. Register before any fibre runs.
 struct FibreState {
   std::shared_ptr<void> (*copy)();
+  void (*assign)(void* own);  // makes it a copy of the thread's
   void (*exchange)(void* own);
 };
 void RegisterFibreState(FibreState state);
+template <class T, T& (*kHere)()>
+void RegisterFibreState() {
+  RegisterFibreState({[]() -> std::shared_ptr<void> { return std::make_shared<T>(kHere()); },
+                      [](void* own) { *static_cast<T*>(own) = kHere(); },
+                      [](void* own) { std::swap(kHere(), *static_cast<T*>(own)); }});
+}
 
 }  // namespace weft
 #endif  // WEFT_BASE_FIBRES_H_

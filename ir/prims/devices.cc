@@ -158,6 +158,7 @@ struct Here {
   int64_t device = 0;
 };
 thread_local Here t_here;
+Here& ThisHere() { return t_here; }
 
 // Thrown in the devices that cannot go on because of another one.
 struct Cancelled {};
@@ -242,10 +243,7 @@ void CheckMeshDevices(const Sig& sig, const Mesh& mesh) {
                      mesh.num_devices());
 }
 
-void RegisterDeviceState() {
-  RegisterFibreState({[]() -> std::shared_ptr<void> { return std::make_shared<Here>(t_here); },
-                      [](void* own) { std::swap(t_here, *static_cast<Here*>(own)); }});
-}
+void RegisterDeviceState() { RegisterFibreState<Here, ThisHere>(); }
 
 void RunDevices(const Mesh& mesh, const std::function<void(int64_t)>& body) {
   const auto n = static_cast<size_t>(mesh.num_devices());

@@ -1,5 +1,7 @@
 // The devices of a mesh: fibres of the calling thread, each with a frame of its own, that meet at collectives. A
 // collective is one function over the memory of all devices, run by the pool's threads.
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -28,6 +30,8 @@ int64_t Aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; 
 struct Blocks {
   int64_t slot, bytes, width;
   std::span<const int64_t> sizes, strides, starts, first;
+  int64_t outer,
+      piece;  // the leading dimensions, and the bytes of what lies together in the whole array for each of them
 
   explicit Blocks(const abi::Blocks<InWords>& b)
       : slot(b.place),
@@ -36,23 +40,18 @@ struct Blocks {
         sizes(b.sizes),
         strides(b.strides),
         starts(b.starts),
-        first(b.first) {}
-  // How many of the trailing dimensions lie together in the whole array, and the bytes of one such piece.
-  int64_t Together(int64_t* piece) const {
-    *piece = width;
-    auto d = static_cast<int64_t>(sizes.size());
-    for (int64_t run = 1; d > 0 && (sizes[d - 1] == 1 || strides[d - 1] == run); --d) {
-      run *= sizes[d - 1];
-      *piece = run * width;
+        first(b.first),
+        outer(static_cast<int64_t>(sizes.size())),
+        piece(width) {
+    for (int64_t run = 1; outer > 0 && (sizes[outer - 1] == 1 || strides[outer - 1] == run); --outer) {
+      run *= sizes[outer - 1];
+      piece = run * width;
     }
-    return d;
   }
   // Calls f(place in the block, place in the whole array, bytes) for each piece that lies together in both.
   template <class F>
   void ForEachPiece(int64_t device, const F& f) const {
     if (bytes == 0) return;
-    int64_t piece = 0;
-    const int64_t outer = Together(&piece);
     std::vector<int64_t> index(static_cast<size_t>(outer), 0);
     int64_t at = starts[device];
     for (int64_t block = 0; block < bytes; block += piece) {
@@ -65,11 +64,7 @@ struct Blocks {
       }
     }
   }
-  bool InOnePiece() const {
-    int64_t piece = 0;
-    Together(&piece);
-    return piece == bytes;
-  }
+  bool InOnePiece() const { return piece == bytes; }
 };
 
 }  // namespace
@@ -85,13 +80,13 @@ struct Devices {
     abi::Collective<InWords> told;
   };
   const std::vector<std::string>* strings = nullptr;
-  ProcessGroup* job = nullptr;         // of the processes that have the others
-  std::span<const int64_t> processes;  // of each device; empty: they are all here
-  std::string program;                 // what runs, for messages
-  std::vector<int64_t> here;           // the device of each fibre
-  std::vector<int64_t> fibre_of;       // by device; -1: of another process
-  std::vector<Waiting> waiting;        // by fibre
-  std::vector<Blocks> results;
+  ProcessGroup* job = nullptr;               // of the processes that have the others
+  std::span<const int64_t> processes;        // of each device; empty: they are all here
+  std::string program;                       // what runs, for messages
+  absl::InlinedVector<int64_t, 8> here;      // the device of each fibre
+  absl::InlinedVector<int64_t, 8> fibre_of;  // by device; -1: of another process
+  std::vector<Waiting> waiting;              // by fibre; empty until one waits
+  absl::InlinedVector<Blocks, 4> results;
   // Collectives with other processes that are under way, and the fibres that wait for them.
   std::vector<std::pair<std::unique_ptr<CrossProcessCollective>, std::vector<size_t>>> crossings;
   std::string failure;
@@ -231,6 +226,7 @@ void MeetAtCollective(WeftFrame* frame, const int64_t* desc) {
   Devices* devices = call->devices;
   const auto told = abi::Decode<abi::Collective<InWords>>(desc);
   if (frame->error == 0) {
+    if (devices->waiting.empty()) devices->waiting.resize(devices->here.size());
     devices->waiting[static_cast<size_t>(devices->fibre_of[call->device])] = {frame, desc, told};
     if (WaitFibre()) return;
     // Another device has failed; this one runs to its end without the others.
@@ -279,9 +275,8 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
     if (is_here) devices.here.push_back(d);
   }
   const auto count = static_cast<int64_t>(devices.here.size());
-  devices.waiting.resize(static_cast<size_t>(count));
-  std::vector<Blocks> operands;
-  std::vector<Blocks>& results = devices.results;
+  absl::InlinedVector<Blocks, 4> operands;
+  auto& results = devices.results;
   for (const auto& b : op.operands) operands.emplace_back(b);
   for (const auto& b : op.results) results.emplace_back(b);
   if (frame->error != 0) return;
@@ -291,8 +286,9 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
   const int64_t slot_bytes = Aligned(static_cast<int64_t>(f.slots->size() * sizeof(void*)));
   const int64_t fixed_bytes = slot_bytes + Aligned(f.arena_bytes);
   const size_t ends = operands.size() + results.size();
-  std::vector<int64_t> begins;  // of each device's memory
-  std::vector<int64_t> rooms;   // by device: of operands, then of results, from there; -1: they lie in the array
+  absl::InlinedVector<int64_t, 8> begins;  // of each device's memory
+  // By device: of operands, then of results, from there; -1: they lie in the array.
+  absl::InlinedVector<int64_t, 32> rooms;
   rooms.reserve(static_cast<size_t>(count) * ends);
   int64_t all_bytes = 0;
   for (int64_t d = 0; d < count; ++d) {
@@ -317,11 +313,12 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
     int64_t bytes;
     char* data;
     explicit Memory(int64_t n) : bytes(n), data(static_cast<char*>(AllocateRaw(n))) {}
+    Memory(const Memory&) = delete;
     ~Memory() { FreeRaw(data, bytes); }
   };
-  std::unique_ptr<Memory> memory;
+  std::optional<Memory> memory;
   try {
-    memory = std::make_unique<Memory>(all_bytes);
+    memory.emplace(all_bytes);
   } catch (const std::bad_alloc&) {
     return Fail(frame, "out of memory: " + std::to_string(count) + " devices with " + std::to_string(all_bytes) +
                            " bytes together");
@@ -339,7 +336,6 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
     }
   }
   std::vector<Call> calls(static_cast<size_t>(count));
-  std::vector<int32_t> errors(static_cast<size_t>(count), 0);
   const auto body = [&](int device) {
     Call& own = calls[static_cast<size_t>(device)];
     own.strings = call->strings;
@@ -376,7 +372,6 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
     }
     WeftFrame inner{slots, frame->desc, frame->runtime, &own, 0, devices.failed ? 0 : kTripsPerPoll};
     f.code(&inner);
-    errors[static_cast<size_t>(device)] = inner.error;
     if (inner.error != 0) return;
     for (size_t i = 0; i < results.size(); ++i) {
       const Blocks& y = results[i];

@@ -1,5 +1,7 @@
 #include "backends/cpu/core/program.h"
 
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -235,10 +237,12 @@ void Program::Run(std::span<const Argument> arguments, std::span<Array> results)
   call.strings = &a.strings;
   call.callbacks = &callbacks_;
   call.constants = static_cast<char*>(constants_.get());
+  absl::InlinedVector<Call::Function, 2> functions;
   for (size_t i = 0; i < a.functions.size(); ++i) {
-    call.functions.push_back({functions_[i], &a.functions[i].name, &a.functions[i].slots,
-                              &layout->functions[i].slot_offset, layout->functions[i].arena_bytes});
+    functions.push_back({functions_[i], &a.functions[i].name, &a.functions[i].slots, &layout->functions[i].slot_offset,
+                         layout->functions[i].arena_bytes});
   }
+  call.functions = functions;
   WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0, kTripsPerPoll};
   main_(&frame);
   if (call.failure) std::rethrow_exception(call.failure);

@@ -53,7 +53,7 @@ struct Call {
     const std::vector<int64_t>* offsets = nullptr;  // by slot, as in Program::Layout
     int64_t arena_bytes = 0;
   };
-  std::vector<Function> functions;
+  std::span<const Function> functions;
   char* constants = nullptr;
   FrameStack frames;
   int64_t depth = 0;                                      // of calls of recursive functions

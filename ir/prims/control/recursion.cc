@@ -33,6 +33,7 @@ struct Calls {
   int depth = 0;
 };
 thread_local Calls t_calls;
+Calls& TheseCalls() { return t_calls; }
 
 class Within {
  public:
@@ -337,8 +338,7 @@ FnRef PairFunction(DType t) {
 }  // namespace
 
 void RegisterRecursion(PrimRegistry& r) {
-  RegisterFibreState({[]() -> std::shared_ptr<void> { return std::make_shared<Calls>(t_calls); },
-                      [](void* own) { std::swap(t_calls, *static_cast<Calls*>(own)); }});
+  RegisterFibreState<Calls, TheseCalls>();
   Prim& group = r.Add("recursive", Family::kControl, -1,
                       "The results of the region on the operands, where recur[depth=0] inside the region is a call of "
                       "the region itself. num_known (0 when absent): the leading operands in which it is not linear.");
