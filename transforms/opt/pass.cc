@@ -7,6 +7,7 @@
 #include "ir/licences.h"
 #include "ir/verify.h"
 #include "transforms/opt/condense.h"
+#include "transforms/opt/row_blocks.h"
 #include "transforms/opt/simplify.h"
 
 namespace weft {
@@ -33,6 +34,8 @@ const std::vector<Pass>& AllPasses() {
        Condense},
       {"simplify", "Apply the rules of transforms/opt/simplify.cc and the stable forms of stable_*.cc.", Simplify},
       {"stabilize", "What runs before a derivative is taken: stable forms alone.", Stabilize},
+      {"blocks", "Compute large products, and what follows row by row until it is small again, in blocks of rows.",
+       ComputeInBlocks},
       {"widen", "Compute in f64 what cancels or overflows in f32, where the licence \"rounding\" is given.",
        WidenWhatCancels},
   };
@@ -76,11 +79,12 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
 
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
-  static const auto& names = *new std::vector<std::string>{
-      "drop-rules", "inline-small", "fold", "simplify", "cse", "dce", "fold", "simplify", "cse", "hoist", "dce"};
+  static const auto& names =
+      *new std::vector<std::string>{"drop-rules", "inline-small", "fold",     "simplify", "cse",   "dce",
+                                    "blocks",     "fold",         "simplify", "cse",      "hoist", "dce"};
   static const auto& widening =
-      *new std::vector<std::string>{"drop-rules", "inline-small", "fold",  "simplify", "cse", "dce", "fold",
-                                    "simplify",   "cse",          "hoist", "widen",    "cse", "dce"};
+      *new std::vector<std::string>{"drop-rules", "inline-small", "fold", "simplify", "cse",   "dce", "blocks",
+                                    "fold",       "simplify",     "cse",  "hoist",    "widen", "cse", "dce"};
   return CurrentLicences().Allow(Licence::kRounding) ? widening : names;
 }
 

@@ -12,6 +12,7 @@
 #include "transforms/opt/formula.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/row_blocks.h"
 #include "transforms/opt/rule_watch.h"
 #include "transforms/opt/stable_rules.h"
 
@@ -440,10 +441,11 @@ FnRef Simplify(FnRef fn) { return Rewrite(std::move(fn), SimplifyEqn); }
 
 FnRef Stabilize(FnRef fn) {
   const auto use = [](const SimplifyRule& rule) { return rule.time != RuleTime::kSimplifying; };
-  return Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-    const std::optional<Atom> value = FirstRule(b, e, x, use);
-    return value ? std::optional<Atoms>(Atoms{*value}) : std::nullopt;
-  });
+  return ComputeInBlocksAgain(
+      Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+        const std::optional<Atom> value = FirstRule(b, e, x, use);
+        return value ? std::optional<Atoms>(Atoms{*value}) : std::nullopt;
+      }));
 }
 
 }  // namespace weft

@@ -45,7 +45,8 @@ FnRef SampleOf(const FormulaRule& rule, DType dtype);
 // need the licence of this thread (ir/licences.h).
 std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands);
 
-// The program with stable forms alone in place, before a derivative of it is taken.
+// The program with stable forms alone in place, and large products in blocks that are computed again, before a
+// derivative of it is taken.
 FnRef Stabilize(FnRef fn);
 
 }  // namespace weft
