@@ -64,7 +64,7 @@ const std::vector<Row>& Rows() {
       {"hoist", 1, "jvp", jvp, [](const FnRef& f) { HoistConstants(f); }},
       {"linearize: jvp, condense, split", 1, "", same, [](const FnRef& f) { Linearize(f, {true}); }},
       {"grad: linearize, transpose, condense", 1, "", same, [](const FnRef& f) { Grad(f, {.wrt = {true}}); }},
-      {"the eleven passes before compilation", 11, "jvp", jvp, [](const FnRef& f) { Optimize(f); }},
+      {"the twelve passes before compilation", 12, "jvp", jvp, [](const FnRef& f) { Optimize(f); }},
   };
   return rows;
 }

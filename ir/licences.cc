@@ -10,8 +10,8 @@ struct Row {
   uint8_t includes;  // bits of the licences that it gives
 };
 constexpr Row kRows[kNumLicences] = {
-    {"exact", 0b1},       {"signed-zero", 0b11}, {"accurate", 0b111},
-    {"rounding", 0b1111}, {"no-nan", 0b10111},   {"reassociate", 0b100111},
+    {"exact", 0b1},        {"signed-zero", 0b11}, {"accurate", 0b111},        {"products", 0b1111},
+    {"rounding", 0b11111}, {"no-nan", 0b101111},  {"reassociate", 0b1001111},
 };
 
 thread_local Licences t_current;

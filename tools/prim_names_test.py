@@ -18,6 +18,11 @@ RULES = (
     "transforms/opt/simplify.cc",
     "transforms/opt/formula.cc",
     "transforms/opt/stable_structure.cc",
+    "transforms/opt/known.cc",
+    "transforms/opt/network.cc",
+    "transforms/opt/product_rules.cc",
+    "transforms/opt/part_rules.cc",
+    "transforms/opt/loops.cc",
     "ir/prim_table.h",
 )
 

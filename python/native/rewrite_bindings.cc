@@ -11,6 +11,7 @@
 #include "python/native/bindings.h"
 #include "python/native/frames.h"
 #include "python/native/plans.h"
+#include "transforms/opt/loops.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/opt/rule_watch.h"
@@ -243,6 +244,7 @@ void BindRewrites(py::module_& m) {
   m.def("rule_names", [] {
     std::vector<std::string> names;
     for (const SimplifyRule* rule : SimplifyRules()) names.emplace_back(rule->name);
+    for (const char* rule : LoopRuleNames()) names.emplace_back(rule);
     return names;
   });
   m.def("verify", [](const FnHandle& f) { Verify(*f.fn, {.large_literals = true}); });

@@ -130,10 +130,11 @@ def jit(
             has them, "optimize" stands for the default ones), functions of a weft.IR, rules of weft.rewrite.
         disable: names of rules and passes that do not run (weft.ir.rules(), weft.ir.passes()).
         licence: what rules that simplify the program may change of its results, by name, or several names: "exact", no
-            bit; "signed-zero", the sign of a zero too; "accurate" (None: that), also roundings, where results are shown
-            to be at least as accurate; "rounding", other roundings, and computing in f64 what cancels; "no-nan", rules
-            for finite numbers inside of functions' domains; "reassociate", sums in another order. Inside of another
-            jitted function that one decides.
+            bit; "signed-zero", the sign of a zero too; "accurate", also roundings, where results are shown to be at
+            least as accurate; "products" (None: that), also the order in which products are multiplied and summed;
+            "rounding", other roundings, and computing in f64 what cancels; "no-nan", rules for finite numbers inside of
+            functions' domains; "reassociate", sums in another order. Inside of another jitted function that one
+            decides.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
@@ -177,6 +178,8 @@ def jit(
     check_callable(fun, "jit")
     plan = plan_of("jit", optimize, passes, disable)
     licences = licences_of(licence)
+    if deterministic:  # sums keep their order
+        licences &= ~(licences_of("products") ^ licences_of("accurate"))
     _weft.check_backend(checked_text(backend, "jit: backend"))
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")

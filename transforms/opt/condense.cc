@@ -25,7 +25,8 @@ FnRef Condense(FnRef fn) {
         if (const Eqn* same = seen.FindOrAdd(b, e, operands, before)) return ResultsOf(*same);
         return std::nullopt;
       },
-      [&](const Fn& fn, Builder&) { scopes.emplace_back(fn.eqns().size()); }, [&] { scopes.pop_back(); });
+      [&](const Fn& fn, Builder&) { scopes.emplace_back(fn.eqns().size()); }, [&] { scopes.pop_back(); },
+      /*count_readers=*/true);
 }
 
 FnRef Condense(const FnRef& fn, const Atoms& args) {

@@ -30,6 +30,10 @@ const std::vector<Pass>& AllPasses() {
       {"fold", "Evaluate equations whose operands are all literals; take the branch of a known predicate.",
        FoldConstants},
       {"hoist", "Compute once, before a loop, what its body computes from constants of the loop.", HoistConstants},
+      {"loops",
+       "Compute without trips what a scan computes of its slices alone, sums up, or multiplies; carries that never "
+       "change become constants.",
+       SimplifyLoops},
       {"condense", "What runs between two orders of differentiation: simplify, fold numbers, cse, dce in one walk.",
        Condense},
       {"simplify", "Apply the rules of transforms/opt/simplify.cc and the stable forms of stable_*.cc.", Simplify},
@@ -81,9 +85,9 @@ const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
   static const auto& names =
       *new std::vector<std::string>{"drop-rules", "inline-small", "fold",     "simplify", "cse",   "dce",
-                                    "blocks",     "fold",         "simplify", "cse",      "hoist", "dce"};
+                                    "loops",      "blocks",       "fold",     "simplify", "cse",   "hoist", "dce"};
   static const auto& widening =
-      *new std::vector<std::string>{"drop-rules", "inline-small", "fold", "simplify", "cse",   "dce", "blocks",
+      *new std::vector<std::string>{"drop-rules", "inline-small", "fold", "simplify", "cse",   "dce", "loops", "blocks",
                                     "fold",       "simplify",     "cse",  "hoist",    "widen", "cse", "dce"};
   return CurrentLicences().Allow(Licence::kRounding) ? widening : names;
 }

@@ -54,6 +54,7 @@ FnRef EliminateDeadCode(FnRef fn);
 FnRef FoldConstants(FnRef fn);
 FnRef Simplify(FnRef fn);
 FnRef HoistConstants(FnRef fn);
+FnRef SimplifyLoops(FnRef fn);  // transforms/opt/loops.cc
 FnRef WidenWhatCancels(FnRef fn);
 // Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name, which matter to
 // transforms only, by what they compute.

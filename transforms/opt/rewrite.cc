@@ -9,11 +9,39 @@ namespace weft {
 
 namespace {
 
+// How often the values of a builder are read in the function that it is made of.
+class Readers {
+ public:
+  Readers(const Builder& b, const Fn& fn) : b_(b), before_(current_), uses_(fn.UseCounts()) {
+    counts_.reserve(fn.num_vars());
+    current_ = this;
+  }
+  ~Readers() { current_ = before_; }
+  Readers(const Readers&) = delete;
+
+  // `made` stands for the old variable.
+  void Note(uint32_t old, const Atom& made) {
+    if (!made.is_var()) return;
+    if (counts_.size() <= made.id()) counts_.resize(made.id() + 1, 0);
+    counts_[made.id()] += uses_[old];
+  }
+  static bool Once(const Builder& b, uint32_t var) {
+    const Readers* r = current_;
+    return r == nullptr || &r->b_ != &b || r->counts_.size() <= var || r->counts_[var] <= 1;
+  }
+
+ private:
+  const Builder& b_;
+  Readers* before_;
+  std::vector<int> uses_, counts_;
+  static inline thread_local Readers* current_ = nullptr;
+};
+
 class Rewriter {
  public:
   Rewriter(const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter,
-           const std::function<void()>& leave)
-      : rewrite_(rewrite), enter_(enter), leave_(leave) {}
+           const std::function<void()>& leave, bool count_readers)
+      : rewrite_(rewrite), enter_(enter), leave_(leave), count_readers_(count_readers) {}
 
   FnRef Rewritten(FnRef fn);
 
@@ -30,6 +58,7 @@ class Rewriter {
   const RewriteEqn& rewrite_;
   const std::function<void(const Fn&, Builder&)>& enter_;
   const std::function<void()>& leave_;
+  const bool count_readers_;
   absl::flat_hash_map<FnRef, FnRef, FnHash, FnEqual> shared_;
 };
 
@@ -40,6 +69,11 @@ FnRef Rewriter::Rewritten(FnRef fn) {
   env.reserve(fn->num_vars());
   for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
   env.resize(fn->num_vars());
+  std::optional<Readers> readers;
+  if (count_readers_) {
+    readers.emplace(b, *fn);
+    for (uint32_t i = 0; i < fn->params().size(); ++i) readers->Note(i, env[i]);
+  }
   if (enter_) enter_(*fn, b);
   for (size_t i = 0; i < fn->eqns().size(); ++i) {
     Eqn copy;
@@ -55,6 +89,7 @@ FnRef Rewriter::Rewritten(FnRef fn) {
       // What stands for a value that varies over mesh axes varies over them, as far as its readers know.
       const Type& type = fn->TypeOf(Var{first + r});
       env[first + r] = type.varying.empty() ? results[r] : MatchVarying(b, results[r], type);
+      if (readers) readers->Note(first + r, env[first + r]);
     }
   }
   Atoms results;
@@ -67,8 +102,10 @@ FnRef Rewriter::Rewritten(FnRef fn) {
 }  // namespace
 
 FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter,
-              const std::function<void()>& leave) {
-  return Rewriter(rewrite, enter, leave).Rewritten(std::move(fn));
+              const std::function<void()>& leave, bool count_readers) {
+  return Rewriter(rewrite, enter, leave, count_readers).Rewritten(std::move(fn));
 }
+
+bool ReadOnce(const Builder& b, const Atom& a) { return a.is_literal() || Readers::Once(b, a.id()); }
 
 }  // namespace weft

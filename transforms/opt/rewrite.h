@@ -22,8 +22,13 @@ using RewriteEqn = std::function<std::optional<Atoms>(Builder& b, const Eqn& eqn
 // A region that occurs often is rewritten once, so `rewrite` may look at the function it is in, not at what is around.
 // `enter`, when given, is called for each function (the outermost and every region) before its equations. A function
 // that nobody else holds (`Rewrite(std::move(f), ...)`) is taken apart rather than copied.
+// With `count_readers`, ReadOnce tells of the function that is rewritten.
 FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter = nullptr,
-              const std::function<void()>& leave = nullptr);
+              const std::function<void()>& leave = nullptr, bool count_readers = false);
+
+// Whether nobody but the equation at hand reads a value of the function that is being rewritten into `b`: work on it is
+// saved where its reader needs less. True where nobody counts, and of what rules have just made.
+bool ReadOnce(const Builder& b, const Atom& a);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_REWRITE_H_

@@ -505,7 +505,7 @@ FnRef OfBody(FnRef fn, const RowBlockPolicy& policy, bool again) {
 }  // namespace
 
 FnRef ComputeInBlocks(FnRef fn, const RowBlockPolicy& policy, bool again) {
-  if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
+  if (!CurrentLicences().Allow(Licence::kProducts)) return fn;
   const bool regions =
       std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
   if (regions) {

@@ -11,6 +11,7 @@
 #define WEFT_TRANSFORMS_OPT_ROW_BLOCKS_H_
 
 #include "ir/fn.h"
+#include "transforms/opt/loops.h"
 
 namespace weft {
 
@@ -20,7 +21,7 @@ inline constexpr char kRowBlocks[] = "rows-in-blocks";
 // A product is computed in blocks where its result has at least `least_bytes`, all that follows keeps its rows apart
 // until results are small, and computing it again costs little: it sums over at most `most_summed` elements.
 struct RowBlockPolicy {
-  int64_t least_bytes = int64_t{16} << 20;
+  int64_t least_bytes = kMostAtOnce + 1;  // smaller ones are computed at once, in loops too
   int64_t most_summed = 256;
   int64_t block_bytes = int64_t{2} << 20;
 };

@@ -11,6 +11,7 @@
 #include "ir/prims/contraction.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/pass.h"
+#include "transforms/opt/product_rules.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/opt/row_blocks.h"
 #include "transforms/opt/rule_watch.h"
@@ -391,6 +392,8 @@ const std::vector<const SimplifyRule*>& SimplifyRules() {
     for (const SimplifyRule& r : kArithmetic) rules->push_back(&r);
     for (const SimplifyRule& r : kStructure) rules->push_back(&r);
     for (const SimplifyRule& r : StableStructure()) rules->push_back(&r);
+    for (const SimplifyRule& r : ProductRules()) rules->push_back(&r);
+    for (const SimplifyRule& r : PartRules()) rules->push_back(&r);
     const auto formulas = static_cast<ptrdiff_t>(rules->size());
     for (const FormulaRule& row : StableFormulas()) rules->push_back(RuleOf(row).release());
     // The more a pattern says, the earlier it is looked for: 1 - sqrt(1 - x) before 1 - x.
@@ -415,7 +418,7 @@ FnRef SampleOf(const FormulaRule& rule, DType dtype) {
   return std::move(b).Build({value}, /*keep_dead=*/true);
 }
 
-std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands) {
+std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands, bool lowering) {
   std::optional<Atoms> numbers;
   bool number = false;
   if (e.prim->is_elementwise()) {
@@ -430,22 +433,31 @@ std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands
     if (shaped && repeats) numbers = WithSplatsAsNumbers(b, operands);  // some operand keeps the shape
   }
   const Atoms& x = numbers ? *numbers : operands;
-  const auto use = [number](const SimplifyRule& rule) {
-    return rule.time != RuleTime::kBeforeDerivatives && (number || !rule.needs_number);
+  const auto use = [number, lowering](const SimplifyRule& rule) {
+    return rule.time != RuleTime::kBeforeDerivatives && (lowering || rule.time != RuleTime::kLowering) &&
+           (number || !rule.needs_number);
   };
   if (const std::optional<Atom> value = FirstRule(b, e, x, use)) return Atoms{*value};
   return numbers ? std::optional<Atoms>(b.Clone(e, *numbers)) : std::nullopt;
 }
 
-FnRef Simplify(FnRef fn) { return Rewrite(std::move(fn), SimplifyEqn); }
+FnRef Simplify(FnRef fn) {
+  return Rewrite(
+      std::move(fn), [](Builder& b, const Eqn& e, const Atoms& x) { return SimplifyEqn(b, e, x, /*lowering=*/true); },
+      nullptr, nullptr, /*count_readers=*/true);
+}
 
 FnRef Stabilize(FnRef fn) {
-  const auto use = [](const SimplifyRule& rule) { return rule.time != RuleTime::kSimplifying; };
-  return ComputeInBlocksAgain(
-      Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+  const auto use = [](const SimplifyRule& rule) {
+    return rule.time == RuleTime::kStabilizing || rule.time == RuleTime::kBeforeDerivatives;
+  };
+  return ComputeInBlocksAgain(Rewrite(
+      std::move(fn),
+      [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
         const std::optional<Atom> value = FirstRule(b, e, x, use);
         return value ? std::optional<Atoms>(Atoms{*value}) : std::nullopt;
-      }));
+      },
+      nullptr, nullptr, /*count_readers=*/true));
 }
 
 }  // namespace weft

@@ -20,6 +20,7 @@ enum class RuleTime : uint8_t {
   kSimplifying,        // wherever programs are simplified: between orders of differentiation and before lowering
   kStabilizing,        // before a derivative is taken as well: its derivative is the better one
   kBeforeDerivatives,  // there alone: the value needs it not
+  kLowering,           // before lowering alone: derivatives are taken of what is written
 };
 
 struct SimplifyRule {
@@ -42,8 +43,8 @@ FnRef SampleOf(const FormulaRule& rule, DType dtype);
 
 // The atoms that replace the results of `e`, whose operands are `operands` in `b`; nullopt when no rule applies. What a
 // rule needs is emitted into `b`. Every rule keeps the derivatives too, so it may run before differentiation. Rules
-// need the licence of this thread (ir/licences.h).
-std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands);
+// need the licence of this thread (ir/licences.h). `lowering`: no derivative is taken of it any more.
+std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands, bool lowering = false);
 
 // The program with stable forms alone in place, and large products in blocks that are computed again, before a
 // derivative of it is taken.

@@ -1,0 +1,371 @@
+"""Work that jitted programs save (docs/products.md): values, derivatives and batches of programs as people write them,
+beside NumPy in f64, and what is left of them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import weft
+import weft.lax
+import weft.nn
+import weft.numpy as wnp
+
+RNG = np.random.default_rng(3)
+N = 40
+
+
+def normal(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+A, B, C, V, W = normal(N, N), normal(N, N), normal(N, N), normal(N), normal(N)
+ROWS = np.array([3, -1, 0, 39, 3], np.int32)
+TABLE = normal(200, N)
+
+
+def permuted(np, x):
+    return x[:, None] * np.ones((N, 7), np.float32)
+
+
+def loop(lib, n, body, first):
+    return lib.lax.fori_loop(0, n, body, first) if lib is not None else _trips(n, body, first)
+
+
+def _trips(n, body, first):
+    for i in range(n):
+        first = body(i, first)
+    return first
+
+
+def scan(lib, step, first, xs):
+    if lib is not None:
+        return lib.lax.scan(step, first, xs)
+    ys = []
+    for x in xs:
+        first, y = step(first, x)
+        ys.append(y)
+    return first, None if ys[0] is None else np.stack(ys)
+
+
+def rows_of(lib, f, xs):
+    return lib.lax.map(f, xs) if lib is not None else np.stack([f(x) for x in xs])
+
+
+# name -> (function of the module of arrays, the library (None for NumPy) and operands; operands; rules that it needs)
+PROGRAMS = {
+    "(A@B)@v": (lambda np, lib, a, b, v: (a @ b) @ v, (A, B, V), ["product-order"]),
+    "v@(A@B)": (lambda np, lib, a, b, v: v @ (a @ b), (A, B, V), ["product-order"]),
+    "A@B@C@v": (lambda np, lib, a, b, c, v: a @ b @ c @ v, (A, B, C, V), ["product-order"]),
+    "thin chain": (lambda np, lib, a, b, c: a @ b @ c, (A[:, :3], B[:3], C[:, :3]), ["product-order"]),
+    "x.T@A@B@x": (lambda np, lib, a, b, v: v.T @ (a @ b) @ v, (A, B, V), ["product-order"]),
+    "stack of products": (lambda np, lib, a, v: (a @ a) @ v, (normal(3, N, N), normal(3, N, 1)), ["product-order"]),
+    "outer@A": (lambda np, lib, u, v, a: np.outer(u, v) @ a, (V, W, A), ["product-order"]),
+    "outer@w": (lambda np, lib, u, v: np.outer(u, v) @ u, (V, W), ["product-order"]),
+    "kron@v": (lambda np, lib, a, b, v: np.kron(a, b) @ v, (A[:8, :8], B[:5, :5], V), ["product-order"]),
+    "einsum": (lambda np, lib, a, b, v: np.einsum("ij,jk,k->i", a, b, v), (A, B, V), ["product-order"]),
+    "diag@A": (lambda np, lib, d, a: np.diag(d) @ a, (V, A), ["product-order"]),
+    "A@diag": (lambda np, lib, d, a: a @ np.diag(d), (V, A), ["product-order"]),
+    "A@diag@B": (lambda np, lib, d, a, b: a @ np.diag(d) @ b, (V, A, B), []),
+    "eye@A": (lambda np, lib, a: np.eye(N, dtype=np.float32) @ a, (A,), ["product-order"]),
+    "tril@A": (lambda np, lib, a: np.tril(np.ones((N, N), np.float32)) @ a, (A,), ["product-order"]),
+    "triu@A": (lambda np, lib, a: np.triu(np.ones((N, N), np.float32)) @ a, (A,), ["product-order"]),
+    "A@tril": (lambda np, lib, a: a @ np.tril(np.ones((N, N), np.float32)), (A,), ["product-order"]),
+    "strict triangle": (lambda np, lib, a: np.tril(np.ones((N, N), np.float32), -1) @ a, (A,), []),
+    "one-hot": (
+        lambda np, lib, t: (ROWS[:, None] == np.arange(200)).astype(np.float32) @ t,
+        (TABLE,),
+        ["product-order"],
+    ),
+    "trace": (lambda np, lib, a, b: np.trace(a @ b), (A, B), ["product-sum"]),
+    "trace of three": (lambda np, lib, a, b, c: np.trace(a @ b @ c), (A, B[:, :2], C[:2]), ["product-sum"]),
+    "diag of product": (lambda np, lib, a, b: np.diag(a @ b), (A, B), ["product-diagonal"]),
+    "row norms": (lambda np, lib, a: np.diag(a @ a.T), (A,), ["product-diagonal"]),
+    "AB+AC": (lambda np, lib, a, b, c: a @ b + a @ c, (A, B, C), ["product-common-factor"]),
+    "AC-BC": (lambda np, lib, a, b, c: a @ c - b @ c, (A, B, C), ["product-common-factor"]),
+    "low rank": (lambda np, lib, a, u, v: (a + np.outer(u, v)) @ v, (A, V, W), ["product-of-sum"]),
+    "sum of outer": (lambda np, lib, u, v: np.sum(np.outer(u, v)), (V, W), ["product-sum"]),
+    "by broadcasting": (lambda np, lib, a, b: np.sum(a[:, :, None] * b[None], 1), (A, B), ["product-sum"]),
+    "sum(0)": (lambda np, lib, a, b: (a @ b).sum(0), (A, B), ["product-sum"]),
+    "sum(1)": (lambda np, lib, a, b: (a @ b).sum(1), (A, B), ["product-sum"]),
+    "mean": (lambda np, lib, a, b: (a @ b).mean(), (A, B), ["product-sum"]),
+    "sum of repeated": (lambda np, lib, x: np.sum(np.repeat(x, 100)), (V,), ["product-sum"]),
+    "sum of tiles": (lambda np, lib, x: np.sum(np.tile(x, 100)), (V,), ["product-sum"]),
+    "inv@b": (
+        lambda np, lib, a, b: np.linalg.inv(a + 9 * np.eye(N, dtype=np.float32)) @ b,
+        (A, V),
+        ["product-of-solution"],
+    ),
+    "b@inv": (
+        lambda np, lib, a, b: b @ np.linalg.inv(a + 9 * np.eye(N, dtype=np.float32)),
+        (A, V),
+        ["product-of-solution"],
+    ),
+    "solve@v": (
+        lambda np, lib, a, b, v: np.linalg.solve(a + 9 * np.eye(N, dtype=np.float32), b) @ v,
+        (A, B, V),
+        ["product-of-solution"],
+    ),
+    "powers": (lambda np, lib, a: (lambda s: s @ s @ s @ s @ s @ s)(a / 6), (A,), ["power-by-squaring"]),
+    "x*x*x*x": (lambda np, lib, x: x * x * x * x, (V,), ["power-by-squaring"]),
+    "stacked dots": (
+        lambda np, lib, x: np.stack([np.stack([x[i] @ x[j] for j in range(5)]) for i in range(5)]),
+        (A[:5],),
+        ["stack-of-products"],
+    ),
+    "row": (lambda np, lib, a, b: (a @ b)[5], (A, B), ["part-of-sum"]),
+    "last row": (lambda np, lib, a, b: (a @ b)[-1], (A, B), ["part-of-sum"]),
+    "columns": (lambda np, lib, a, b: (a @ b)[:, 3:9:2], (A, B), ["part-of-sum"]),
+    "element": (lambda np, lib, a, b: (a @ b)[5, 7], (A, B), ["part-of-sum"]),
+    "rows": (lambda np, lib, a, b: (a @ b)[ROWS], (A, B), ["rows-of-sum"]),
+    "f of a row": (lambda np, lib, a, b, v: np.tanh((a @ b) / 6 + v)[2], (A, B, V), ["part-of-sum"]),
+    "f of a slice": (lambda np, lib, x: np.exp(np.sin(x))[3:11], (V,), ["part-of-value"]),
+    "reversed": (lambda np, lib, x: np.exp(x)[::-1][2:5], (V,), ["part-of-value"]),
+    "of a concatenation": (
+        lambda np, lib, x, y: np.concatenate([np.sin(x), np.cos(y)])[35:47],
+        (V, np.tile(W, 3)),
+        ["part-of-value"],
+    ),
+    "f of a table": (lambda np, lib, t: np.tanh(t)[ROWS], (TABLE,), ["rows-of-value"]),
+    "normalised rows": (
+        lambda np, lib, t: (t / np.sqrt(np.sum(t * t, 1, keepdims=True)))[ROWS],
+        (TABLE,),
+        ["rows-of-sum"],
+    ),
+    "last of cumsum": (lambda np, lib, x: np.cumsum(x)[-1], (V,), ["part-of-sum"]),
+    "first of cumsum": (lambda np, lib, x: np.cumsum(np.sin(x))[:9], (V,), ["part-of-sum"]),
+    "least": (lambda np, lib, x: np.sort(x)[0], (V,), ["part-of-sorted"]),
+    "largest": (lambda np, lib, x: np.sort(x)[::-1][0], (V,), ["part-of-sorted"]),
+    "largest of rows": (lambda np, lib, x: np.sort(x, 0)[-1], (A,), ["part-of-sorted"]),
+    "sum of sorted": (lambda np, lib, x: np.sum(np.sort(x)), (V,), ["reduce-sorted"]),
+    "repeated": (lambda np, lib, x: np.exp(np.repeat(x, 5)), (V,), ["function-of-repeated"]),
+    "spread": (lambda np, lib, x: np.tanh(permuted(np, x) * 1), (V,), ["function-of-repeated"]),
+    "dot by scan": (
+        lambda np, lib, x, y: scan(lib, lambda c, t: (c + t * 2, None), np.float32(1), x * y)[0],
+        (V, W),
+        ["loop-without-trips"],
+    ),
+    "sum by loop": (
+        lambda np, lib, x: loop(lib, N, lambda i, s: s + x[i], np.float32(0)),
+        (V,),
+        ["loop-without-trips"],
+    ),
+    "prefix sums": (
+        lambda np, lib, x: scan(lib, lambda c, t: (c + t, c + t), np.float32(2), x)[1],
+        (V,),
+        ["loop-without-trips"],
+    ),
+    "largest by scan": (
+        lambda np, lib, x: scan(lib, lambda c, t: (np.maximum(c, t), None), np.float32(-9), x)[0],
+        (V,),
+        ["loop-without-trips"],
+    ),
+    "difference by scan": (
+        lambda np, lib, x: scan(lib, lambda c, t: (c - t, None), np.float32(1), x)[0],
+        (V,),
+        ["loop-without-trips"],
+    ),
+    "rows by map": (lambda np, lib, x, w: rows_of(lib, lambda r: np.tanh(r @ w), x), (A, B), ["loop-without-trips"]),
+    "Gram by maps": (
+        lambda np, lib, x: rows_of(lib, lambda r: rows_of(lib, lambda s: r @ s, x), x),
+        (A,),
+        ["loop-without-trips"],
+    ),
+    "covariance by scan": (
+        lambda np, lib, x: scan(lib, lambda c, r: (c + np.outer(r, r), None), np.zeros((N, N), np.float32), x)[0],
+        (A,),
+        ["loop-without-trips"],
+    ),
+    "powers by loop": (
+        lambda np, lib, a: loop(lib, 11, lambda i, p: p @ (a / 6), np.eye(N, dtype=np.float32)),
+        (A,),
+        ["loop-without-trips"],
+    ),
+    "x**7 by loop": (
+        lambda np, lib, x: loop(lib, 7, lambda i, p: p * x, np.ones_like(x)),
+        (V,),
+        ["loop-without-trips"],
+    ),
+    "a loop that adds a constant": (
+        lambda np, lib, x: loop(lib, 7, lambda i, p: p + x, x),
+        (V,),
+        ["loop-without-trips"],
+    ),
+    "a loop that needs its trips": (lambda np, lib, x: loop(lib, 7, lambda i, p: np.sin(p + x[i]), x), (V,), []),
+}
+
+
+def runs(name, module, lib):
+    function = PROGRAMS[name][0]
+    return lambda *x: function(module, lib, *x)
+
+
+def applied(f, *x) -> set[str]:
+    f(*x)
+    return {rule for version in f.explain("rules") for rule, _ in version["rules"]}
+
+
+def exact(name, operands):
+    return np.asarray(runs(name, np, None)(*[np.asarray(x, np.float64) for x in operands]))
+
+
+def near(got, want):
+    scale = max(1.0, float(np.max(np.abs(want))))
+    np.testing.assert_allclose(np.asarray(got, np.float64), want, atol=3e-5 * scale, rtol=0)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_and_rules(name):
+    _, operands, rules = PROGRAMS[name]
+    f = weft.jit(runs(name, wnp, weft))
+    near(f(*operands), exact(name, operands))
+    assert set(rules) <= applied(f, *operands)
+    plain = weft.jit(runs(name, wnp, weft), licence="exact")
+    near(plain(*operands), exact(name, operands))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_batches(name):
+    _, operands, _ = PROGRAMS[name]
+    stacks = [np.stack([x, x[..., ::-1] * np.float32(0.5), x]) for x in operands]
+    got = weft.jit(weft.vmap(runs(name, wnp, weft)))(*stacks)
+    for k in range(3):
+        near(got[k], exact(name, [s[k] for s in stacks]))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients(name):
+    _, operands, _ = PROGRAMS[name]
+    weights = np.asarray(np.random.default_rng(1).standard_normal(exact(name, operands).shape))
+
+    def total(*x):
+        return wnp.sum(runs(name, wnp, weft)(*x) * weights.astype(np.float32))
+
+    direction = [np.random.default_rng(2).standard_normal(x.shape) for x in operands]
+    step = 1e-6
+    ends = [np.sum(exact(name, [x + s * step * d for x, d in zip(operands, direction)]) * weights) for s in (1.0, -1.0)]
+    want = (ends[0] - ends[1]) / (2 * step)
+    for gradient in (
+        weft.jit(weft.grad(total, argnums=tuple(range(len(operands))))),
+        weft.grad(total, tuple(range(len(operands)))),
+    ):
+        found = [np.asarray(g, np.float64) for g in gradient(*operands)]
+        got = sum(np.sum(g * d) for g, d in zip(found, direction))
+        size = sum(np.sum(np.abs(g * d)) for g, d in zip(found, direction))
+        assert abs(got - want) <= 2e-4 * max(size, 1.0)
+
+
+def products_in(f, *x) -> int:
+    return len(re.findall(r"= contract", f.lower(*x).stage("optimized")))
+
+
+def test_gradients_of_reordered_products_hold_no_product_of_matrices():
+    gradient = weft.jit(weft.grad(lambda a, b, v: wnp.sum(wnp.sin((a @ b) @ v)), argnums=(0, 1, 2)))
+    text = gradient.lower(A, B, V).stage("optimized")
+    for found in re.findall(r'contract\[spec="(\w+),(\w+)->', text):
+        assert min(map(len, found)) == 1, text
+
+
+def test_what_is_read_elsewhere_is_not_taken_apart():
+    f = weft.jit(lambda a, b, v: (lambda c: (c, c @ v))(a @ b))
+    assert products_in(f, A, B, V) == 2
+    assert "product-order" not in applied(f, A, B, V)
+
+
+def test_regions():
+    def body(c, x):
+        return wnp.tanh((A @ (B @ c[:, None] * x)) @ wnp.ones((1,), wnp.float32)), (wnp.outer(c, c) @ c)[0]
+
+    def step(c, x):
+        return weft.lax.cond(x > 0, lambda: body(c, x), lambda: (c, (A @ B)[0, 0]))
+
+    f = weft.jit(lambda c, xs: weft.lax.scan(step, c, xs))
+    got = f(V, W)
+    plain = weft.jit(lambda c, xs: weft.lax.scan(step, c, xs), licence="exact")(V, W)
+    for x, y in zip(got, plain):
+        np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-3)
+    assert "product-order" in applied(f, V, W)
+
+
+def test_a_branch_computes_what_it_alone_reads():
+    def f(p, a, b):
+        c = a @ b
+        return weft.lax.cond(p, lambda: wnp.tanh(c), lambda: a)
+
+    jitted = weft.jit(f)
+    for p in (True, False):
+        np.testing.assert_allclose(jitted(p, A, B), np.tanh(A @ B) if p else A, rtol=1e-4, atol=1e-5)
+    assert "sink-into-branch" in applied(jitted, True, A, B)
+    head = jitted.lower(True, A, B).stage("optimized").split("cond")[0]
+    assert "contract" not in head
+    # What both read stays.
+    both = weft.jit(lambda p, a, b: (lambda c: weft.lax.cond(p, lambda: c, lambda: -c))(a @ b))
+    assert "sink-into-branch" not in applied(both, True, A, B)
+
+
+def test_a_carry_that_never_changes():
+    def step(c, _):
+        w, x = c
+        return (w, wnp.tanh((w @ w) @ wnp.sin(x))), None
+
+    f = weft.jit(lambda w, x: weft.lax.scan(step, (w, x), None, length=5)[0])
+    w, x = f(A / 9, V)
+    np.testing.assert_array_equal(w, A / np.float32(9))
+    want = V.astype(np.float64)
+    for _ in range(5):
+        want = np.tanh((A / 9.0) @ (A / 9.0) @ np.sin(want))
+    np.testing.assert_allclose(x, want, rtol=1e-4, atol=1e-4)
+    assert "constant-carry" in applied(f, A / 9, V)
+
+
+@pytest.mark.parametrize(
+    "special", [[1, np.nan, -2], [np.nan, np.nan], [np.inf, np.nan, np.inf], [0.0, -0.0], [-np.inf, 3]]
+)
+@pytest.mark.parametrize("at", [0, -1])
+def test_extremes_of_sorted_special_numbers(special, at):
+    x = np.array(special, np.float32)
+    f = weft.jit(lambda x: wnp.sort(x)[at])
+    np.testing.assert_array_equal(f(x), np.sort(x)[at])
+    assert "part-of-sorted" in applied(f, x)
+
+
+def test_equal_elements_share_no_derivative_that_sorting_gives_to_one():
+    x = np.array([2.0, 2.0, 1.0], np.float32)
+    np.testing.assert_array_equal(
+        weft.jit(weft.grad(lambda x: wnp.sort(x)[-1]))(x), weft.grad(lambda x: wnp.sort(x)[-1])(x)
+    )
+
+
+def test_integers_are_exact():
+    a, b = (RNG.integers(-(2**30), 2**30, (N, N)).astype(np.int32) for _ in range(2))
+    v = RNG.integers(-(2**30), 2**30, N).astype(np.int32)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(weft.jit(lambda a, b, v: (a @ b) @ v)(a, b, v), (a @ b) @ v)
+        np.testing.assert_array_equal(weft.jit(lambda a, b: (a @ b).sum(0))(a, b), (a @ b).sum(0, dtype=np.int32))
+
+
+def test_halves_stay_as_they_are_written():
+    h = [x.astype(np.float16) for x in (A, B, V)]
+    assert "product-order" not in applied(weft.jit(lambda a, b, v: (a @ b) @ v), *h)
+
+
+def test_deterministic_programs_keep_their_order():
+    f = weft.jit(lambda a, b, v: (a @ b) @ v, deterministic=True)
+    assert "product-order" not in applied(f, A, B, V)
+
+
+def test_a_rule_can_be_left_out():
+    f = weft.jit(lambda a, b, v: (a @ b) @ v, disable=["product-order"])
+    assert "product-order" not in applied(f, A, B, V)
+    for rule in ("constant-carry", "loop-without-trips", "sink-into-branch", "product-order"):
+        assert rule in weft.ir.rules()
+
+
+def test_long_chains_are_cheap():
+    def chain(n):
+        return weft.jit(lambda a, v: (lambda c: c)(__import__("functools").reduce(lambda c, _: c @ a, range(n), a) @ v))
+
+    text = chain(12).lower(A / 6, V).stage("optimized")
+    assert len(re.findall("contract", text)) <= 13

@@ -1,0 +1,17 @@
+// The rules of the pass `loops`, which replace equations with regions (transforms/opt/loops.cc).
+#ifndef WEFT_TRANSFORMS_OPT_LOOPS_H_
+#define WEFT_TRANSFORMS_OPT_LOOPS_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace weft {
+
+// Bytes that a value of all trips together may take, where a loop without dependences is dissolved.
+inline constexpr int64_t kMostAtOnce = int64_t{64} << 20;
+
+absl::Span<const char* const> LoopRuleNames();
+
+}  // namespace weft
+#endif  // WEFT_TRANSFORMS_OPT_LOOPS_H_
