@@ -8,7 +8,8 @@
     weft ops [NAME ...]
 
 PROGRAM is a text or a binary file of a program (docs/ir.md), "-" standard input. Files of arrays are .npz or .npy, in
-the order of parameters and results. --load FILE runs a Python file first, which may register passes and rules.
+the order of parameters and results. --load FILE runs a Python file first, which may register passes and rules, or loads
+a plugin, a shared library (weft.load_plugin).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ._core.errors import value_error
 from .compiled import jit
 from .ir.bisecting import bisect
 from .optimization import plan_of
+from .plugins import load_plugin
 from .program import IR, deserialize_ir, parse_ir
 from .transforms import arguments_of
 
@@ -130,7 +132,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         if program:
             sub.add_argument("program", metavar="PROGRAM")
-            sub.add_argument("--load", action="append", default=[], metavar="FILE", help="Python to run first")
+            sub.add_argument(
+                "--load", action="append", default=[], metavar="FILE", help="Python to run, or a plugin to load, first"
+            )
         return sub
 
     sub = command("opt", _opt, "the program after passes")
@@ -162,7 +166,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         for file in getattr(options, "load", ()):
-            runpy.run_path(file)
+            if Path(file).suffix == ".so":
+                load_plugin(file)
+            else:
+                runpy.run_path(file)
         return options.run(options) or 0
     except (OSError, ValueError, TypeError, RuntimeError, NotImplementedError) as error:
         print(f"weft: {error}", file=sys.stderr)
