@@ -13,9 +13,11 @@ from .._weft import Type
 from ..optimization import Applied, passes, rules
 from ..program import Trail
 from .bisecting import Culprit, bisect
-from .cfg import Block, BlockValue, Cfg, Instruction, to_cfg
+from .blocks_of import to_cfg
+from .cfg import Block, BlockValue, Cfg, Instruction
 from .checking import check
-from .dataflow import Dataflow, Frame, Node, to_dataflow
+from .dataflow import Dataflow, Frame, Node
+from .dataflow_of import to_dataflow
 from .executor import ExecutionFrame, Executor
 from .interpreter import Interpreter, rule
 from .rewriting import Rewrite

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core.errors import runtime_error, type_error, value_error
 from .._core.ir_view import Literal, Value
-from .dataflow import Dataflow, Frame, Node
+from .dataflow import Dataflow, Frame, Node, output_name
 
 __all__ = ["ExecutionFrame", "Executor"]
 
@@ -146,7 +146,7 @@ class Executor:
     def _result(self, top: ExecutionFrame, output: Any) -> Any:
         if isinstance(output, Literal):
             return output.array
-        key = _key(*output)
+        key = output_name(*output)
         if key not in top.iterations[0]:
             raise runtime_error(f"Executor: the run is over, and {key} was never computed")
         return top.iterations[0][key]
@@ -248,7 +248,7 @@ class Executor:
 
     def _emit(self, node: Node, port: int, value: Any, where: ExecutionFrame, i: int) -> None:
         """An output has its value: those that read it have one of their inputs."""
-        where.iterations[i][_key(node, port)] = value
+        where.iterations[i][output_name(node, port)] = value
         for user, number in node.users:
             if user.inputs[number] != (node, port):
                 continue
@@ -266,13 +266,6 @@ class Executor:
             waiting[number] = value
             if len(waiting) == len(user.inputs):
                 self._make_ready(user, where, i, where._inputs[i].pop(user))
-
-
-def _key(node: Node, port: int) -> str:
-    if node.kind == "Switch":
-        return f"{node.name}:{'true' if port else 'false'}"
-    several = node.operation is not None and len(node.operation.results) > 1
-    return f"{node.name}:{port}" if several else node.name
 
 
 def _operands(node: Node, values: dict[int, Any]) -> Iterator[Any]:
