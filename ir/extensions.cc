@@ -84,6 +84,11 @@ FnRef FunctionOf(const Prim& prim, const Types& operands, const Attrs& attrs) {
 }
 
 Types InferByExpansion(const Sig& sig) {
+  if (sig.prim.is_elementwise()) InferElementwise(sig);  // that shapes and dtypes agree, and are its own
+  if (!sig.operands.empty() && !sig.prim.dtypes.Has(sig.operands[0].dtype)) {
+    throw TypeError(sig.prim.name, ": operand 0 is ", sig.operands[0], "; expected one of ",
+                    sig.prim.dtypes.ToString());
+  }
   Builder b(sig.prim.name);
   Atoms x;
   // A number beside arrays may be any number: only its type counts here.
@@ -92,7 +97,11 @@ Types InferByExpansion(const Sig& sig) {
     x.push_back(sig.literal[i] && t.rank() == 0 ? Atom(Tensor::Zeros(t.dtype, {})) : b.Parameter(t));
   }
   Types types;
-  for (const Atom& y : (*ExpansionOf(sig.prim))(b, x, sig.attrs)) types.push_back(b.TypeOf(y));
+  try {
+    for (const Atom& y : (*ExpansionOf(sig.prim))(b, x, sig.attrs)) types.push_back(b.TypeOf(y));
+  } catch (const Error& error) {
+    throw Error(error.kind(), sig.prim.name + " of (" + ToString(sig.operands) + "): " + error.message());
+  }
   return types;
 }
 

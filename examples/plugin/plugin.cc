@@ -21,6 +21,7 @@ Prim Softsign() {
   p.doc = "x / (1 + |x|).";
   p.family = Family::kElementwise;
   p.num_operands = 1;
+  p.dtypes = kFloats;
   p.partials = [](Builder& b, const Atoms& x, const Atom&) -> OptionalAtoms {
     return {1.0 / Square(Abs(Expr{&b, x[0]}) + 1.0)};
   };

@@ -152,6 +152,24 @@ def test_expansion_gives_the_rules(loaded):
         prim.lerp(x, y, u=0.25)
     with pytest.raises(TypeError, match=r"softsign.*operand"):
         prim.softsign(x, y)
+    with pytest.raises(TypeError, match=r"softsign: operand 0 is i\d+\[3\]; .*f32"):
+        prim.softsign(np.arange(3))
+    with pytest.raises(TypeError, match=r"lerp of \(f64\[2\], f64\[3\]\): "):
+        prim.lerp(x, np.ones(3), t=0.25)
+
+
+def test_on_a_mesh(loaded):
+    """What it computes is cut over the devices."""
+    mesh = weft.make_mesh((4,), ("i",))
+    x = np.linspace(-2, 2, 8)
+    cut = weft.device_put(x, weft.NamedSharding(mesh, weft.P("i")))
+    y = weft.jit(lambda v: prim.lerp(prim.softsign(v), v, t=0.5))(cut)
+    assert len(y.sharding.device_set) == 4
+    np.testing.assert_allclose(y, 0.5 * (x / (1 + abs(x)) + x), rtol=1e-14)
+    total = weft.shard_map(
+        lambda v: weft.lax.psum(prim.softsign(v).sum(), "i"), mesh=mesh, in_specs=weft.P("i"), out_specs=weft.P()
+    )
+    np.testing.assert_allclose(total(x), (x / (1 + abs(x))).sum(), atol=1e-14)
 
 
 def test_programs_hold_it(loaded):
