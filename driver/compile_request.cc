@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "ir/extensions.h"
 
 namespace weft {
 
@@ -18,6 +19,7 @@ std::string CompileRequest::Key() const {
   for (bool d : donated) key += d ? '1' : '0';
   key += "\ntarget " + target.ToString() + " " + std::to_string(target.vector_bytes) + "\nfusion";
   fusion.ForEachField([&](auto value) { key += " " + std::to_string(value); });
+  if (const std::string extensions = ExtensionsKey(); !extensions.empty()) key += "\nextensions " + extensions;
   return key;
 }
 

@@ -30,10 +30,14 @@ class PrimTable {
   PrimTable(std::initializer_list<std::pair<const char*, T>> rows) : rows_(AllPrims().size()) {
     for (const auto& [name, value] : rows) rows_[static_cast<size_t>(FindPrim(name).id)] = value;
   }
-  const T& operator[](const Prim& prim) const { return rows_[static_cast<size_t>(prim.id)]; }
+  const T& operator[](const Prim& prim) const {
+    const auto i = static_cast<size_t>(prim.id);
+    return i < rows_.size() ? rows_[i] : without_row_;  // one that was registered later (ir/extensions.h) has none
+  }
 
  private:
   std::vector<T> rows_;
+  T without_row_{};
 };
 
 class PrimSet {
@@ -41,7 +45,10 @@ class PrimSet {
   PrimSet(std::initializer_list<const char*> names) : has_(AllPrims().size(), false) {
     for (const char* name : names) has_[static_cast<size_t>(FindPrim(name).id)] = true;
   }
-  bool Has(const Prim& prim) const { return has_[static_cast<size_t>(prim.id)]; }
+  bool Has(const Prim& prim) const {
+    const auto i = static_cast<size_t>(prim.id);
+    return i < has_.size() && has_[i];
+  }
 
  private:
   std::vector<bool> has_;

@@ -3,6 +3,7 @@
     base -> ir -> transforms -> lowering -> driver -> python
     ir -> tracer -> python
     base, lowering/abi -> backends -> driver
+    transforms -> sdk -> driver
 
 Bazel's visibility (//:BUILD.bazel) checks the same on targets; this checks the #include lines themselves, which system
 headers (MLIR, CUDA, pybind11, protobuf) need because the compiler finds those without any dependency.
@@ -16,7 +17,7 @@ SOURCES = (".h", ".cc", ".hpp", ".cpp", ".cu", ".cuh", ".inc")
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-_LIBRARIES_IN_CPP = {"base", "ir", "tracer", "transforms", "lowering", "backends", "driver"}
+_LIBRARIES_IN_CPP = {"base", "ir", "tracer", "transforms", "lowering", "backends", "driver", "sdk"}
 _EVERYTHING = _LIBRARIES_IN_CPP | {"python", "tests", "bench", "examples", "tools"}
 
 # Folder -> the folders whose headers it may include, with all that is in them.
@@ -28,7 +29,8 @@ _ARROWS = {
     "lowering": {"base", "ir", "transforms", "lowering"},
     "lowering/abi": {"base", "lowering/abi"},
     "backends": {"base", "lowering/abi", "backends"},
-    "driver": {"base", "ir", "transforms", "lowering", "backends", "driver"},
+    "sdk": {"base", "ir", "transforms", "sdk"},
+    "driver": {"base", "ir", "transforms", "lowering", "backends", "sdk", "driver"},
     "python": _LIBRARIES_IN_CPP | {"python"},
     "tests": _EVERYTHING,
     "bench": _EVERYTHING,

@@ -46,6 +46,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "optimization",
         "parallel",
         "partitioning",
+        "plugins",
         "primitives",
         "program",
         "recording",
@@ -96,6 +97,7 @@ ARROWS: dict[str, set[str]] = {
 # (module, what it imports inside a function) -> why it is loaded late.
 IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("autograph/__init__", "weft.autograph.conversion"): "most programs convert nothing",
+    ("program", "weft.ir.pictures"): "few programs are drawn",
     ("numpy/_dtypes", "ml_dtypes"): "only programs that name the narrowest floats need it installed",
 }
 

@@ -494,10 +494,17 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
   Builder b(prim.name);
   b.set_loc(CurrentLoc());
   Atoms atoms;
-  Values args;
-  for (const Value& v : operands) {
-    args.push_back(DemandValue(v, prim.name));  // raises for an escaped value
-    atoms.push_back(b.Parameter(args.back().type()));
+  Values known, args;
+  for (const Value& v : operands) known.push_back(DemandValue(v, prim.name));  // raises for an escaped value
+  // A number beside arrays is a literal here as it is in a trace.
+  const bool arrays = std::any_of(known.begin(), known.end(), [](const Value& v) { return v.type().rank() > 0; });
+  for (const Value& v : known) {
+    if (prim.is_elementwise() && arrays && v.type().rank() == 0) {
+      atoms.push_back(Atom(v.tensor()));
+      continue;
+    }
+    args.push_back(v);
+    atoms.push_back(b.Parameter(v.type()));
   }
   const Atoms out = b.Emit(prim, std::move(atoms), std::move(attrs), std::move(regions));
   for (const Value& v : Run(b.Build(out, /*keep_dead=*/true), args)) results.push_back(v.WithWeak(weak));

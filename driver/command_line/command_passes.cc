@@ -103,7 +103,7 @@ const std::vector<CommandPass>& CommandPasses() {
     std::vector<CommandPass> passes;
     for (const Pass& pass : AllPasses()) {
       passes.push_back(
-          {pass.name, "", pass.doc, [run = pass.run](const FnRef& fn, const Arguments&) { return run(fn); }});
+          {pass.name, "", pass.doc, [&pass](const FnRef& fn, const Arguments&) { return RunPass(pass, fn); }});
     }
     std::string defaults;
     for (const std::string& name : DefaultPasses()) defaults += (defaults.empty() ? "" : ", ") + name;

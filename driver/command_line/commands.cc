@@ -13,6 +13,7 @@
 #include "ir/samples/op_reference.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
+#include "sdk/load_plugin.h"
 #include "transforms/opt/pass.h"
 
 namespace weft {
@@ -24,6 +25,10 @@ FnRef ProgramOf(const std::string& bytes, const std::string& path) {
 }
 
 }  // namespace
+
+void LoadPlugins(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) LoadPlugin(path);
+}
 
 FnRef LoadProgram(const std::string& path) { return ProgramOf(ReadFile(path), path); }
 

@@ -9,6 +9,9 @@
 
 namespace weft {
 
+// Loads plugins (sdk/plugin.h), in order.
+void LoadPlugins(const std::vector<std::string>& paths);
+
 // A program in text or protobuf form, told apart by its first bytes.
 FnRef LoadProgram(const std::string& path);
 

@@ -1,6 +1,7 @@
 // The command-line tool `weft`: look at programs, transform them, run them, without Python.
 //
 //   weft opt f.weft --passes=grad(0),cse      a program after named passes
+//   weft opt f.weft --load=mine.so --passes=mine
 //   weft run f.weft --inputs x.npy y.npy      its results
 //   weft dump f.weft --stage=mlir             a stage of its compilation
 //   weft dump f.weft --stage=ptx --target=cuda:sm_90a
@@ -80,6 +81,14 @@ int Main(int argc, char** argv) {
   selftest_app->add_option("--cases", selftest.cases, "What to run; without it selftest.zip beside this program");
   selftest_app->add_option("--json", selftest.json, "A file for the report as JSON");
 
+  // A program may hold what a plugin defines, whatever is done with it.
+  std::vector<std::string> plugins;
+  for (CLI::App* command : {opt_app, run_app, export_app, dump_app}) {
+    command->add_option("--load", plugins, "A plugin to load first: a shared library (docs/extend_in_cpp.md)")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+
   CLI::App* ops_app = app.add_subcommand("ops", "Print the reference of all operations as Markdown");
 
   try {
@@ -89,6 +98,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   try {
+    weft::LoadPlugins(plugins);
     if (opt_app->parsed()) opt.Run();
     if (run_app->parsed()) run.Run();
     if (export_app->parsed()) bundle.Run();

@@ -166,7 +166,9 @@ bool ReadsFused(const Eqn& e) { return Fuses(e) || e.prim->family == Family::kRe
 Cost Counter::Of(const Fn& fn) {
   Cost total;
   std::vector<bool> fused(fn.num_vars(), false), in_memory(fn.num_vars(), false), read(fn.num_vars(), false);
-  for (const Eqn& e : fn.eqns()) fused[e.first_result] = Fuses(e);
+  for (const Eqn& e : fn.eqns()) {
+    if (e.num_results > 0) fused[e.first_result] = Fuses(e);
+  }
   auto write = [&](const Atom& a) {  // a fused value that somebody wants as an array
     if (!a.is_var() || !fused[a.id()] || in_memory[a.id()]) return;
     in_memory[a.id()] = true;

@@ -17,6 +17,12 @@ TEST(CostTest, ElementwiseCountsWorkPerElementAndEveryArrayOnce) {
   EXPECT_GT(Of("fn f(x: f64[10]) -> (f64[10]) {\n  y: f64[10] = exp x\n  return y\n}").flops, 100);
 }
 
+// Such an equation, at the end of a function without another value, has no variable.
+TEST(CostTest, EquationsWithoutResults) {
+  EXPECT_EQ(Of("fn f() -> () {\n  debug_print[format=\"a\"]\n  return\n}").flops, 0);
+  EXPECT_EQ(Of("fn f(x: f32[]) -> () {\n  debug_print[format=\"a\"]\n  return\n}").flops, 0);
+}
+
 TEST(CostTest, ContractionsCountProductsAndSums) {
   const Cost c =
       Of("fn f(x: f32[8,3,4], y: f32[8,4,5]) -> (f32[8,3,5]) {\n  z: f32[8,3,5] = contract[spec=\"bmk,bkn->bmn\"] x y\n"

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "ir/error.h"
+#include "ir/extensions.h"
 #include "ir/ops.h"
 #include "ir/prims/collectives.h"
 #include "ir/prims/contraction.h"
@@ -680,6 +681,9 @@ const OpShardingRule& OpShardingRuleOf(const Prim& prim) {
     }
     return table;
   }();
+  static const auto& of_outside =
+      *new OpShardingRule(Reason("it is replaced by what it computes before programs are cut"));
+  if (ExpansionOf(prim) != nullptr) return of_outside;
   const std::optional<OpShardingRule>& rule = rules[static_cast<size_t>(prim.id)];
   WEFT_CHECK(rule.has_value()) << "how " << prim.name
                                << " is cut over devices is not said (ir/analysis/sharding_rules.cc)";

@@ -1,7 +1,9 @@
 // The registry: every family, in one explicit list.
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "ir/builder.h"
 #include "ir/ops.h"
@@ -11,8 +13,8 @@ namespace weft {
 namespace {
 
 struct Registry {
-  std::vector<std::unique_ptr<Prim>> owned;
-  std::vector<const Prim*> in_name_order;
+  std::vector<std::shared_ptr<Prim>> owned;
+  std::vector<const Prim*> in_name_order;  // those of the tree; others follow
   std::map<std::string, const Prim*> by_name;
 
   Registry() {
@@ -45,7 +47,7 @@ struct Registry {
     RegisterCollectives(r);
     RegisterSpmd(r);
     RegisterShardingConstraint(r);
-    owned = r.Take();
+    for (std::unique_ptr<Prim>& p : r.Take()) owned.push_back(std::move(p));
     for (const auto& p : owned) {
       WEFT_CHECK(by_name.emplace(p->name, p.get()).second) << "primitive " << p->name << " is registered twice";
     }
@@ -57,12 +59,32 @@ struct Registry {
   }
 };
 
-const Registry& TheRegistry() {
-  static const auto& registry = *new Registry();
-  return registry;
+// Others read it while a primitive is added, so that replaces it as a whole, and what was replaced stays.
+std::atomic<const Registry*>& CurrentRegistry() {
+  static std::atomic<const Registry*> current{new Registry()};
+  return current;
 }
 
+const Registry& TheRegistry() { return *CurrentRegistry().load(std::memory_order_acquire); }
+
 }  // namespace
+
+const Prim& AddPrim(Prim prim) {
+  static std::mutex adding;
+  const std::lock_guard<std::mutex> lock(adding);
+  auto* next = new Registry(TheRegistry());
+  prim.id = static_cast<int>(next->in_name_order.size());
+  next->owned.push_back(std::make_shared<Prim>(std::move(prim)));
+  const Prim& added = *next->owned.back();
+  if (!next->by_name.emplace(added.name, &added).second) {
+    const std::string name = added.name;
+    delete next;
+    throw ValueError("there is a primitive named '", name, "' already");
+  }
+  next->in_name_order.push_back(&added);
+  CurrentRegistry().store(next, std::memory_order_release);
+  return added;
+}
 
 const std::vector<const Prim*>& AllPrims() { return TheRegistry().in_name_order; }
 

@@ -35,5 +35,8 @@ void RegisterCollectives(PrimRegistry& r);
 void RegisterSpmd(PrimRegistry& r);
 void RegisterShardingConstraint(PrimRegistry& r);
 
+// One more, after the registry was built. Raises kValue where there is one of that name.
+const Prim& AddPrim(Prim prim);
+
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_FAMILIES_H_

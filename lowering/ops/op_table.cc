@@ -1,5 +1,6 @@
 #include "lowering/ops/op_table.h"
 
+#include "ir/extensions.h"
 #include "lowering/ops/op_rows.h"
 
 namespace weft {
@@ -130,7 +131,9 @@ class OpTable {
     Row("fft") = Library(library::Fft);
   }
 
-  const OpRow& operator[](const Prim& prim) const { return rows_[prim.id]; }
+  const OpRow& operator[](const Prim& prim) const {
+    return ExpansionOf(prim) != nullptr ? of_outside_ : rows_[static_cast<size_t>(prim.id)];
+  }
 
  private:
   OpRow& Row(const std::string& name) { return rows_[FindPrim(name).id]; }
@@ -151,6 +154,7 @@ class OpTable {
   }
 
   std::vector<OpRow> rows_;
+  const OpRow of_outside_ = Inlined();  // what it computes, see lowering/schedule/without_calls.cc
 };
 
 const OpRow& RowOf(const Prim& prim) {

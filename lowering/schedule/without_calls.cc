@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/builder.h"
+#include "ir/extensions.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/prims/control/custom.h"
@@ -65,7 +66,10 @@ Atoms Expansion::InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
     ScopedLoc loc(b, e.loc);
     Atoms results;
     const OpRow& row = RowOf(*e.prim);
-    if (called_.Stays(e)) {
+    if (ExpansionOf(*e.prim) != nullptr) {
+      const ExpandedEqn inner = ExpandedOf(b, e, operands);
+      results = InlineInto(b, *inner.fn, inner.args);
+    } else if (called_.Stays(e)) {
       results = b.Emit(FindPrim("recursive"), operands, {}, {Region(e.regions[0])});
     } else if (row.as == OpRow::Kind::kInlined) {
       results = InlineInto(b, row.body ? *row.body(e) : *e.regions[0], operands);

@@ -11,9 +11,11 @@
 #include "python/native/bindings.h"
 #include "python/native/frames.h"
 #include "python/native/plans.h"
+#include "sdk/load_plugin.h"
 #include "transforms/opt/loops.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/row_blocks.h"
 #include "transforms/opt/rule_watch.h"
 #include "transforms/opt/simplify.h"
 
@@ -245,7 +247,13 @@ void BindRewrites(py::module_& m) {
     std::vector<std::string> names;
     for (const SimplifyRule* rule : SimplifyRules()) names.emplace_back(rule->name);
     for (const char* rule : LoopRuleNames()) names.emplace_back(rule);
+    names.emplace_back(kRowBlocks);
     return names;
+  });
+  // Loads a plugin: (name, path, names of passes, rules and primitives that it added).
+  m.def("load_plugin", [](const std::string& path) {
+    const LoadedPlugin& p = LoadPlugin(path);
+    return py::make_tuple(p.name, p.path, p.passes, p.rules, p.primitives);
   });
   m.def("verify", [](const FnHandle& f) { Verify(*f.fn, {.large_literals = true}); });
   m.def("set_plan_hook", [](py::object hook) { g_plan_hook = hook.release().ptr(); });

@@ -289,12 +289,13 @@ def test_quickstart():
     assert "(8, 3)" in out.getvalue() and "fn loss" in out.getvalue() and "kernel" in out.getvalue()
 
 
-def test_extending_from_python_does_what_its_page_says(tmp_path, monkeypatch):
-    """The page's code runs from top to bottom: Python in one process, files and commands in a folder, and what a block
+@pytest.mark.parametrize(("page", "least"), [("extend_from_python", 20), ("program_forms", 8)])
+def test_pages_do_what_they_say(page, least, tmp_path, monkeypatch):
+    """A page's code runs from top to bottom: Python in one process, files and commands in a folder, and what a block
     of text behind them shows is what they print."""
-    text = pathlib.Path("docs/extend_from_python.md").read_text()
+    text = pathlib.Path(f"docs/{page}.md").read_text()
     examples = re.findall(r"^```(python|c|sh|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(examples) > 20
+    assert len(examples) > least
     monkeypatch.chdir(tmp_path)
     module = types.ModuleType("page")
     printed = ""

@@ -166,6 +166,8 @@ def test_the_command(tmp_path):
     assert "tanh" not in command("opt", "f.weft", "--load=mine.py", "--passes=wrong", folder=tmp_path).stdout
     assert "mul" in command("opt", "f.weft", "--disable=mul-one", folder=tmp_path).stdout
     assert "tanh" in command("dump", "f.weft", "--stage=optimized", folder=tmp_path).stdout
+    assert command("dump", "f.weft", "--stage=blocks", folder=tmp_path).stdout.startswith("entry(")
+    assert " = parameter" in command("dump", "f.weft", "--stage=dataflow", folder=tmp_path).stdout
     assert command("ops", "sin", folder=tmp_path).stdout.startswith("sin (element-wise): ")
     assert "result 0: f32[3]" in command("run", "f.weft", "--inputs", "x.npy", folder=tmp_path).stdout
     for how in ([], ["--interpret"]):

@@ -83,6 +83,18 @@ def test_programs_mean_the_same(name, interpreter):
         np.testing.assert_allclose(slope, weft.grad(lambda x: f(x) * 1.0)(x), rtol=1e-4)
 
 
+def test_numbers_beside_arrays_without_jit():
+    """A number of the program is one when its operation is computed at once, too, whatever its operands are."""
+    x = np.array([1.0, -2.0, 3.0], np.float32)
+    for f in (
+        lambda v: v + 1,
+        lambda v: 2 - v,
+        lambda v: wnp.where(v > 0, v, 7),
+        lambda v: wnp.maximum(wnp.arange(3.0), 1),
+    ):
+        np.testing.assert_array_equal(Plain()(f)(x), f(x))
+
+
 def test_an_interpreter_of_an_interpreted_function():
     g = Pairs()(lambda x: Plain()(PROGRAMS["scan"])(x))
     np.testing.assert_allclose(g(0.5).twice, PROGRAMS["scan"](0.5), rtol=1e-6)

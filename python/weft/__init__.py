@@ -109,6 +109,7 @@ from .mesh import (
 from .optimization import optimization, register_pass
 from .parallel import pmap, shard_map
 from .partitioning import Communication, pjit, with_sharding_constraint
+from .plugins import load_plugin
 from .program import IR, PassRecord, ShapedArray, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
 
@@ -262,6 +263,7 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "load_plugin",
     "local_device_count",
     "local_devices",
     "make_array_from_callback",

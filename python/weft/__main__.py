@@ -8,7 +8,8 @@
     weft ops [NAME ...]
 
 PROGRAM is a text or a binary file of a program (docs/ir.md), "-" standard input. Files of arrays are .npz or .npy, in
-the order of parameters and results. --load FILE runs a Python file first, which may register passes and rules.
+the order of parameters and results. --load FILE runs a Python file first, which may register passes and rules, or loads
+a plugin, a shared library (weft.load_plugin).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import argparse
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ import numpy as np
 from . import _weft
 from ._core.errors import value_error
 from .compiled import jit
+from .ir import to_cfg, to_dataflow
 from .ir.bisecting import bisect
 from .optimization import plan_of
+from .plugins import load_plugin
 from .program import IR, deserialize_ir, parse_ir
 from .transforms import arguments_of
 
@@ -88,8 +91,18 @@ def _run(options: argparse.Namespace) -> None:
         print(f"result {i}: {type_}\n{np.asarray(result)}")
 
 
+# Forms of a program that are no stages of its compilation.
+_FORMS: dict[str, Callable[[IR], str]] = {
+    "blocks": lambda ir: to_cfg(ir).text,
+    "dataflow": lambda ir: to_dataflow(ir).text,
+    "svg": IR.to_svg,
+}
+
+
 def _dump(options: argparse.Namespace) -> None:
-    sys.stdout.write(_program(options.program).stage(options.stage))
+    ir = _program(options.program)
+    form = _FORMS.get(options.stage)
+    sys.stdout.write(ir.stage(options.stage) if form is None else form(ir))
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -130,7 +143,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         if program:
             sub.add_argument("program", metavar="PROGRAM")
-            sub.add_argument("--load", action="append", default=[], metavar="FILE", help="Python to run first")
+            sub.add_argument(
+                "--load", action="append", default=[], metavar="FILE", help="Python to run, or a plugin to load, first"
+            )
         return sub
 
     sub = command("opt", _opt, "the program after passes")
@@ -142,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--outputs", metavar="FOLDER", help="for 0.npy, 1.npy ...; without it they are printed")
     sub.add_argument("--interpret", action="store_true", help="by the reference interpreter")
     sub = command("dump", _dump, "the program at a stage of compilation")
-    sub.add_argument("--stage", required=True)
+    sub.add_argument("--stage", required=True, help="of compilation, or blocks, dataflow or svg: other forms of it")
     sub = command("export", _export, "a bundle: the compiled program as a file")
     sub.add_argument("-o", "--output", required=True, metavar="FILE")
     sub = command("bisect", _bisect, "the pass and the rule that change a result")
@@ -162,7 +177,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         for file in getattr(options, "load", ()):
-            runpy.run_path(file)
+            if Path(file).suffix == ".so":
+                load_plugin(file)
+            else:
+                runpy.run_path(file)
         return options.run(options) or 0
     except (OSError, ValueError, TypeError, RuntimeError, NotImplementedError) as error:
         print(f"weft: {error}", file=sys.stderr)

@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "absl/hash/hash.h"
+#include "ir/extensions.h"
 #include "ir/prim_table.h"
 #include "ir/prims/control/custom.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/simplify.h"
 
 namespace weft {
 namespace {
@@ -98,9 +100,19 @@ FnRef InlineEveryCall(FnRef fn) {
 }
 
 FnRef DropDifferentiationRules(FnRef fn) {
+  // The rules that know operations from outside are tried first: what comes after sees only what these compute.
+  if (PrimitivesWereAdded()) {
+    fn = Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+      return ExpansionOf(*e.prim) != nullptr ? SimplifyEqn(b, e, operands) : std::nullopt;
+    });
+  }
   return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     static const auto& marks = *new PrimSet{"stop_gradient", "checkpoint_name"};
     if (marks.Has(*e.prim)) return operands;
+    if (ExpansionOf(*e.prim) != nullptr) {
+      const ExpandedEqn inner = ExpandedOf(b, e, operands);
+      return b.Inline(*DropDifferentiationRules(inner.fn), inner.args);
+    }
     if (e.prim->region_use != RegionUse::kWithRules) return std::nullopt;
     // Its regions may be rules alone, from which its map is found.
     const bool linear = Is<"custom_linear">(*e.prim);

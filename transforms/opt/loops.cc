@@ -24,7 +24,6 @@ namespace {
 
 constexpr const char* kRuleNames[] = {"constant-carry", "loop-without-trips", "sink-into-branch"};
 
-
 // What a carry is of its slices.
 struct Fold {
   const Eqn* step = nullptr;  // carry' = step(carry, other)

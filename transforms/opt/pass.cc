@@ -1,6 +1,9 @@
 #include "transforms/opt/pass.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <mutex>
 
 #include "base/interrupt.h"
 #include "ir/error.h"
@@ -12,7 +15,9 @@
 
 namespace weft {
 
-const std::vector<Pass>& AllPasses() {
+namespace {
+
+const std::vector<Pass>& PassesOfTheTree() {
   static const auto& passes = *new std::vector<Pass>{
       {"drop-rules",
        "Replace custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name by what "
@@ -46,6 +51,54 @@ const std::vector<Pass>& AllPasses() {
   return passes;
 }
 
+// Replaced as a whole when a pass is added, since others read it meanwhile; what was replaced stays.
+std::atomic<const std::vector<Pass>*>& CurrentPasses() {
+  static std::atomic<const std::vector<Pass>*> current{&PassesOfTheTree()};
+  return current;
+}
+
+}  // namespace
+
+const std::vector<Pass>& AllPasses() { return *CurrentPasses().load(std::memory_order_acquire); }
+
+void RegisterPass(const Pass& pass) {
+  const std::string name = pass.name == nullptr ? "" : pass.name;
+  const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+  if (!is_name) throw ValueError("RegisterPass: the name '", name, "' is none; expected a-z, digits, - and _");
+  if (pass.run == nullptr) throw ValueError("RegisterPass: the pass '", name, "' has no function");
+  static std::mutex adding;
+  const std::lock_guard<std::mutex> lock(adding);
+  for (const Pass& p : AllPasses()) {
+    if (name == p.name) throw ValueError("RegisterPass: there is a pass named '", name, "' already");
+  }
+  if (name == "optimize") throw ValueError("RegisterPass: 'optimize' stands for the passes that run by default");
+  auto* next = new std::vector<Pass>(AllPasses());
+  next->push_back(pass);
+  if (pass.doc == nullptr) next->back().doc = "";
+  next->back().from_outside = true;
+  CurrentPasses().store(next, std::memory_order_release);
+}
+
+FnRef RunPass(const Pass& pass, FnRef fn) {
+  if (!pass.from_outside) return pass.run(std::move(fn));
+  const auto type_of = [](const Fn& f) {
+    Types params;
+    for (const Param& p : f.params()) params.push_back(p.type);
+    return "(" + ToString(params) + ") -> (" + ToString(f.ResultTypes()) + ")";
+  };
+  const std::string before = type_of(*fn), name = fn->name();
+  FnRef out = pass.run(std::move(fn));
+  if (out == nullptr) throw ValueError("the pass '", pass.name, "' returned no program for '", name, "'");
+  if (const std::string after = type_of(*out); after != before) {
+    throw TypeError("the pass '", pass.name, "' changed the type of '", name, "' from ", before, " to ", after,
+                    "; a pass keeps parameters and results");
+  }
+  Verify(*out, {.large_literals = true});
+  return out;
+}
+
 const Pass& FindPass(const std::string& name) {
   std::string known;
   for (const Pass& p : AllPasses()) {
@@ -62,7 +115,7 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
     PassRecord record;
     if (observe) record = {name, 0, static_cast<int64_t>(fn->NumEqns()), 0};
     const auto start = std::chrono::steady_clock::now();
-    fn = pass.run(std::move(fn));
+    fn = RunPass(pass, std::move(fn));
     if (observe) {
       const auto took = std::chrono::steady_clock::now() - start;
       record.milliseconds = std::chrono::duration<double, std::milli>(took).count();

@@ -21,9 +21,16 @@ struct Pass {
   const char* name;
   const char* doc;
   FnRef (*run)(FnRef);
+  bool from_outside = false;  // added by RegisterPass
 };
 
+// Those of the tree, then what was added.
 const std::vector<Pass>& AllPasses();
+// Adds a pass. Its result is verified wherever it runs, and must have the types of its operand. Raises kValue for a
+// name that is taken or that a list of passes could not hold.
+void RegisterPass(const Pass& pass);
+// Runs one pass.
+FnRef RunPass(const Pass& pass, FnRef fn);
 // Raises kValue naming the known passes when there is none of this name.
 const Pass& FindPass(const std::string& name);
 

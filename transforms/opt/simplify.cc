@@ -2,11 +2,15 @@
 #include "transforms/opt/simplify.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "absl/strings/str_split.h"
+#include "ir/error.h"
 #include "ir/eval/eval.h"
+#include "ir/extensions.h"
 #include "ir/ops.h"
 #include "ir/prims/contraction.h"
 #include "transforms/opt/formula.h"
@@ -326,16 +330,28 @@ std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
   return rule;
 }
 
-const std::vector<std::vector<const SimplifyRule*>>& RulesByPrim() {
-  static const auto& table = *[] {
-    auto* t = new std::vector<std::vector<const SimplifyRule*>>(AllPrims().size());
-    for (const SimplifyRule* r : SimplifyRules()) {
-      (*t)[static_cast<size_t>(FindPrim(r->prim).id)].push_back(r);
-      for (const char* other : r->other_prims) (*t)[static_cast<size_t>(FindPrim(other).id)].push_back(r);
+std::vector<const SimplifyRule*> RulesOfTheTree();
+
+// All rules, and those that look at equations of each primitive. Replaced as a whole when a rule is added, since others
+// read it meanwhile; what was replaced stays.
+struct RuleSet {
+  explicit RuleSet(std::vector<const SimplifyRule*> rules) : all(std::move(rules)), by_prim(AllPrims().size()) {
+    for (const SimplifyRule* r : all) {
+      by_prim[static_cast<size_t>(FindPrim(r->prim).id)].push_back(r);
+      for (const char* other : r->other_prims) by_prim[static_cast<size_t>(FindPrim(other).id)].push_back(r);
     }
-    return t;
-  }();
-  return table;
+  }
+  absl::Span<const SimplifyRule* const> Of(const Prim& prim) const {
+    const auto i = static_cast<size_t>(prim.id);
+    return i < by_prim.size() ? absl::MakeConstSpan(by_prim[i]) : absl::Span<const SimplifyRule* const>();
+  }
+  std::vector<const SimplifyRule*> all;
+  std::vector<std::vector<const SimplifyRule*>> by_prim;
+};
+
+std::atomic<const RuleSet*>& CurrentRules() {
+  static std::atomic<const RuleSet*> current{new RuleSet(RulesOfTheTree())};
+  return current;
 }
 
 // What the first rule that applies gives, of those that `use` wants.
@@ -344,7 +360,7 @@ std::optional<Atom> FirstRule(Builder& b, const Eqn& e, const Atoms& x, const Us
   if (e.num_results != 1) return std::nullopt;
   const Licences licences = CurrentLicences();
   RuleWatch* const watch = RuleWatch::Current();
-  for (const SimplifyRule* rule : RulesByPrim()[static_cast<size_t>(e.prim->id)]) {
+  for (const SimplifyRule* rule : CurrentRules().load(std::memory_order_acquire)->Of(*e.prim)) {
     if (!use(*rule) || !licences.Allow(rule->licence)) continue;
     if (watch == nullptr) {
       if (std::optional<Atom> value = rule->apply(b, e, x)) return value;
@@ -384,26 +400,76 @@ Atoms WithSplatsAsNumbers(const Builder& b, const Atoms& x) {
   return out;
 }
 
+std::vector<const SimplifyRule*> RulesOfTheTree() {
+  std::vector<const SimplifyRule*> rules;
+  for (const SimplifyRule& r : kArithmetic) rules.push_back(&r);
+  for (const SimplifyRule& r : kStructure) rules.push_back(&r);
+  for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
+  for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
+  for (const SimplifyRule& r : PartRules()) rules.push_back(&r);
+  const auto formulas = static_cast<ptrdiff_t>(rules.size());
+  for (const FormulaRule& row : StableFormulas()) rules.push_back(RuleOf(row).release());
+  // The more a pattern says, the earlier it is looked for: 1 - sqrt(1 - x) before 1 - x.
+  std::stable_sort(rules.begin() + formulas, rules.end(), [](const SimplifyRule* x, const SimplifyRule* y) {
+    return std::strlen(x->formula->pattern) > std::strlen(y->formula->pattern);
+  });
+  return rules;
+}
+
+// The type of the only result of `e` with these operands.
+Type ResultType(const Builder& b, const Eqn& e, const Atoms& x) {
+  Types types;
+  Mask literal;
+  for (const Atom& a : x) {
+    types.push_back(b.TypeOf(a));
+    literal.push_back(a.is_literal());
+  }
+  return InferTypes(Sig{*e.prim, types, literal, e.attrs, e.regions})[0];
+}
+
 }  // namespace
 
-const std::vector<const SimplifyRule*>& SimplifyRules() {
-  static const auto& all = *[] {
-    auto* rules = new std::vector<const SimplifyRule*>();
-    for (const SimplifyRule& r : kArithmetic) rules->push_back(&r);
-    for (const SimplifyRule& r : kStructure) rules->push_back(&r);
-    for (const SimplifyRule& r : StableStructure()) rules->push_back(&r);
-    for (const SimplifyRule& r : ProductRules()) rules->push_back(&r);
-    for (const SimplifyRule& r : PartRules()) rules->push_back(&r);
-    const auto formulas = static_cast<ptrdiff_t>(rules->size());
-    for (const FormulaRule& row : StableFormulas()) rules->push_back(RuleOf(row).release());
-    // The more a pattern says, the earlier it is looked for: 1 - sqrt(1 - x) before 1 - x.
-    std::stable_sort(rules->begin() + formulas, rules->end(), [](const SimplifyRule* x, const SimplifyRule* y) {
-      return std::strlen(x->formula->pattern) > std::strlen(y->formula->pattern);
-    });
-    return rules;
-  }();
-  return all;
+const std::vector<const SimplifyRule*>& SimplifyRules() { return CurrentRules().load()->all; }
+
+void RegisterRule(const SimplifyRule& rule) {
+  const std::string name = rule.name == nullptr ? "" : rule.name;
+  if (name.empty()) throw ValueError("RegisterRule: the rule has no name");
+  if (!rule.apply) throw ValueError("RegisterRule: the rule '", name, "' has no function");
+  std::vector<const char*> prims = rule.other_prims;
+  prims.push_back(rule.prim);
+  for (const char* prim : prims) {
+    if (prim == nullptr || TryFindPrim(prim) == nullptr)
+      throw ValueError("RegisterRule: the rule '", name, "' names no primitive: there is no '", prim ? prim : "", "'");
+  }
+  static std::mutex adding;
+  const std::lock_guard<std::mutex> lock(adding);
+  for (const SimplifyRule* other : SimplifyRules()) {
+    if (name == other->name) throw ValueError("RegisterRule: there is a rule named '", name, "' already");
+  }
+  auto* added = new SimplifyRule(rule);
+  added->apply = [name, apply = rule.apply](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atom> {
+    std::optional<Atom> value;
+    try {
+      value = apply(b, e, x);
+    } catch (const Error& error) {
+      throw UserError(error.kind(), e.loc, "the rule '", name, "' failed on ", e.prim->name, ": ", error.message());
+    }
+    if (value) {
+      const Type expected = ResultType(b, e, x), found = b.TypeOf(*value);
+      if (!(found == expected)) {
+        throw UserError(ErrorKind::kType, e.loc, "the rule '", name, "' replaces ", e.prim->name, ", which is ",
+                        expected, ", by a value that is ", found);
+      }
+    }
+    return value;
+  };
+  std::vector<const SimplifyRule*> all = {added};
+  all.insert(all.end(), SimplifyRules().begin(), SimplifyRules().end());
+  CurrentRules().store(new RuleSet(std::move(all)), std::memory_order_release);
+  NoteExtension("rule " + name);
 }
+
+void RegisterRule(const FormulaRule& rule) { RegisterRule(*RuleOf(*new FormulaRule(rule)).release()); }
 
 FnRef SampleOf(const FormulaRule& rule, DType dtype) {
   FormulaMatch letters;

@@ -37,6 +37,10 @@ struct SimplifyRule {
 };
 // Rules of one primitive are tried in this order.
 const std::vector<const SimplifyRule*>& SimplifyRules();
+// Adds a rule, which is tried before all that are there. What it says of a value of another type, and what it raises,
+// is an error that names it. Raises kValue for a name that is taken, and for one that names no primitive.
+void RegisterRule(const SimplifyRule& rule);
+void RegisterRule(const FormulaRule& rule);
 
 // The program of a formula rule's pattern, of operands of f32[3] in another dtype.
 FnRef SampleOf(const FormulaRule& rule, DType dtype);

@@ -168,7 +168,7 @@ class ResidualCut {
     for (const Atom& a : residuals_) wanted_[a.id()] = true;
     for (size_t i = known_.eqns().size(); i-- > 0;) {
       const Eqn& e = known_.eqns()[i];
-      if (maker_[e.first_result] == nullptr || !wanted_[e.first_result]) continue;
+      if (e.num_results == 0 || maker_[e.first_result] == nullptr || !wanted_[e.first_result]) continue;
       for (const Atom& a : e.operands) {
         if (a.is_var()) wanted_[a.id()] = true;
       }
@@ -237,7 +237,7 @@ class ResidualCut {
       args.push_back(linear.Parameter(p.type, p.name, p.kind));
     }
     for (const Eqn& e : known_.eqns()) {
-      if (!remade_[e.first_result]) continue;
+      if (e.num_results == 0 || !remade_[e.first_result]) continue;
       Atoms x;
       for (const Atom& a : e.operands) x.push_back(a.is_var() ? env[a.id()] : a);
       ScopedLoc loc(linear, e.loc);

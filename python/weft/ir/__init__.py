@@ -13,16 +13,33 @@ from .._weft import Type
 from ..optimization import Applied, passes, rules
 from ..program import Trail
 from .bisecting import Culprit, bisect
+from .blocks_of import to_cfg
+from .cfg import Block, BlockValue, Cfg, Instruction
 from .checking import check
+from .dataflow import Dataflow, Frame, Node
+from .dataflow_of import to_dataflow
+from .executor import ExecutionFrame, Executor
 from .interpreter import Interpreter, rule
 from .rewriting import Rewrite
+from .structuring import set_structuring
+
+set_structuring()
 
 __all__ = [
     "Applied",
+    "Block",
+    "BlockValue",
+    "Cfg",
     "Culprit",
+    "Dataflow",
+    "ExecutionFrame",
+    "Executor",
+    "Frame",
+    "Instruction",
     "Interpreter",
     "Literal",
     "Location",
+    "Node",
     "Operation",
     "Rewrite",
     "Type",
@@ -32,12 +49,23 @@ __all__ = [
     "passes",
     "rule",
     "rules",
+    "to_cfg",
+    "to_dataflow",
 ]
 
 _belong_to(
     globals(),
     Applied,
+    Block,
+    BlockValue,
+    Cfg,
     Culprit,
+    Dataflow,
+    ExecutionFrame,
+    Executor,
+    Frame,
+    Instruction,
+    Node,
     Trail,
     bisect,
     check,
@@ -50,4 +78,6 @@ _belong_to(
     passes,
     rule,
     rules,
+    to_cfg,
+    to_dataflow,
 )
