@@ -89,6 +89,7 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
     return true;
   }
   if (IsPythonNumber(o)) {
+    WatchTransfer(o);
     const Scalar s = ScalarFrom(o);
     a.leaves.push_back({o, nullptr, s});
     a.signature.tokens.push_back(kNumberToken | static_cast<uint64_t>(s.kind) << 8);

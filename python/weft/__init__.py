@@ -128,6 +128,7 @@ if _typing.TYPE_CHECKING:
         nn,
         ops,
         random,
+        ref,
         scipy,
         transforms,
         tree_util,
@@ -136,6 +137,7 @@ if _typing.TYPE_CHECKING:
     from .custom_primitive import Linear, Primitive
     from .ir.rewriting import rewrite
     from .recurrences import recurrence
+    from .ref import Ref, empty_ref, free_ref, freeze, new_ref
 
 # Modules that not every program uses are imported when one first asks for them; weft.autograph does the same with
 # what converts functions.
@@ -153,6 +155,7 @@ _LATER = frozenset(
         "ops",
         "primitives",
         "random",
+        "ref",
         "scipy",
         "transforms",
         "tree_util",
@@ -165,6 +168,11 @@ _FROM = {
     "compile": "compiling",
     "Linear": "custom_primitive",
     "Primitive": "custom_primitive",
+    "Ref": "ref",
+    "empty_ref": "ref",
+    "free_ref": "ref",
+    "freeze": "ref",
+    "new_ref": "ref",
     "recurrence": "recurrences",
     "rewrite": "ir.rewriting",
 }
@@ -206,6 +214,7 @@ __all__ = [
     "PartitionSpec",
     "PassRecord",
     "Primitive",
+    "Ref",
     "ShapeDtype",
     "ShapeDtypeStruct",
     "ShapedArray",
@@ -242,11 +251,14 @@ __all__ = [
     "distributed",
     "effects_barrier",
     "ensure_compile_time_eval",
+    "empty_ref",
     "enable_x64",
     "eval_shape",
     "experimental",
     "flatten_util",
     "fori_loop",
+    "free_ref",
+    "freeze",
     "grad",
     "hessian",
     "image",
@@ -273,6 +285,7 @@ __all__ = [
     "map",
     "named_call",
     "named_scope",
+    "new_ref",
     "nn",
     "numpy",
     "ops",
@@ -286,6 +299,7 @@ __all__ = [
     "pure_callback",
     "random",
     "recurrence",
+    "ref",
     "register_pass",
     "remat",
     "rewrite",

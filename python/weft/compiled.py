@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
@@ -556,7 +557,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
         function, dynamic, keywords, [i for i, _ in signature_args], original=jitted._function, apart=apart
     )
     names_of_leaves += flat.names
-    traced = trace_flat(flat, "jit", known=False)
+    traced = _trace(jitted, flat)
     tree = flat.out_tree
     if tree == LEAF_TREE:
         return traced, None, flat.names
@@ -565,13 +566,39 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     return traced, tree, flat.names
 
 
+class _UsesReferences(BaseException):
+    """A jitted function uses references: C++ calls it through Python from now on."""
+
+
+def _trace(jitted: Any, flat: Any) -> Any:
+    references = stateful.references
+    if references is None or jitted._stateful:
+        return trace_flat(flat, "jit", known=False)
+    if isinstance(jitted, _weft.JitFunction) and not references.is_inner(jitted):
+        flat.function = references.first_trace(jitted, flat.function)
+    try:
+        return trace_flat(flat, "jit", known=False)
+    except references.Unbound as unbound:
+        if not references.found_in(jitted, unbound):
+            raise
+        raise _UsesReferences from None
+
+
+def _call_stateful(jitted: Any, args: tuple, kwargs: dict) -> Any:
+    """Called from C++ for a function that uses references."""
+    return stateful.references.call_jitted(jitted, args, kwargs)
+
+
 def _static_value(argument: Any) -> Any:
     """A static argument; its number, where grad or vmap outside of jit has made it a traced value with a known one."""
     return argument.item() if _weft.is_traced(argument) else argument
 
 
 def _refuse(jitted, args: tuple, kwargs: dict):
-    """Called from C++ where a leaf of the arguments is no array: raises TypeError, which names its argument."""
+    """Called from C++ where a leaf of the arguments is no array. Calls a function of references; raises TypeError, which
+    names the argument, for other leaves."""
+    if stateful.references is not None and stateful.references.refs_among((args, kwargs)):
+        return stateful.references.call_jitted(jitted, args, kwargs)
     nums, names = jitted._static_argnums, jitted._static_argnames
     positions = [i for i in range(len(args)) if i not in nums]
     dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
@@ -579,7 +606,7 @@ def _refuse(jitted, args: tuple, kwargs: dict):
     flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
 
 
-_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse)
+_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse, _call_stateful, _UsesReferences)
 
 
 def _move(x: Any, sharding: NamedSharding) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
 from ._core.shapes import ShapeDtype
@@ -84,6 +85,8 @@ def cond(
         return cond(pred, lambda: on_true(of_true), lambda: on_false(of_false))
     if _in_python() and (chosen := _asked(bool, pred)) is not None:
         return (true_fun if chosen else false_fun)(*operands)
+    if stateful.references is not None:
+        return stateful.references.branches(_branches, pred, [false_fun, true_fun], operands, "cond")
     return _branches(pred, [false_fun, true_fun], operands, "cond")
 
 
@@ -117,6 +120,9 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any, op
         return branches[0](*operands)
     if _in_python() and (chosen := _asked(int, index)) is not None:
         return branches[min(max(chosen, 0), len(branches) - 1)](*operands)
+    if stateful.references is not None:
+        index = _weft.astype(index, "int32")
+        return stateful.references.branches(_branches, index, list(branches), operands, "switch")
     return _branches(_weft.astype(index, "int32"), list(branches), operands, "switch")
 
 
@@ -207,6 +213,14 @@ def loop_while(
             init_val = body_fun(init_val)
         if go_on is not None:
             return init_val
+    if stateful.references is not None:
+        return stateful.references.while_loop(_loop_while, cond_fun, body_fun, init_val, what, paths, strategy)
+    return _loop_while(cond_fun, body_fun, init_val, what, paths, strategy)
+
+
+def _loop_while(
+    cond_fun: Callable, body_fun: Callable, init_val: Any, what: str, paths: Sequence[str] | None, strategy: str
+) -> Any:
     carry, tree = _tree.flatten(init_val)
     paths = _tree.path_texts(tree) if paths is None else list(paths)
     varying: list[str] = []
@@ -430,6 +444,22 @@ def loop_scan(
 ):
     """scan; `what` and `paths` as in loop_while; snapshots: how many carries reverse mode stores, 0 for all."""
     check_callable(f, what)
+    if stateful.references is not None and not _in_python():
+        run = stateful.references.scan
+        return run(_loop_scan, f, init, xs, length, reverse, what, paths, snapshots)
+    return _loop_scan(f, init, xs, length, reverse, what, paths, snapshots)
+
+
+def _loop_scan(
+    f: Callable,
+    init: Any,
+    xs: Any,
+    length: Any,
+    reverse: bool,
+    what: str,
+    paths: Sequence[str] | None,
+    snapshots: int,
+) -> Any:
     carry, carry_tree = _tree.flatten(init)
     xs_leaves, xs_tree = _tree.flatten(xs)
     for leaf, path in zip(xs_leaves, _tree.path_texts(xs_tree)):

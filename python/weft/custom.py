@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import type_error
@@ -379,6 +380,14 @@ class custom_jvp(Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._rule is None:
             raise type_error(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
+        if stateful.references is not None:
+            zero: Callable[[Any], Any] = lambda x: SymbolicZero(x)
+            run = lambda: self._call(*args, **kwargs)
+            return stateful.references.custom_jvp(custom_jvp, run, self, zero, args, kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        assert self._rule is not None  # checked by __call__
         every = as_positional(self._function, args, kwargs, "custom_jvp")
         function, fixed, moving, _ = _fixed(self._function, self._nondiff, every)
         flat = flat_function(
@@ -473,8 +482,14 @@ class custom_vjp(Generic[_P, _R]):
             raise type_error(
                 f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(fwd, bwd)"
             )
+        if stateful.references is not None:
+            run = lambda: self._call(*args, **kwargs)
+            return stateful.references.custom_vjp(custom_vjp, run, self, args, kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        assert self._forward is not None and self._backward is not None  # checked by __call__
         every = as_positional(self._function, args, kwargs, "custom_vjp")
-        assert self._backward is not None  # checked by __call__, together with the forward rule
         function, fixed, moving, order = _fixed(self._function, self._nondiff, every)
         flat = flat_function(
             function, moving, {}, [i for i in range(len(every)) if i not in self._nondiff], self._function

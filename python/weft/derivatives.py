@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.shapes import ShapeDtype
@@ -242,6 +243,11 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args, **kwargs):
+        if stateful.references is not None:
+            return stateful.references.value_and_grad(run, fun, args, kwargs, has_aux, argnums, what)
+        return run(fun, has_aux, args, kwargs, argnums)
+
+    def run(fun: Callable, has_aux: bool, args: tuple, kwargs: dict, argnums: Any) -> Any:
         called, args, kwargs = hold_others(fun, args, kwargs, argnums)
         if has_aux:
             called = holding_aux(called)
@@ -260,6 +266,8 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
             flat.leaves = flat.specs = [x if not m else lanes_apart([x])[0] for x, m in zip(flat.leaves, mask)]
         finish = _sum_of_lanes if apart else None
         t = trace_flat(flat, what, known=True, differentiated=active, finish=finish)
+        if stateful.references is not None:
+            stateful.references.check_aux(t, active)
         value_tree, aux_tree = _value_and_aux(flat, has_aux, what)
         if value_tree != _LEAF_TREE:
             raise type_error(
@@ -338,6 +346,13 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise type_error("jvp: primals and tangents must be tuples of arguments")
     primals, tangents = tuple(primals), tuple(tangents)
+    if stateful.references is not None:
+        run = lambda f, p, aux: _jvp(f, p, tangents, aux)
+        return stateful.references.forward(run, fun, primals, has_aux, "jvp")
+    return _jvp(fun, primals, tangents, has_aux)
+
+
+def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool) -> Any:
     flat = flat_function(fun, primals, {})
     t_leaves, t_tree = _tree.flatten((tangents, {}))
     if t_tree != flat.in_tree:
@@ -353,6 +368,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
             raise type_error(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
         moving.append(_weft.astype(tangent, dtype))
     t = trace_flat(flat, "jvp", known=True, differentiated=active)
+    if stateful.references is not None:
+        stateful.references.check_aux(t, active)
     _value_and_aux(flat, has_aux, "jvp")
     fn, active_out = _weft.jvp(t, active)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
@@ -421,10 +438,18 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         (Array(6., dtype=float32), (Array([3.], dtype=float32), Array([2.], dtype=float32)))
     """
     check_callable(fun, "vjp")
+    if stateful.references is not None:
+        return stateful.references.forward(_vjp, fun, primals, has_aux, "vjp")
+    return _vjp(fun, primals, has_aux)
+
+
+def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     flat = flat_function(fun, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     flat.leaves = flat.specs = lanes_apart(flat.leaves)
     t = trace_flat(flat, "vjp", known=True, differentiated=active, finish=lanes_apart)
+    if stateful.references is not None:
+        stateful.references.check_aux(t, active)
     value_tree, aux_tree = _value_and_aux(flat, has_aux, "vjp")
     count, n, in_tree = value_tree.num_leaves, t.num_results, flat.in_tree
     forward, backward, _ = _weft.vjp(t, active, count)
@@ -492,10 +517,18 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     check_callable(fun, "linearize")
+    if stateful.references is not None:
+        return stateful.references.forward(_linearize, fun, primals, has_aux, "linearize")
+    return _linearize(fun, primals, has_aux)
+
+
+def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     flat = flat_function(fun, primals, {})
     leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
     t = trace_flat(flat, "linearize", known=True, differentiated=active)
+    if stateful.references is not None:
+        stateful.references.check_aux(t, active)
     value_tree, aux_tree = _value_and_aux(flat, has_aux, "linearize")
     count, n, in_tree = value_tree.num_leaves, t.num_results, flat.in_tree
     primal, tangent, _ = _weft.linearize(t, active, count)

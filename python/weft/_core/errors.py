@@ -22,31 +22,31 @@ _E = TypeVar("_E", bound=Exception)
 def type_error(message: str, traceback: TracebackType | None = None) -> TypeError:
     """`traceback`: of the exception in place of which this one is raised, whose innermost line comes first."""
     line = "" if traceback is None else _innermost(traceback)
-    return TypeError(f"{message}\n{line}\n{_weft.user_stack()}".rstrip() if line else _at_line(message))
+    return TypeError(f"{message}\n{line}\n{_weft.user_stack()}".rstrip() if line else at_line(message))
 
 
 def value_error(message: str) -> ValueError:
-    return ValueError(_at_line(message))
+    return ValueError(at_line(message))
 
 
 def index_error(message: str) -> IndexError:
-    return IndexError(_at_line(message))
+    return IndexError(at_line(message))
 
 
 def key_error(message: str) -> KeyError:
-    return KeyError(_at_line(message))
+    return KeyError(at_line(message))
 
 
 def recursion_error(message: str) -> RecursionError:
-    return RecursionError(_at_line(message))
+    return RecursionError(at_line(message))
 
 
 def runtime_error(message: str) -> RuntimeError:
-    return RuntimeError(_at_line(message))
+    return RuntimeError(at_line(message))
 
 
 def not_implemented(message: str) -> NotImplementedError:
-    return NotImplementedError(_at_line(message))
+    return NotImplementedError(at_line(message))
 
 
 def foreign(error: _E) -> _E:
@@ -59,7 +59,7 @@ def foreign(error: _E) -> _E:
     while at is not None and at.tb_frame.f_code.co_filename.startswith(PACKAGE):
         at = at.tb_next
     if at is None and error.args:
-        error.args = (_at_line(str(error.args[0])), *error.args[1:])
+        error.args = (at_line(str(error.args[0])), *error.args[1:])
     return error
 
 
@@ -75,7 +75,7 @@ def _innermost(traceback: TracebackType) -> str:
     return line
 
 
-def _at_line(message: str) -> str:
+def at_line(message: str) -> str:
     """The message, which names the function that the user called, then the user's stack, innermost line first; as it is
     where it has one."""
     if "\n  at " in message:

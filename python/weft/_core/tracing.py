@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from . import traced_calls
+from . import stateful, traced_calls
 from . import tree as _tree
 from .errors import PACKAGE, foreign, recursion_error, type_error, value_error
 
@@ -167,6 +167,11 @@ def flat_function(
     flat.names = leaf_names(original or function, args, kwargs, positions, flat.in_tree)
     flat.specs = flat.leaves
     for leaf, name in zip(flat.leaves, flat.names):
+        if stateful.is_reference(leaf):
+            raise type_error(
+                f"{what}argument {name} of '{flat.name}' is a reference, {leaf!r}, which is not taken here; give what it "
+                "holds, ref[...]"
+            )
         if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             raise type_error(
                 f"{what}argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
@@ -231,7 +236,7 @@ def trace_flat(
 
 def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: str) -> Any:
     """A function of the user's called on traced values; `name` and `kind` are for messages."""
-    begun = traced_calls.begin(args, kwargs)
+    begun = traced_calls.begin(args, kwargs, name, kind)
     try:
         result = function(*args, **kwargs)
         traced_calls.settle()
@@ -274,6 +279,8 @@ def flatten_result(flat: Flat, result: Any) -> list:
     for i, leaf in enumerate(leaves):
         if not _weft.is_operand(leaf):
             path = _tree.path_texts(flat.out_tree)[i]
+            if stateful.is_reference(leaf):
+                stateful.references.refuse_result(flat.name, leaf, path, "tracing")
             raise type_error(
                 f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
                 "a traced function returns arrays, numbers, or containers of them"

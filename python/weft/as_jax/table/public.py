@@ -18,11 +18,6 @@ thread_guard"""
 
 PRIMITIVES = of("weft.as_jax.lax_primitives", " ".join(f"{name}_p" for name in NAMES))
 
-_REFS = because(
-    "arrays that change are not there; use x = x.at[index].set(value)",
-    "ArrayRef new_ref empty_ref free_ref freeze ref array_ref mutable_array MutableArray",
-)
-
 PUBLIC: dict[str, Served] = {
     "jax": Served(
         everything_of=("weft",),
@@ -41,12 +36,11 @@ PUBLIC: dict[str, Served] = {
             **of("weft.as_jax.devices", "host_ids default_backend"),
             **of("weft.as_jax.meshes", "set_mesh reshard smap make_mesh"),
             "typeof": f"{_CORE}:typeof",
-            "Ref": "weft.as_jax.hijax:Ref",
             "ds": "weft.as_jax.arrays:ds",
             "ffi": "jax.ffi",
         },
         absent={
-            **_REFS,
+            **because("the name is jax.new_ref", "ArrayRef array_ref mutable_array MutableArray"),
             **because("jax.linear_util went with JAX 0.4; use jax.extend.linear_util", "linear_util"),
             **because("jax.tree_map went with JAX 0.4.26; use jax.tree.map", "tree_map tree_leaves tree_flatten"),
             **because("it went with JAX 0.4; it is jax.experimental.export's", "abstract_arrays util"),
@@ -84,6 +78,7 @@ PUBLIC: dict[str, Served] = {
             ]
         ),
     ),
+    "jax.ref": Served(everything_of=("weft.ref",)),
     "jax.numpy": Served(
         everything_of=("weft.numpy",),
         names={
