@@ -17,11 +17,12 @@ from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.tracing import as_positional, call_name
+from ..api import stop_gradient
 from . import scopes
 from .binding import Bound, attempts
 from .given import called_as, held, naming, reachable, refs_among, released, settled
 from .refs import Ref
-from .scopes import Unbound
+from .scopes import Site, Unbound
 
 
 class _Thread(threading.local):
@@ -113,8 +114,8 @@ def value_and_grad(run: Callable, fun: Callable, args: tuple, kwargs: dict, has_
                 loss = value
                 for ref, companion in zip(site.backward, companions):
                     # Adds nothing, and has the contents as its derivative by the companion.
-                    last, contents = scopes.read(companion), _weft.stop_gradient(scopes.read(ref))
-                    still = (last - _weft.stop_gradient(last)) * contents
+                    last, contents = scopes.read(companion), stop_gradient(scopes.read(ref))
+                    still = (last - stop_gradient(last)) * contents
                     loss = loss + _weft.astype(still.sum(), _weft.abstract(value)[1])
             return loss, (value, aux, news)
 
@@ -177,12 +178,22 @@ def forward(run: Callable, fun: Callable, primals: tuple, has_aux: bool, what: s
 # --- Rules ------------------------------------------------------------------------------------------------------------
 
 
-def _bind(refs: Sequence[Ref], values: Sequence[Any]) -> scopes.Scope:
+def _bind(site: Site, refs: Sequence[Ref], values: Sequence[Any]) -> scopes.Scope:
     scope = scopes.here()
     assert scope is not None
+    scope.site = site
     for ref, value in zip(refs, values):
         scope.bind(ref, value)
     return scope
+
+
+def _write(site: Site, refs: Sequence[Ref], news: Sequence[Any], forward: Any) -> None:
+    """What references hold after a call: of those that the function wrote, and those that its forward rule can. Rules say
+    what the derivative of the result is; what a reference holds has none."""
+    others = {id(r) for r in reachable(forward) if not _weft.carries_derivative(scopes.read(r))}
+    for ref, new in zip(refs, news):
+        if id(ref) in site.written or id(ref) in others:
+            scopes.write(ref, settled(ref, stop_gradient(new)))
 
 
 def _fixed(function: Any, args: tuple) -> tuple[list, Callable]:
@@ -213,16 +224,17 @@ def custom_vjp(make: Callable, run: Callable, function: Any, args: tuple, kwargs
         if site is not None and site.kind in ("grad", "value_and_grad", "vjp") and ref not in site.backward:
             raise Unbound(ref, site, backward=True)
     changed = [r for r in changed if scopes.differentiating(r) is not None and r._back is not None]
+    site = Site("custom_vjp")
     moving, every = _fixed(function, every_arg)
     fixed = [every_arg[i] for i in function._nondiff]
 
     def primal(values: Any, tokens: Any, *given: Any) -> Any:
-        scope = _bind(refs, values)
+        scope = _bind(site, refs, values)
         out = function._function(*every(given))
         return out, [scope.value(r) for r in refs], tokens
 
     def fwd(values: Any, tokens: Any, *given: Any) -> Any:
-        scope = _bind(refs, values)
+        scope = _bind(site, refs, values)
         out = function._forward(*every(given))
         if not isinstance(out, tuple) or len(out) != 2:
             return out
@@ -230,7 +242,7 @@ def custom_vjp(make: Callable, run: Callable, function: Any, args: tuple, kwargs
 
     def bwd(residuals: Any, cotangents: Any) -> Any:
         ct, _, tokens = cotangents
-        scope = _bind(changed, tokens)
+        scope = _bind(Site("custom_vjp"), changed, tokens)
         cts = function._backward(*fixed, residuals, ct)
         if not isinstance(cts, (tuple, list)):
             return cts
@@ -242,9 +254,7 @@ def custom_vjp(make: Callable, run: Callable, function: Any, args: tuple, kwargs
     inner.defvjp(fwd, bwd, symbolic_zeros=False)
     values, tokens = [scopes.read(r) for r in refs], [scopes.read(r._back) for r in changed]
     out, news, tokens = inner._call(values, tokens, *moving)
-    for ref, value, new in zip(refs, values, news):
-        if new is not value:
-            scopes.write(ref, settled(ref, new))
+    _write(site, refs, news, function._forward)
     for ref, token in zip(changed, tokens):
         scopes.write(ref._back, token)
     return out
@@ -258,17 +268,18 @@ def custom_jvp(make: Callable, run: Callable, function: Any, zero: Callable, arg
         return run()
     if not _weft.is_tracing():
         return function._function(*args, **kwargs)
+    site = Site("custom_jvp")
     moving, every = _fixed(function, every_arg)
     fixed = [every_arg[i] for i in function._nondiff]
 
     def primal(values: Any, *given: Any) -> Any:
-        scope = _bind(refs, values)
+        scope = _bind(site, refs, values)
         out = function._function(*every(given))
         return out, [scope.value(r) for r in refs]
 
     def rule(primals: Any, tangents: Any) -> Any:
         (values, *given), (_, *moved) = primals, tangents
-        scope = _bind(refs, values)
+        scope = _bind(site, refs, values)
         full = every(given)
         chosen = tuple(a for i, a in enumerate(full) if i not in function._nondiff)
         out = function._rule(*fixed, chosen, released(tuple(moved)))
@@ -281,7 +292,5 @@ def custom_jvp(make: Callable, run: Callable, function: Any, zero: Callable, arg
     inner.defjvp(rule, symbolic_zeros=function._symbolic)
     values = [scopes.read(r) for r in refs]
     out, news = inner._call(values, *moving)
-    for ref, value, new in zip(refs, values, news):
-        if new is not value:
-            scopes.write(ref, settled(ref, new))
+    _write(site, refs, news, None)
     return out
