@@ -181,6 +181,20 @@ def plainly(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) 
     return attempts(kind, (fun, args, kwargs), attempt)
 
 
+def beside(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) -> Any:
+    """A transform that returns something beside what the function does: run(fun, args, kwargs) -> (that, result)."""
+
+    def attempt(site: Bound) -> Any:
+        given, named = held(args), held(kwargs)
+        if not site.refs:
+            return run(site.watching(fun), given, named)
+        found, (out, news) = run(site.binding(fun, site.values()), given, named)
+        site.write(news)
+        return found, out
+
+    return attempts(kind, (fun, args, kwargs), attempt)
+
+
 def looking(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) -> Any:
     """A transform that only looks at the program of a function (make_ir, eval_shape): references stay as they are."""
 
