@@ -68,7 +68,7 @@ from .api import (
 from .autograph import autograph
 from .batching import vmap
 from .callbacks import io_callback, pure_callback
-from .compiled import jit
+from .compiled import clear_caches, jit
 from .config import config, debug_nans, disable_jit, enable_x64, jax_semantics
 from .control import cond, fori_loop, map, scan, switch, while_loop
 from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
@@ -107,6 +107,23 @@ from .mesh import (
     process_index,
 )
 from .optimization import optimization, register_pass
+from .options import (
+    checking_leaks,
+    debug_infs,
+    default_device,
+    default_matmul_precision,
+    explain_cache_misses,
+    live_arrays,
+    log_compiles,
+    no_execution,
+    no_tracing,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
 from .parallel import pmap, shard_map
 from .partitioning import Communication, pjit, with_sharding_constraint
 from .program import IR, PassRecord, ShapedArray, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
@@ -227,8 +244,10 @@ __all__ = [
     "aot",
     "autograph",
     "block_until_ready",
+    "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
+    "clear_caches",
     "closure_convert",
     "compile",
     "cond",
@@ -240,8 +259,11 @@ __all__ = [
     "custom_vjp",
     "custom_vmap",
     "debug",
+    "debug_infs",
     "debug_nans",
     "default_backend",
+    "default_device",
+    "default_matmul_precision",
     "deserialize_ir",
     "device_count",
     "device_get",
@@ -250,11 +272,12 @@ __all__ = [
     "disable_jit",
     "distributed",
     "effects_barrier",
-    "ensure_compile_time_eval",
     "empty_ref",
     "enable_x64",
+    "ensure_compile_time_eval",
     "eval_shape",
     "experimental",
+    "explain_cache_misses",
     "flatten_util",
     "fori_loop",
     "free_ref",
@@ -274,8 +297,10 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "live_arrays",
     "local_device_count",
     "local_devices",
+    "log_compiles",
     "make_array_from_callback",
     "make_array_from_process_local_data",
     "make_array_from_single_device_arrays",
@@ -287,13 +312,17 @@ __all__ = [
     "named_scope",
     "new_ref",
     "nn",
+    "no_execution",
+    "no_tracing",
     "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
     "ops",
     "optimization",
     "parse_ir",
-    "print_saved_residuals",
     "pjit",
     "pmap",
+    "print_saved_residuals",
     "process_count",
     "process_index",
     "pure_callback",
@@ -309,6 +338,10 @@ __all__ = [
     "shard_map",
     "stop_gradient",
     "switch",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "transforms",
     "tree",
     "tree_util",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
-from ._core import stateful
+from ._core import stateful, watching
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
@@ -218,7 +219,31 @@ def jit(
     jitted.__dict__["lower"] = functools.partial(_lower, jitted)
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
     jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
+    _all_of_them.add(jitted)
     return jitted
+
+
+_all_of_them: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def clear_caches() -> None:
+    """Forgets the programs of all jitted functions, which are traced and compiled again when they are called.
+
+    Returns: None.
+
+    Example:
+        >>> f = weft.jit(lambda x: x + 1)
+        >>> _ = f(1.0)
+        >>> weft.clear_caches()
+        >>> len(f.explain())
+        0
+    """
+    for jitted in list(_all_of_them):
+        jitted.clear_cache()
+        jitted.__dict__.pop("_seen", None)
+        state = jitted.__dict__.get("_state")
+        if state is not None:
+            state.inner.clear_cache()
 
 
 def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
@@ -557,13 +582,22 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
         function, dynamic, keywords, [i for i, _ in signature_args], original=jitted._function, apart=apart
     )
     names_of_leaves += flat.names
+    types = {name: _described(leaf) for name, leaf in zip(flat.names, flat.leaves)}
+    static = {str(name): repr(value) for name, value in {**static_args, **static_kwargs}.items()}
+    began = watching.before_tracing(jitted, jitted._function, flat.name, types, static)
     traced = _trace(jitted, flat)
+    watching.after_tracing(flat.name, began, types, static)
     tree = flat.out_tree
     if tree == LEAF_TREE:
         return traced, None, flat.names
     if tree.type is tuple and tree.num_nodes == tree.num_leaves + 1:
         return traced, tree.num_leaves, flat.names
     return traced, tree, flat.names
+
+
+def _described(leaf: Any) -> str:
+    _, _, weak, text = _weft.abstract(leaf)
+    return f"{text} (weak)" if weak else text
 
 
 class _UsesReferences(BaseException):

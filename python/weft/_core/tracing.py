@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from . import stateful, traced_calls
+from . import options, stateful, traced_calls, watching
 from . import tree as _tree
 from .errors import PACKAGE, foreign, recursion_error, type_error, value_error
 
@@ -213,14 +213,19 @@ def trace_flat(
     respect to which a derivative is taken (tracer/differentiated.h). `concrete`: it is what runs, so that an effect
     whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result."""
 
+    number = 0
+
     def run(leaves):
+        nonlocal number
+        if options.checking_leaks.value:
+            number = _weft.current_trace()
         args, kwargs = (tuple(leaves), {}) if flat.plain else _tree.unflatten(flat.in_tree, leaves)
         results = flatten_result(flat, call_traced(flat.function, args, kwargs, flat.name, kind))
         return results if finish is None else finish(results)
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
     hints = [name if name.isidentifier() else "" for name in flat.names]
-    return _weft.trace(
+    traced = _weft.trace(
         run,
         flat.specs,
         hints,
@@ -232,6 +237,9 @@ def trace_flat(
         list(differentiated),
         concrete,
     )
+    if number:
+        watching.check_leaks(number, flat.name, kind)
+    return traced
 
 
 def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: str) -> Any:

@@ -31,7 +31,7 @@ PUBLIC: dict[str, Served] = {
                 "weft.as_jax.transforms",
                 "jit make_jaxpr eval_shape fwd_and_bwd device_put_replicated device_put_sharded",
             ),
-            **of("weft.as_jax.state", "live_arrays clear_caches clear_backends print_environment_info"),
+            **of("weft.as_jax.state", "clear_backends print_environment_info"),
             **of("weft.as_jax.devices", "devices local_devices copy_to_host_async process_indices host_count host_id"),
             **of("weft.as_jax.devices", "host_ids default_backend"),
             **of("weft.as_jax.meshes", "set_mesh reshard smap make_mesh"),
@@ -197,7 +197,8 @@ PUBLIC: dict[str, Served] = {
     "jax.flatten_util": Served(everything_of=("weft.flatten_util",)),
     "jax.dtypes": Served(
         names={
-            **of("weft.as_jax.dtypes", "TypePromotionError bfloat16 canonicalize_dtype extended float0 issubdtype"),
+            **of("weft.as_jax.dtypes", "bfloat16 canonicalize_dtype extended float0 issubdtype"),
+            "TypePromotionError": "weft.errors:TypePromotionError",
             **of("weft.as_jax.dtypes", "itemsize_bits prng_key scalar_type_of"),
             **of("weft.numpy", "finfo iinfo result_type"),
         }
