@@ -12,6 +12,7 @@
 #include "base/out_of_memory.h"
 #include "python/native/effects.h"
 #include "python/native/frames.h"
+#include "tracer/context.h"
 #include "tracer/promote.h"
 #include "tracer/site.h"
 #include "tracer/trace.h"
@@ -27,15 +28,18 @@ PyObject* g_array_error = nullptr;
 PyObject* g_mask_error = nullptr;
 PyObject* g_unexpected_error = nullptr;
 PyObject* g_promotion_error = nullptr;
+PyObject* g_argument_error = nullptr;
+PyObject* g_axis_error = nullptr;
 PyObject* g_derivative_error = nullptr;
 PyObject* g_parse_error = nullptr;
 PyObject* g_internal_error = nullptr;
 
 PyObject* ExceptionOf(ErrorKind kind) {
+  const bool as_jax = On(Setting::kJaxSemantics);
   switch (kind) {
-    case ErrorKind::kType: return PyExc_TypeError;
-    case ErrorKind::kValue: return PyExc_ValueError;
-    case ErrorKind::kIndex: return PyExc_IndexError;
+    case ErrorKind::kType: return as_jax ? g_argument_error : PyExc_TypeError;
+    case ErrorKind::kValue: return as_jax ? g_argument_error : PyExc_ValueError;
+    case ErrorKind::kIndex: return as_jax ? g_axis_error : PyExc_IndexError;
     case ErrorKind::kTracer: return g_tracer_error;
     case ErrorKind::kDerivative: return g_derivative_error;
     case ErrorKind::kName: return PyExc_NameError;
@@ -96,7 +100,29 @@ Example:
     ...     print("use weft.numpy")
     use weft.numpy
 )";
-constexpr const char* kMaskErrorDoc = R"(A TracerError and an IndexError: a traced mask as an index.
+constexpr const char* kArgumentErrorDoc = R"(An argument that does not fit, where JAX's meaning is asked for: a TypeError and a
+ValueError, one of which it is in JAX. Otherwise it is one of both.
+
+Example:
+    >>> with weft.jax_semantics():
+    ...     try:
+    ...         wnp.ones(2) + wnp.ones(3)
+    ...     except weft.errors.ArgumentError as error:
+    ...         print(isinstance(error, ValueError), isinstance(error, TypeError))
+    True True
+)";
+constexpr const char* kAxisErrorDoc = R"(An axis or index out of range, where JAX's meaning is asked for: an IndexError and a
+ValueError, as NumPy's error of this name. Otherwise it is an IndexError.
+
+Example:
+    >>> with weft.jax_semantics():
+    ...     try:
+    ...         wnp.ones(2).sum(3)
+    ...     except weft.errors.AxisError as error:
+    ...         print(isinstance(error, ValueError), isinstance(error, IndexError))
+    True True
+)";
+constexpr const char* kMaskErrorDoc = R"(A ConcretizationTypeError and an IndexError: a traced mask as an index.
 
 Example:
     >>> try:
@@ -167,6 +193,7 @@ PyObject* TracerErrorOf(const std::string& message) {
       {"a traced value was used in another thread", g_unexpected_error},
       {"a value of '", g_unexpected_error},
   };
+  if (message.find(" of a traced value that escaped: ") != std::string::npos) return g_unexpected_error;
   for (const auto& [start, type] : kinds) {
     if (message.starts_with(start)) return type;
   }
@@ -203,10 +230,14 @@ void CarriedException::Set() const {
 
 bool AddExceptions(PyObject* module) {
   if (!AddException(module, "TracerError", kTracerErrorDoc, PyExc_TypeError, &g_tracer_error)) return false;
-  const Ref of_masks(PyTuple_Pack(2, g_tracer_error, PyExc_IndexError));
-  return of_masks &&
-         AddException(module, "ConcretizationTypeError", kConcretizationErrorDoc, g_tracer_error,
-                      &g_concretization_error) &&
+  if (!AddException(module, "ConcretizationTypeError", kConcretizationErrorDoc, g_tracer_error, &g_concretization_error))
+    return false;
+  const Ref of_masks(PyTuple_Pack(2, g_concretization_error, PyExc_IndexError));
+  const Ref of_arguments(PyTuple_Pack(2, PyExc_TypeError, PyExc_ValueError));
+  const Ref of_axes(PyTuple_Pack(2, PyExc_IndexError, PyExc_ValueError));
+  return of_masks && of_arguments && of_axes &&
+         AddException(module, "ArgumentError", kArgumentErrorDoc, of_arguments.get(), &g_argument_error) &&
+         AddException(module, "AxisError", kAxisErrorDoc, of_axes.get(), &g_axis_error) &&
          AddException(module, "TracerBoolConversionError", kBoolErrorDoc, g_concretization_error, &g_bool_error) &&
          AddException(module, "TracerIntegerConversionError", kIntegerErrorDoc, g_tracer_error, &g_integer_error) &&
          AddException(module, "TracerArrayConversionError", kArrayErrorDoc, g_tracer_error, &g_array_error) &&

@@ -64,7 +64,11 @@ def test_the_users_line():
         return x
 
     error, _ = checkify.checkify(f)(wnp.array(-1.0))
-    with pytest.raises(checkify.JaxRuntimeError, match=r"not positive \(`check` failed\)\n.*checkify_test.py:\d+ in test_the"):
+    with pytest.raises(
+        checkify.JaxRuntimeError,
+        match=r"not positive \(`check` "
+        r"failed\)\n.*checkify_test.py:\d+ in test_the",
+    ):
         error.throw()
 
 
@@ -147,7 +151,7 @@ def test_references_inside():
 
 
 def test_mistakes():
-    with pytest.raises(TypeError, match="errors is a set like checkify.all_checks"):
+    with pytest.raises(TypeError, match=r"errors is a set like checkify\.all_checks"):
         checkify.checkify(lambda x: x, errors=["nan"])
     with pytest.raises(TypeError, match="pred must be one boolean, got f32"):
         checkify.check(wnp.array(1.0), "x")

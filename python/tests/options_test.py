@@ -14,7 +14,7 @@ jax = pytest.importorskip("jax")
 
 
 def _outcome(module, arrays, option, value, program, by_config):
-    """"ok", or the names of the classes of what it raises that Python has."""
+    """ "ok", or the names of the classes of what it raises that Python has."""
     x, wide = arrays.ones(3), arrays.ones((2, 3))
     names = {"x": x, "wide": wide, "i": arrays.ones(3, "int32"), "np": np, "jax": module, "jnp": arrays}
     try:

@@ -1,4 +1,5 @@
-"""References, beside JAX's: one text of programs for both. Where JAX raises, Weft does, with a message that says where the
+"""References, beside JAX's: one text of programs for both. Where JAX raises, Weft does, with a message that says
+where the
 reference was made."""
 
 import pathlib
@@ -57,10 +58,6 @@ ON_PURPOSE = {
 }
 
 
-def _leaves(value):
-    return [np.asarray(x) if hasattr(x, "shape") and not hasattr(x, "weak_type") else x for x in weft.tree.leaves(value)]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_program(name):
     def outcome(programs):
@@ -80,7 +77,7 @@ def test_program(name):
         return
     if my_error is not None:
         raise my_error
-    flat, structure = jax.tree.flatten(theirs)
+    flat = jax.tree.leaves(theirs)
     found = weft.tree.leaves(mine)
     assert len(found) == len(flat), (mine, theirs)
     for a, b in zip(found, flat, strict=True):
@@ -99,7 +96,11 @@ def test_random_programs(seed):
 
 
 def test_aliases_say_both_places():
-    with pytest.raises(ValueError, match=r"argument a and argument b of 'f' are the same.*made \(at .*references_test.*give it once") as e:
+    with pytest.raises(
+        ValueError,
+        match=r"argument a and argument b of 'f' are the same.*made \(at "
+        r".*references_test.*give it once",
+    ) as e:
         _alias()
     assert len(re.findall(r"references_test\.py:\d+", str(e.value))) >= 2
 
@@ -216,7 +217,7 @@ def test_backward_rules_write_in_the_order_of_the_derivative():
         # 3, then 9, 81 by the loop; backwards: d81/d81, d81/d9, d81/d3, by 3, by 2
         assert at[...] == 5.0
         np.testing.assert_allclose(log[...][:5], [1.0, 18.0, 108.0, 324.0, 648.0], rtol=1e-6)
-    value, pull = weft.vjp(f, 0.5)
+    _, pull = weft.vjp(f, 0.5)
     log[...], at[...] = wnp.zeros(8), wnp.zeros(())
     pull(2.0)
     np.testing.assert_allclose(log[...][:5], [2.0, 36.0, 216.0, 648.0, 1296.0], rtol=1e-6)

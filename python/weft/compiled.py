@@ -250,11 +250,26 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
     # No argument of a compiled function is a string, unless it is static.
     names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
     target = kwargs.pop("target") if names_target else None
+    if stateful.references is not None:
+        try:
+            uses = jitted._stateful or bool(stateful.references.refs_among((args, kwargs)))
+            lowered = None if uses else Lowered(jitted, args, kwargs, target)
+        except _UsesReferences:
+            lowered = None
+        if lowered is None:
+            raise not_implemented(
+                f"lower: '{call_name(jitted._function)}' uses references, which its program takes and returns; lower a "
+                "function that takes and returns arrays"
+            )
+        return lowered
     return Lowered(jitted, args, kwargs, target)
 
 
 def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
     """What the compiled versions are (None); or "rules": which rules applied to each, at which lines, how often."""
+    state = jitted.__dict__.get("_state")  # of a function that uses references
+    if state is not None:
+        jitted = state.inner
     if what is None:
         return type(jitted).explain(jitted)
     if what != "rules":
@@ -449,7 +464,10 @@ class Lowered:
     def _leaves(self, args: tuple, kwargs: dict) -> list:
         leaves, tree = _tree.flatten((args, kwargs))
         if tree != self._in_tree:
-            raise type_error(f"the program was compiled for arguments of structure {self._in_tree}, got {tree}")
+            raise type_error(
+                f"the program was compiled for arguments that are {_tree.in_words(self._in_tree)}, "
+                f"got {_tree.in_words(tree)}"
+            )
         for leaf, wanted in zip(leaves, self._ir.in_types):
             text = _weft.abstract(leaf)[3]
             if text != wanted:
@@ -629,15 +647,15 @@ def _static_value(argument: Any) -> Any:
 
 
 def _refuse(jitted, args: tuple, kwargs: dict):
-    """Called from C++ where a leaf of the arguments is no array. Calls a function of references; raises TypeError, which
-    names the argument, for other leaves."""
+    """Called from C++ where a leaf of the arguments is no array. Calls a function of references; raises TypeError,
+    which names the argument, for other leaves."""
     if stateful.references is not None and stateful.references.refs_among((args, kwargs)):
         return stateful.references.call_jitted(jitted, args, kwargs)
     nums, names = jitted._static_argnums, jitted._static_argnames
     positions = [i for i in range(len(args)) if i not in nums]
     dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
     hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
-    flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
+    return flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
 
 
 _weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse, _call_stateful, _UsesReferences)

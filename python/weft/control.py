@@ -155,7 +155,10 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
         names = ["false_fun", "true_fun"] if what == "cond" else [f"branch {i}" for i in range(len(flats))]
     for flat, name in zip(flats[1:], names[1:]):
         if flat.out_tree != flats[0].out_tree:
-            raise type_error(f"{what}: {names[0]} returns the structure {flats[0].out_tree}, {name} {flat.out_tree}")
+            raise type_error(
+                f"{what}: {names[0]} returns {_tree.in_words(flats[0].out_tree)}, {name} "
+                f"{_tree.in_words(flat.out_tree)}"
+            )
     out = _weft.cond(index, traced, flats[0].leaves, names, _tree.path_texts(flats[0].out_tree), what)
     return _tree.unflatten(flats[0].out_tree, out)
 
@@ -229,14 +232,17 @@ def _loop_while(
             body = _flat_over(body_fun, carry, _tree.structure((init_val,)))
             traced = trace_flat(body, "while_loop", known=False, varying=varying)
             if body.out_tree != tree:
-                raise type_error(f"{what}: the carry has the structure {tree}, '{body.name}' returns {body.out_tree}")
+                raise type_error(
+                    f"{what}: the carry is {_tree.in_words(tree)}, '{body.name}' returns "
+                    f"{_tree.in_words(body.out_tree)}"
+                )
             carry, again = _weft.promote_carry(carry, traced, what, paths)
             if not again:
                 break
         test = _flat_over(cond_fun, carry, _tree.structure((init_val,)))
         condition = trace_flat(test, "while_loop", known=False, varying=varying)
         if test.out_tree != LEAF_TREE:
-            raise type_error(f"{what}: the condition must return one boolean, got the structure {test.out_tree}")
+            raise type_error(f"{what}: the condition must return one boolean, got {_tree.in_words(test.out_tree)}")
         # Where devices of a mesh may go on for longer than others, all that the loop reads counts as different on them.
         differ = _weft.result_varying(condition, 0)[0] if condition.num_results == 1 else []
         if set(differ) <= set(varying):
@@ -357,12 +363,15 @@ def loop_count(
         def step(carry, i):
             return body_fun(i, carry), None
 
+        step.__name__ = call_name(body_fun)
+
         if snapshots:  # the counter is a carry: an array of all its values would grow with the number of steps
 
             def count(state, _):
                 i, carry = state
                 return (i + 1, body_fun(i, carry)), None
 
+            count.__name__ = call_name(body_fun)
             names = _tree.path_texts(_tree.structure(init_val)) if paths is None else list(paths)
             first = (_weft.weak(_weft.full((), start, dtype)), init_val)
             return loop_scan(count, first, None, length, False, what, ["the counter", *names], snapshots)[0][1]
@@ -385,6 +394,7 @@ def loop_count(
         i, end, carry = state
         return i + 1, end, body_fun(i, carry)
 
+    body.__name__ = call_name(body_fun)
     # As in JAX, the index is weak where the lower bound is and has its dtype already.
     weak = lower.weak_type and lower.dtype == dtype
     init = (lower if weak else lower.astype(dtype), upper.astype(dtype), init_val)
@@ -491,10 +501,12 @@ def _loop_scan(
         traced = trace_flat(flat, "scan", known=False)
         out_tree = flat.out_tree
         if out_tree.type is not tuple or out_tree.num_children != 2:
-            raise type_error(f"{what}: '{flat.name}' must return a pair (carry, y), got the structure {out_tree}")
+            raise type_error(f"{what}: '{flat.name}' must return a pair (carry, y), got {_tree.in_words(out_tree)}")
         out_carry, y_tree = out_tree.children()
         if out_carry != carry_tree:
-            raise type_error(f"{what}: the carry has the structure {carry_tree}, '{flat.name}' returns {out_carry}")
+            raise type_error(
+                f"{what}: the carry is {_tree.in_words(carry_tree)}, '{flat.name}' returns {_tree.in_words(out_carry)}"
+            )
         carry, again = _weft.promote_carry(carry, traced, what, carry_paths)
         if not again:
             break

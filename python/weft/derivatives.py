@@ -271,8 +271,22 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         value_tree, aux_tree = _value_and_aux(flat, has_aux, what)
         if value_tree != _LEAF_TREE:
             raise type_error(
-                f"{what}: '{flat.name}' must return one scalar, got a result of structure {value_tree}"
-                + ("" if has_aux else "; pass has_aux=True if it returns (value, aux)")
+                f"{what}: '{flat.name}' must return one scalar, got {_tree.in_words(value_tree)}; choose one of "
+                f"its numbers, or sum "
+                "them up" + ("" if has_aux else ". Pass has_aux=True if it returns (value, aux)")
+            )
+        (shape, dtype, _), *_ = _weft.result_specs(t)[apart:]
+        if shape or not (_weft.is_inexact(dtype) and (holomorphic or _weft.dtype_kind(dtype) != "complex")):
+            of = "complex" if holomorphic else "float"
+            raise type_error(
+                f"{what}: '{flat.name}' must return one scalar of a {of} dtype, got "
+                f"{_weft.abstract(ShapeDtype(shape, dtype))[3]}; "
+                "sum it up, take one element, or use weft.jacrev, which gives the derivatives of all of them"
+                + (
+                    ""
+                    if holomorphic or _weft.dtype_kind(dtype) != "complex"
+                    else ". A complex derivative: holomorphic=True"
+                )
             )
         if holomorphic:
             _check_complex(flat, mask, what)
@@ -356,7 +370,7 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     flat = flat_function(fun, primals, {})
     t_leaves, t_tree = _tree.flatten((tangents, {}))
     if t_tree != flat.in_tree:
-        raise type_error(f"jvp: tangents have the structure {t_tree}, primals {flat.in_tree}")
+        raise type_error(f"jvp: tangents are {_arguments(t_tree)}, primals {_arguments(flat.in_tree)}")
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     moving = []
     for leaf, tangent, name, on in zip(flat.leaves, t_leaves, flat.names, active):
@@ -381,6 +395,11 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     if has_aux:
         return primal_out[0], tangent_out[0], primal_out[1]
     return primal_out, tangent_out
+
+
+def _arguments(tree: Any) -> str:
+    """The structure of positional arguments, (args, kwargs), in words."""
+    return _tree.in_words(tree.child(0))
 
 
 def _zero_tangent(value):
@@ -476,7 +495,7 @@ def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
     """The leaves of a cotangent for inexact results of these types, checked and converted."""
     cts, ct_tree = _tree.flatten(cotangent)
     if ct_tree != tree:
-        raise type_error(f"{what}: the cotangent has the structure {ct_tree}, the result {tree}")
+        raise type_error(f"{what}: the cotangent is {_tree.in_words(ct_tree)}, the result {_tree.in_words(tree)}")
     moving = []
     for ct, (shape, dtype, _, text) in zip(cts, specs):
         if not _weft.is_inexact(dtype):
@@ -540,7 +559,7 @@ def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     def apply_tangents(residuals, *tangents):
         leaves, tangent_tree = _tree.flatten((tangents, {}))
         if tangent_tree != in_tree:
-            raise type_error(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
+            raise type_error(f"linearize: tangents are {_arguments(tangent_tree)}, primals {_arguments(in_tree)}")
         moving = []
         for x, (shape, dtype, _, text), on, name in zip(leaves, leaves_in, active, names):
             if not on:

@@ -1,9 +1,12 @@
 """The kinds of exceptions, under JAX's names where it has one: programs that catch JAX's catch Weft's.
 
-TracerError is what asks a traced value for its number, or uses one after its trace; the others of tracing are kinds of it.
+TracerError is what asks a traced value for its number, or uses one after its trace; the others of tracing are kinds
+of it.
 """
 
 from ._weft import (
+    ArgumentError,
+    AxisError,
     ConcretizationTypeError,
     NonConcreteBooleanIndexError,
     TracerArrayConversionError,
@@ -14,6 +17,8 @@ from ._weft import (
 )
 
 __all__ = [
+    "ArgumentError",
+    "AxisError",
     "ConcretizationTypeError",
     "JAXIndexError",
     "JAXTypeError",

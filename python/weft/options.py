@@ -51,7 +51,8 @@ def debug_infs(on: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def no_tracing(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it a jitted function that would be traced, and so compiled, is a RuntimeError, which says
+    """A context manager: inside it a jitted function that would be traced, and so compiled, is a RuntimeError, which
+    says
     for what arguments. (Operations outside of jitted functions are not traced.)
 
     Args:
@@ -70,7 +71,8 @@ def no_tracing(on: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def no_execution(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it whatever would compute something is a RuntimeError that names it; tracing and compiling
+    """A context manager: inside it whatever would compute something is a RuntimeError that names it; tracing and
+    compiling
     is allowed.
 
     Args:
@@ -87,7 +89,8 @@ def no_execution(on: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def checking_leaks(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it a traced value that outlives its trace, in a list or an attribute, is a RuntimeError when
+    """A context manager: inside it a traced value that outlives its trace, in a list or an attribute, is a
+    RuntimeError when
     that ends, which says where the value is. Slow.
 
     Args:
@@ -108,7 +111,8 @@ def checking_leaks(on: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def log_compiles(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it the logger "weft" gets a warning for every jitted function that is traced and compiled,
+    """A context manager: inside it the logger "weft" gets a warning for every jitted function that is traced and
+    compiled,
     with the types of its arguments.
 
     Args:
@@ -125,7 +129,8 @@ def log_compiles(on: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def explain_cache_misses(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it the logger "weft" gets a warning for every jitted function that is traced, which says in
+    """A context manager: inside it the logger "weft" gets a warning for every jitted function that is traced, which
+    says in
     what the call differs from earlier ones.
 
     Args:
@@ -142,7 +147,8 @@ def explain_cache_misses(on: bool = True) -> contextlib.AbstractContextManager[N
 
 
 def numpy_rank_promotion(level: str) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it operands of different numbers of dimensions, single numbers apart, are allowed, warned of
+    """A context manager: inside it operands of different numbers of dimensions, single numbers apart, are allowed,
+    warned of
     or refused where they meet in an element-wise operation.
 
     Args:
@@ -165,7 +171,8 @@ def numpy_rank_promotion(level: str) -> contextlib.AbstractContextManager[None]:
 
 
 def numpy_dtype_promotion(level: str) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it, where it is "strict", arrays of different dtypes are refused where they meet; Python's
+    """A context manager: inside it, where it is "strict", arrays of different dtypes are refused where they meet;
+    Python's
     numbers take the dtype of an array of their kind or a wider one.
 
     Args:
@@ -188,7 +195,8 @@ def transfer_guard_host_to_device(level: str) -> contextlib.AbstractContextManag
     """A context manager: inside it Python's numbers and NumPy's arrays that become arrays are logged or refused.
 
     Args:
-        level: "allow", "log" or "disallow", which let device_put pass, "log_explicit" or "disallow_explicit", which do not.
+        level: "allow", "log" or "disallow", which let device_put pass, "log_explicit" or "disallow_explicit", which do
+            not.
 
     Returns: context manager.
 
@@ -204,10 +212,12 @@ def transfer_guard_host_to_device(level: str) -> contextlib.AbstractContextManag
 
 
 def transfer_guard_device_to_host(level: str) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it what the guard does to arrays that NumPy reads is said; they lie in its memory already, so nothing is transferred.
+    """A context manager: inside it what the guard does to arrays that NumPy reads is said; they lie in its memory
+    already, so nothing is transferred.
 
     Args:
-        level: "allow", "log" or "disallow", which let device_put pass, "log_explicit" or "disallow_explicit", which do not.
+        level: "allow", "log" or "disallow", which let device_put pass, "log_explicit" or "disallow_explicit", which do
+            not.
 
     Returns: context manager.
 
@@ -223,10 +233,12 @@ def transfer_guard_device_to_host(level: str) -> contextlib.AbstractContextManag
 
 
 def transfer_guard_device_to_device(level: str) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it what the guard does to arrays that go to another device is said; all devices share one memory, so nothing is transferred.
+    """A context manager: inside it what the guard does to arrays that go to another device is said; all devices share
+    one memory, so nothing is transferred.
 
     Args:
-        level: "allow", "log" or "disallow", which let device_put pass, "log_explicit" or "disallow_explicit", which do not.
+        level: "allow", "log" or "disallow", which let device_put pass, "log_explicit" or "disallow_explicit", which do
+            not.
 
     Returns: context manager.
 
@@ -277,7 +289,8 @@ _GUARDS = (
     _options.transfer_guard_device_to_device,
 )
 
-# What products of matrices may be asked for. Weft computes them in the operands' own precision, which is as much or more.
+# What products of matrices may be asked for. Weft computes them in the operands' own precision, which is as much or
+# more.
 PRECISIONS = (
     None,
     "default",
@@ -314,7 +327,8 @@ def checked_precision(precision: Any) -> Any:
 
 
 def default_matmul_precision(precision: str | None) -> contextlib.AbstractContextManager[None]:
-    """A context manager: how precise products of matrices are at least. Weft computes them in the operands' own precision,
+    """A context manager: how precise products of matrices are at least. Weft computes them in the operands' own
+    precision,
     which every choice is satisfied with: the names are checked, and results are the same.
 
     Args:
@@ -346,7 +360,8 @@ def checked_device(device: Any) -> Any:
             "weft.device_put(x, device)"
         )
     raise value_error(
-        f"default_device must be a device, '{default_backend()}' or None, got {device!r} of type '{type(device).__name__}'"
+        f"default_device must be a device, '{default_backend()}' or None, got {device!r} of type "
+        f"'{type(device).__name__}'"
     )
 
 

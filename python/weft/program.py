@@ -371,7 +371,10 @@ class IR:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = _tree.flatten((args, kwargs))
         if self._in_tree is not None and in_tree != self._in_tree:
-            raise type_error(f"'{self.__name__}' was traced for arguments of structure {self._in_tree}, got {in_tree}")
+            raise type_error(
+                f"'{self.__name__}' was traced for arguments that are "
+                f"{_tree.in_words(self._in_tree)}, got {_tree.in_words(in_tree)}"
+            )
         results = _weft.apply(self._fn, leaves + self._captures, self._weak)
         if self._out_tree is not None:
             return _tree.unflatten(self._out_tree, results)

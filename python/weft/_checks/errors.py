@@ -145,7 +145,8 @@ class BatchedError(JaxException):
 
 
 class Check:
-    """What a check says when it fails, without the numbers: part of the structure of an Error. `spec`: the types of these
+    """What a check says when it fails, without the numbers: part of the structure of an Error. `spec`: the types of
+    these
     numbers."""
 
     __slots__ = ("key", "kind", "line", "said", "spec")
@@ -163,7 +164,7 @@ class Check:
     @property
     def number(self) -> int:
         """The same in every process for equal checks; never 0."""
-        return int.from_bytes(hashlib.sha256(repr(self.key).encode()).digest()[:3], "big") | 1 << 24
+        return int.from_bytes(hashlib.sha256(repr(self.key).encode()).digest()[:4], "big") % 2**30 + 2**30
 
     def exception(self, numbers: list) -> JaxException:
         """What it found, with these numbers."""
@@ -175,7 +176,8 @@ class Check:
 
 
 class Error:
-    """The first of the checks of a program that failed, or none: a tree of arrays, which jitted functions return and take
+    """The first of the checks of a program that failed, or none: a tree of arrays, which jitted functions return and
+    take
     and vmap maps over.
 
     Args:

@@ -14,6 +14,7 @@ from .._core import ir_view as _view
 from .._core import tree as _tree
 from .._core.ir_view import Operation
 from .._core.shapes import ShapedArray
+from ..api import stop_gradient
 from ..control import cond as _cond
 from ..control import scan as _scan
 from ..control import switch as _switch
@@ -25,15 +26,19 @@ from .errors import Check, DivisionByZeroError, Error, FailedCheckError, JaxExce
 # Operations that make a NaN of numbers, or hand one on, with JAX's name for those that have another one there.
 _NAN = {
     **dict.fromkeys(
-        "acos acosh add asin asinh atan atan2 atanh cbrt cos cosh cumlogsumexp cummax cummin cumprod cumsum digamma div erf "
-        "erf_inv erfc exp exp2 expm1 fft integer_pow lgamma log log10 log1p log2 logistic logistic_density mul pad pow psum "
-        "reduce_prod reduce_sum rem rsqrt sech_squared sin sinh softplus sqrt square sub tan tanh trigamma cholesky eigh "
-        "eig lu qr svd triangular_solve linear_solve scatter scatter_add scatter_mul scatter_min scatter_max".split(),
+        (
+            *("acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "cumlogsumexp"),
+            *("cummax", "cummin", "cumprod", "cumsum", "digamma", "div", "erf", "erf_inv", "erfc", "exp", "exp2"),
+            *("expm1", "fft", "integer_pow", "lgamma", "log", "log10", "log1p", "log2", "logistic"),
+            *("logistic_density", "mul", "pad", "pow", "psum", "reduce_prod", "reduce_sum", "rem", "rsqrt"),
+            *("sech_squared", "sin", "sinh", "softplus", "sqrt", "square", "sub", "tan", "tanh", "trigamma"),
+            *("cholesky", "eigh", "eig", "lu", "qr", "svd", "triangular_solve", "linear_solve"),
+            *("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "reduce_window_sum"),
+        ),
         "",
     ),
     "contract": "dot_general",
     "conv": "conv_general_dilated",
-    "reduce_window_sum": "reduce_window_sum",
 }
 _SCATTERS = ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max")
 
@@ -158,7 +163,7 @@ class Checks(Interpreter):
             return super().call(op, *values)
         # Its value and derivative are what its rules say. What its checks say has no derivative.
         region = op.regions[1] if op.name == "custom_linear" and len(op.regions) > 1 else op.regions[0]
-        self._run(region, [wnp.asarray(_stopped(v)) for v in values])
+        self._run(region, [wnp.asarray(stop_gradient(v)) for v in values])
         out = op.bind(*values, regions=tuple(map(_without_asserts, op.regions)))
         return out if isinstance(out, tuple) else (out,)
 
@@ -280,12 +285,6 @@ def _is_float(value: Any) -> bool:
     return str(value.type).startswith(("f", "bf", "c"))
 
 
-def _stopped(value: Any) -> Any:
-    from ..api import stop_gradient
-
-    return stop_gradient(value)
-
-
 def _without_asserts(region: IR) -> IR:
     """A program whose checks are looked for elsewhere."""
     if not any(op.name == "assert" for op in region.walk()):
@@ -319,7 +318,8 @@ def _first(outside: Any, indices: Any, axes: Sequence[int], shape: Sequence[int]
 
 
 def _indices(op: Operation, values: Sequence[Any]) -> tuple[Any, Any, list[int]]:
-    """The indices of an operation, over whose last dimension are axes of its first operand; the highest that are in bounds;
+    """The indices of an operation, over whose last dimension are axes of its first operand; the highest that are in
+    bounds;
     and these axes."""
     shape = values[0].shape
     if op.name in ("dynamic_slice", "dynamic_update_slice"):

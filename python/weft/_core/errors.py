@@ -17,20 +17,22 @@ from .. import _weft
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 _E = TypeVar("_E", bound=Exception)
+_JAX_SEMANTICS = 3  # as in tracer/context.h
 
 
 def type_error(message: str, traceback: TracebackType | None = None) -> TypeError:
     """`traceback`: of the exception in place of which this one is raised, whose innermost line comes first."""
     line = "" if traceback is None else _innermost(traceback)
-    return TypeError(f"{message}\n{line}\n{_weft.user_stack()}".rstrip() if line else at_line(message))
+    kind = _weft.ArgumentError if _weft.setting(_JAX_SEMANTICS) else TypeError
+    return kind(f"{message}\n{line}\n{_weft.user_stack()}".rstrip() if line else at_line(message))
 
 
 def value_error(message: str) -> ValueError:
-    return ValueError(at_line(message))
+    return (_weft.ArgumentError if _weft.setting(_JAX_SEMANTICS) else ValueError)(at_line(message))
 
 
 def index_error(message: str) -> IndexError:
-    return IndexError(at_line(message))
+    return (_weft.AxisError if _weft.setting(_JAX_SEMANTICS) else IndexError)(at_line(message))
 
 
 def key_error(message: str) -> KeyError:
@@ -39,6 +41,14 @@ def key_error(message: str) -> KeyError:
 
 def recursion_error(message: str) -> RecursionError:
     return RecursionError(at_line(message))
+
+
+class MissingRule(TypeError, AttributeError):
+    """A function with rules of its own has none: a TypeError, and JAX's AttributeError."""
+
+
+def missing_rule(message: str) -> MissingRule:
+    return MissingRule(at_line(message))
 
 
 def runtime_error(message: str) -> RuntimeError:

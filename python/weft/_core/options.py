@@ -1,4 +1,5 @@
-"""Options with more than two values, and those that Python alone asks for: of the process, and of `with` statements of a
+"""Options with more than two values, and those that Python alone asks for: of the process, and of `with` statements
+of a
 thread."""
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from .. import _weft
 from .errors import value_error
 
 # As in tracer/context.h.
-X64, DISABLE_JIT, DEBUG_NANS, JAX_SEMANTICS, DEBUG_INFS, NO_EXECUTION, STRICT_PROMOTION, WATCH_RANKS, WATCH_TRANSFERS = (
-    range(9)
-)
+X64, DISABLE_JIT, DEBUG_NANS, JAX_SEMANTICS, DEBUG_INFS, NO_EXECUTION = range(6)
+STRICT_PROMOTION, WATCH_RANKS, WATCH_TRANSFERS = range(6, 9)
 
 
 class Option:

@@ -1,7 +1,7 @@
 """Whether a program has references (weft.new_ref), and what transforms do about them.
 
-Most programs have none, and pay a look at one name for it. weft.new_ref loads weft._state, which says so here; from then
-on transforms hand their calls to it.
+Most programs have none, and pay a look at one name for it. weft.new_ref loads weft._state, which says so here; from
+then on transforms hand their calls to it.
 """
 
 from __future__ import annotations

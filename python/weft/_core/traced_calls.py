@@ -72,9 +72,9 @@ def settle() -> None:
 
 def end(begun: int) -> None:
     """Its trace is over, whether it returned or raised."""
-    _calls.arguments.pop()
     if stateful.references is not None:
         stateful.references.end()
+    _calls.arguments.pop()
     if _links is not None:
         _links.restore(begun)
         if not _calls.arguments:

@@ -26,11 +26,17 @@ def check_callable(function: Any, what: str) -> None:
 
 
 def call_name(function: Callable) -> str:
-    """What to call a function in messages and in the IR."""
+    """What to call a function in messages: as Python does."""
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", None) or type(function).__name__
-    return name if isinstance(name, str) and name.isidentifier() else "f"
+    return name if isinstance(name, str) else "f"
+
+
+def ir_name(function: Callable) -> str:
+    """What to call a function in the IR, where a name is a word."""
+    name = call_name(function)
+    return name if name.isidentifier() else "f"
 
 
 def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> tuple:
@@ -169,7 +175,8 @@ def flat_function(
     for leaf, name in zip(flat.leaves, flat.names):
         if stateful.is_reference(leaf):
             raise type_error(
-                f"{what}argument {name} of '{flat.name}' is a reference, {leaf!r}, which is not taken here; give what it "
+                f"{what}argument {name} of '{flat.name}' is a reference, {leaf!r}, which is not taken here; "
+                f"give what it "
                 "holds, ref[...]"
             )
         if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):

@@ -35,7 +35,8 @@ def before_tracing(jitted: Any, function: Any, name: str, types: dict[str, str],
     """A jitted function is traced for arguments of these types. Returns when that began."""
     if options.no_tracing.value:
         raise runtime_error(
-            f"jit: {_place(function)} would be traced here, for arguments {_signature(types, static)}, and no_tracing is set"
+            f"jit: {_place(function)} would be traced here, for arguments {_signature(types, static)}, and "
+            f"no_tracing is set"
         )
     seen = jitted.__dict__.setdefault("_seen", [])
     if options.explain_cache_misses.value:
@@ -69,7 +70,9 @@ def _explained(function: Any, types: dict[str, str], static: dict[str, str], see
         for now, then in ((types, before[0]), (static, before[1])):
             for name in sorted({*now, *then}, key=str):
                 if now.get(name) != then.get(name):
-                    lines.append(f"  * {name}, now {now.get(name, 'not there')} and before {then.get(name, 'not there')}")
+                    lines.append(
+                        f"  * {name}, now {now.get(name, 'not there')} and before {then.get(name, 'not there')}"
+                    )
         return lines
 
     closest = min((differences(before) for before in reversed(seen)), key=len)
@@ -188,13 +191,15 @@ def ranks_differ(what: str, shapes: list[str]) -> None:
     level = options.numpy_rank_promotion.value
     if level == "warn":
         warnings.warn(
-            f"Following NumPy automatic rank promotion for {what} on shapes {' '.join(shapes)}. Set numpy_rank_promotion to "
+            f"Following NumPy automatic rank promotion for {what} on shapes {' '.join(shapes)}. Set "
+            f"numpy_rank_promotion to "
             f"'allow' to disable this warning{_line()}",
             stacklevel=2,
         )
     elif level == "raise":
         raise ValueError(
-            f"{what}: operands of shapes {' '.join(shapes)} could not be broadcast together, since numpy_rank_promotion is "
+            f"{what}: operands of shapes {' '.join(shapes)} could not be broadcast together, since "
+            f"numpy_rank_promotion is "
             f"'raise'; give them as many dimensions: x[None, :], or weft.numpy.broadcast_to{_line()}"
         )
 

@@ -2,9 +2,9 @@
 
 What a function writes is an auxiliary result of its derivative. What the backward rule of a custom_vjp writes (it keeps
 cotangents, say) happens while the derivative goes back. So it goes back too: a *companion* of the reference is carried
-through the function beside it, unchanged, and the cotangent of the companion is what the reference holds on the way back. It
-begins with what the reference holds at the end of the function, each backward rule that changes it hands on what it makes of it,
-and the cotangent that arrives at the beginning is what the reference holds after all.
+through the function beside it, unchanged, and the cotangent of the companion is what the reference holds on the way
+back. It begins with what the reference holds at the end of the function, each backward rule that changes it hands on
+what it makes of it, and the cotangent that arrives at the beginning is what the reference holds after all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _thread = _Thread()
 
 
 def check_aux(traced: Any, active: Sequence[bool]) -> None:
-    """Of a function whose derivative is taken: raises ValueError where it writes what is differentiated into a reference
+    """Of a function whose derivative is taken: raises ValueError where it writes what is differentiated into a
+    reference
     from outside. What its references hold at the end are its last results."""
     site = _thread.sites[-1] if _thread.sites else None
     if site is None or not site.written or not site.refs:
@@ -45,7 +46,8 @@ def check_aux(traced: Any, active: Sequence[bool]) -> None:
             where = site.written[id(ref)]
             raise value_error(
                 f"{site.kind}: a value that is differentiated is written into a reference of type {ref._type} that was "
-                f"made outside of the differentiated function{ref._line}{', ' + where if where else ''}. Its derivative "
+                f"made outside of the differentiated function{ref._line}{', ' + where if where else ''}. Its "
+                f"derivative "
                 "would be lost: write weft.lax.stop_gradient(value), return the value with has_aux=True, or make the "
                 "reference inside"
             )
@@ -188,7 +190,8 @@ def _bind(site: Site, refs: Sequence[Ref], values: Sequence[Any]) -> scopes.Scop
 
 
 def _write(site: Site, refs: Sequence[Ref], news: Sequence[Any], forward: Any) -> None:
-    """What references hold after a call: of those that the function wrote, and those that its forward rule can. Rules say
+    """What references hold after a call: of those that the function wrote, and those that its forward rule can. Rules
+    say
     what the derivative of the result is; what a reference holds has none."""
     others = {id(r) for r in reachable(forward) if not _weft.carries_derivative(scopes.read(r))}
     for ref, new in zip(refs, news):

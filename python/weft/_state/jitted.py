@@ -43,6 +43,7 @@ class _Jitted(Site):
 
     def _made(self, jitted: Any) -> Any:
         """The jitted function (what references hold, *arguments) -> (result, what they hold at the end)."""
+
         def pure(held: Any, *args: Any, **kwargs: Any) -> Any:
             return self._pure(held, *args, **kwargs)
 

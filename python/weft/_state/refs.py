@@ -178,9 +178,7 @@ class Ref:
         if isinstance(value, Ref):
             raise value_error(f"{doing}: got a reference as the value; give what it holds, ref[...]")
         if not _weft.is_operand(value):
-            raise type_error(
-                f"{doing}: expected an array or a number, got {value!r} of type '{type(value).__name__}'"
-            )
+            raise type_error(f"{doing}: expected an array or a number, got {value!r} of type '{type(value).__name__}'")
         shape, dtype, weak, text = _weft.abstract(value)
         expected = _weft.abstract(place)
         if tuple(shape) != tuple(expected[0]):

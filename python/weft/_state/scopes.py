@@ -1,8 +1,8 @@
 """What references hold while functions are traced.
 
-Each function that is being traced has a scope. A reference is *bound* in a scope that says what it holds there: in the one
-in which it was made, and in those of functions that transforms have made take its contents as an argument and return
-them (weft._state.sites). Outside of all it holds an array.
+Each function that is being traced has a scope. A reference is *bound* in a scope that says what it holds there: in
+the one in which it was made, and in those of functions that transforms have made take its contents as an argument and
+return them (weft._state.sites). Outside of all it holds an array.
 
 A function that finds a reference unbound may read it as far as values of outer functions may be read. To change it, the
 transform has to know: Unbound goes up to it, and it traces the function once more with the reference bound.
@@ -19,7 +19,8 @@ from .._core.errors import at_line, not_implemented, value_error
 
 
 class Site:
-    """A call of a transform, which binds references in what it traces. `written`: the ids of those that changed, with the
+    """A call of a transform, which binds references in what it traces. `written`: the ids of those that changed, with
+    the
     line where, if the transform differentiates."""
 
     def __init__(self, kind: str, differentiates: bool = False):
@@ -47,7 +48,8 @@ class Scope:
 
 
 class Unbound(BaseException):
-    """A reference is used in a function that does not take its contents yet; for the site of that function. `backward`: a
+    """A reference is used in a function that does not take its contents yet; for the site of that function.
+    `backward`: a
     backward rule may change it, so that the site has to say what it holds then."""
 
     def __init__(self, ref: Any, site: Any, backward: bool = False):
@@ -105,7 +107,8 @@ def write(ref: Any, value: Any) -> None:
 
 
 def differentiating(ref: Any) -> Any:
-    """The site of the innermost reverse mode around, where a reference was made outside of it; None where there is none."""
+    """The site of the innermost reverse mode around, where a reference was made outside of it; None where there is
+    none."""
     for scope in reversed(_thread.scopes):
         if scope is ref._home:
             return None
@@ -124,7 +127,8 @@ def _locate(ref: Any, writing: bool) -> Scope | None:
         where = f"inside '{ref._home.name}' ({ref._home.kind})"
         raise _weft.UnexpectedTracerError(
             at_line(
-                f"a reference escaped: {ref._type} made {where}{ref._line}, was used after the trace of that function had "
+                f"a reference escaped: {ref._type} made {where}{ref._line}, was used after the trace of that "
+                f"function had "
                 "ended, or in another thread. Return ref[...], what it holds, instead of storing the reference outside"
             )
         )
@@ -141,7 +145,8 @@ def _locate(ref: Any, writing: bool) -> Scope | None:
 
 
 def _refuse(ref: Any, scope: Scope) -> None:
-    what = f"{scope.kind}: '{scope.name}' changes a reference of type {ref._type} that was made outside of it{ref._line}"
+    made = f"a reference of type {ref._type} that was made outside of it{ref._line}"
+    what = f"{scope.kind}: '{scope.name}' changes {made}"
     if scope.kind == "vmap":
         raise value_error(
             f"{what}, and is mapped over several values at once. Make the reference an argument that is mapped, or sum "

@@ -1,8 +1,9 @@
 """Transforms of functions that use references.
 
-A function that changes references becomes one that takes what they hold and returns what they hold at the end: loops carry
-it, branches return it, gradients have it as an auxiliary result, jitted functions take and return it. What references a
-function uses is guessed from what it can reach; where it uses another one, it is traced once more (scopes.Unbound).
+A function that changes references becomes one that takes what they hold and returns what they hold at the end: loops
+carry it, branches return it, gradients have it as an auxiliary result, jitted functions take and return it. What
+references a function uses is guessed from what it can reach; where it uses another one, it is traced once more
+(scopes.Unbound).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.tracing import call_name
 from . import scopes
+from .binding import Bound, attempts
+from .derivatives import check_aux, custom_jvp, custom_vjp, forward, value_and_grad
 from .given import (
     held,
     naming,
@@ -25,8 +27,6 @@ from .given import (
     released,
     settled,
 )
-from .binding import Bound, attempts
-from .derivatives import check_aux, custom_jvp, custom_vjp, forward, value_and_grad
 from .jitted import call_jitted, first_trace, found_in, is_inner
 from .refs import Ref
 from .scopes import Unbound
@@ -144,7 +144,8 @@ def scan(
             out, news = site.run(f, values, (carry, _tree.unflatten(tree, parts)))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise type_error(
-                    f"{what}: '{call_name(f)}' must return a pair (carry, y), got the structure {_tree.structure(out)}"
+                    f"{what}: '{call_name(f)}' must return a pair (carry, y), got "
+                    f"{_tree.in_words(_tree.structure(out))}"
                 )
             inner = [scopes.read(part) for part, on in zip(parts, is_ref) if on]
             return (out[0], news), (out[1], inner)
@@ -245,7 +246,8 @@ def vmap(run: Callable, fun: Callable, in_axes: Any, out_axes: Any, args: tuple,
 
 
 def shard_map(run: Callable, f: Callable, args: tuple, specs: list, out_specs: Any) -> Any:
-    """run(f, args, specs, out_specs), with a spec for each leaf of the arguments. References among them are those of the
+    """run(f, args, specs, out_specs), with a spec for each leaf of the arguments. References among them are those of
+    the
     devices' parts inside; others may only be read."""
     leaves, tree = _tree.flatten(args)
     is_ref = [isinstance(leaf, Ref) for leaf in leaves]

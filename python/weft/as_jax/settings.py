@@ -1,7 +1,8 @@
 """jax.config and the context managers of its options.
 
 Options that Weft has are Weft's (weft.config). Every other option of JAX's is accepted, keeps what it is set to, and
-has no effect: it says how XLA compiles, where JAX logs, what JAX checks. Setting one to something else than JAX's default warns
+has no effect: it says how XLA compiles, where JAX logs, what JAX checks. Setting one to something else than JAX's
+default warns
 of that, once. An option that JAX does not have is an error."""
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ Outside of checkify a check raises when the program runs.
 from __future__ import annotations
 
 import functools
+import string
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,6 +28,7 @@ from .._checks.errors import (
     NaNError,
     OOBError,
 )
+from .._checks.interpreter import KNOWN, Checks
 from .._core import stateful
 from .._core import tree as _tree
 from .._core.errors import type_error
@@ -73,9 +75,9 @@ init_error = Error(np.int32(0), {}, frozenset())
 def checkify(f: Callable[..., Any], errors: Iterable[Any] = user_checks) -> Callable[..., tuple[Error, Any]]:
     """A function made one that returns (error, result).
 
-    Works with every transform, inside and outside: jit(checkify(f)), checkify(jit(f)), vmap(checkify(f)), of which the error
-    has one for each batch element, grad, and with branches and loops. What is looked for stops nothing: the program goes on
-    after the first check that fails.
+    Works with every transform, inside and outside: jit(checkify(f)), checkify(jit(f)), vmap(checkify(f)), of which
+    the error has one for each batch element, grad, and with branches and loops. What is looked for stops nothing: the
+    program goes on after the first check that fails.
 
     Args:
         f: the function.
@@ -98,12 +100,12 @@ def checkify(f: Callable[..., Any], errors: Iterable[Any] = user_checks) -> Call
     enabled = frozenset(errors)
     for kind in enabled:
         if kind not in all_checks:
-            raise type_error(f"checkify: errors is a set like checkify.all_checks, of kinds of errors; got {kind!r} in it")
+            raise type_error(
+                f"checkify: errors is a set like checkify.all_checks, of kinds of errors; got {kind!r} in it"
+            )
 
     @functools.wraps(f, updated=())
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
-        from .._checks.interpreter import Checks
-
         run = lambda f, args, kwargs: Checks(enabled).checkified(f, args, kwargs)
         if stateful.references is not None:
             return stateful.references.beside("checkify", run, f, args, kwargs)
@@ -113,7 +115,8 @@ def checkify(f: Callable[..., Any], errors: Iterable[Any] = user_checks) -> Call
 
 
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Checks a condition. In a function that checkify has made it is part of the error; elsewhere it raises when the program
+    """Checks a condition. In a function that checkify has made it is part of the error; elsewhere it raises when the
+    program
     runs.
 
     Args:
@@ -149,7 +152,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     for number in numbers:
         if not isinstance(number, (_weft.Array, np.ndarray, np.generic)):
             raise type_error(
-                f"{what}: what fills in the message must be arrays, got {number!r} of type '{type(number).__name__}'; put "
+                f"{what}: what fills in the message must be arrays, got {number!r} of type "
+                f"'{type(number).__name__}'; put "
                 "it into the message"
             )
     try:
@@ -167,8 +171,6 @@ def _described(x: Any) -> str:
 
 
 def _emit(found: Check, failed: Any, numbers: list, debug: bool) -> None:
-    from .._checks.interpreter import KNOWN
-
     if not _weft.is_tracing():
         if not debug and bool(failed):
             Error(np.int32(found.number), {found.spec: numbers}, frozenset([found])).throw()
@@ -185,8 +187,6 @@ def _emit(found: Check, failed: Any, numbers: list, debug: bool) -> None:
 
 def _message(found: Check) -> str:
     """The message for programs that run as they are, whose fields are filled in in order."""
-    import string
-
     if found.kind is not FailedCheckError:
         return str(found.kind.__name__) + " {}" * len(found.spec)
     text, tree = found.said

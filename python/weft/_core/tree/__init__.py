@@ -31,6 +31,7 @@ from .paths import (
     path_texts,
 )
 from .registration import NAMESPACE, is_container, register, register_dataclass, register_with_keys
+from .words import in_words
 
 __all__ = [
     "DictKey",
@@ -47,6 +48,7 @@ __all__ = [
     "broadcast",
     "flatten",
     "flatten_with_path",
+    "in_words",
     "inside_itself",
     "is_container",
     "jax_semantics",
