@@ -1,5 +1,5 @@
-"""Wrong calls: the kind of the exception that JAX raises, and a message that says what was given, what was expected, and
-the user's line."""
+"""Wrong calls: the kind of the exception that JAX raises, and a message that says what was given, what was
+expected, and the user's line."""
 
 import builtins
 import pathlib

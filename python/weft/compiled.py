@@ -465,8 +465,8 @@ class Lowered:
         leaves, tree = _tree.flatten((args, kwargs))
         if tree != self._in_tree:
             raise type_error(
-                f"the program was compiled for arguments that are {_tree.in_words(self._in_tree)}, "
-                f"got {_tree.in_words(tree)}"
+                f"the program was compiled for {_tree.arguments_in_words(self._in_tree)}, "
+                f"got {_tree.arguments_in_words(tree)}"
             )
         for leaf, wanted in zip(leaves, self._ir.in_types):
             text = _weft.abstract(leaf)[3]

@@ -601,8 +601,8 @@ def closure_convert(fun: Callable[..., _R], *example_args: Any) -> tuple[Callabl
         leaves, tree = _tree.flatten((args[:count], {}))
         if tree != in_tree:
             raise type_error(
-                f"closure_convert: '{flat.name}' was converted for arguments that are "
-                f"{_tree.in_words(in_tree)}, got {_tree.in_words(tree)}"
+                f"closure_convert: '{flat.name}' was converted for "
+                f"{_tree.arguments_in_words(in_tree)}, got {_tree.arguments_in_words(tree)}"
             )
         return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, leaves + list(args[count:]), traced.weak_results))
 

@@ -65,6 +65,21 @@ def _check_complex(flat: Flat, mask: Sequence[bool], what: str) -> None:
             )
 
 
+def _check_scalar(flat: Flat, spec: tuple, holomorphic: bool, what: str) -> None:
+    """Raises TypeError unless a result is one that has a gradient."""
+    shape, dtype, _ = spec
+    is_complex = _weft.dtype_kind(dtype) == "complex"
+    if not shape and _weft.is_inexact(dtype) and (holomorphic or not is_complex):
+        return
+    remedy = "sum it up, take one element, or use weft.jacrev, which gives the derivatives of all of them"
+    if not shape:
+        remedy = "holomorphic=True is for complex derivatives" if is_complex else "convert it: x.astype(float)"
+    raise type_error(
+        f"{what}: '{flat.name}' must return one {'complex' if holomorphic else 'real floating-point'} scalar, got "
+        f"{_weft.abstract(ShapeDtype(shape, dtype))[3]}; {remedy}"
+    )
+
+
 def lanes_apart(leaves: Sequence) -> list:
     """Values as ones that differ between the devices of a pmap around. Reverse mode in a device of pmap is that in a
     lane of vmap: each has its own cotangent of an argument, and its own of a result. Of a value that is the same on all
@@ -275,19 +290,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
                 f"its numbers, or sum "
                 "them up" + ("" if has_aux else ". Pass has_aux=True if it returns (value, aux)")
             )
-        (shape, dtype, _), *_ = _weft.result_specs(t)[apart:]
-        if shape or not (_weft.is_inexact(dtype) and (holomorphic or _weft.dtype_kind(dtype) != "complex")):
-            of = "complex" if holomorphic else "float"
-            raise type_error(
-                f"{what}: '{flat.name}' must return one scalar of a {of} dtype, got "
-                f"{_weft.abstract(ShapeDtype(shape, dtype))[3]}; "
-                "sum it up, take one element, or use weft.jacrev, which gives the derivatives of all of them"
-                + (
-                    ""
-                    if holomorphic or _weft.dtype_kind(dtype) != "complex"
-                    else ". A complex derivative: holomorphic=True"
-                )
-            )
+        _check_scalar(flat, _weft.result_specs(t)[apart], holomorphic, what)
         if holomorphic:
             _check_complex(flat, mask, what)
         fn = _weft.grad(t, active, True, has_aux or apart, holomorphic)
@@ -370,7 +373,9 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     flat = flat_function(fun, primals, {})
     t_leaves, t_tree = _tree.flatten((tangents, {}))
     if t_tree != flat.in_tree:
-        raise type_error(f"jvp: tangents are {_arguments(t_tree)}, primals {_arguments(flat.in_tree)}")
+        raise type_error(
+            f"jvp: tangents are {_tree.arguments_in_words(t_tree)}, primals {_tree.arguments_in_words(flat.in_tree)}"
+        )
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     moving = []
     for leaf, tangent, name, on in zip(flat.leaves, t_leaves, flat.names, active):
@@ -395,11 +400,6 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     if has_aux:
         return primal_out[0], tangent_out[0], primal_out[1]
     return primal_out, tangent_out
-
-
-def _arguments(tree: Any) -> str:
-    """The structure of positional arguments, (args, kwargs), in words."""
-    return _tree.in_words(tree.child(0))
 
 
 def _zero_tangent(value):
@@ -559,7 +559,10 @@ def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     def apply_tangents(residuals, *tangents):
         leaves, tangent_tree = _tree.flatten((tangents, {}))
         if tangent_tree != in_tree:
-            raise type_error(f"linearize: tangents are {_arguments(tangent_tree)}, primals {_arguments(in_tree)}")
+            raise type_error(
+                f"linearize: tangents are {_tree.arguments_in_words(tangent_tree)}, primals "
+                f"{_tree.arguments_in_words(in_tree)}"
+            )
         moving = []
         for x, (shape, dtype, _, text), on, name in zip(leaves, leaves_in, active, names):
             if not on:

@@ -372,8 +372,8 @@ class IR:
         leaves, in_tree = _tree.flatten((args, kwargs))
         if self._in_tree is not None and in_tree != self._in_tree:
             raise type_error(
-                f"'{self.__name__}' was traced for arguments that are "
-                f"{_tree.in_words(self._in_tree)}, got {_tree.in_words(in_tree)}"
+                f"'{self.__name__}' was traced for "
+                f"{_tree.arguments_in_words(self._in_tree)}, got {_tree.arguments_in_words(in_tree)}"
             )
         results = _weft.apply(self._fn, leaves + self._captures, self._weak)
         if self._out_tree is not None:

@@ -84,7 +84,7 @@ class Checks(Interpreter):
     def _checks_of(self, op: Operation) -> list[Check]:
         found: list[Check] = []
         line = op.location.stack
-        shape = lambda i: tuple(op.operands[i].type.shape)
+        shape = lambda i: tuple(_type(op.operands[i]).shape)
         if op.name == "assert":
             known = KNOWN.get(op.attributes.get("check", 0))
             if FailedCheckError in self._enabled:
@@ -199,6 +199,8 @@ class Checks(Interpreter):
             return (error, out[:carried]), out[carried:]
 
         length: Any = op.trips if op.trips is not None else _weft.Dim(op._kinds["length"][1][0])
+        own: Any
+        ys: Any
         (self._state, own), ys = _scan(
             body, (self._state, tuple(carry)), tuple(xs), length=length, reverse=op.attributes["reverse"]
         )
@@ -280,6 +282,11 @@ class Checks(Interpreter):
         return out
 
 
+def _type(operand: Any) -> Any:
+    """The type of an operand."""
+    return ShapedArray.like(operand.array) if isinstance(operand, _view.Literal) else operand.type
+
+
 def _is_float(value: Any) -> bool:
     """Whether it holds floats or complex numbers; a tape of a loop does not."""
     return str(value.type).startswith(("f", "bf", "c"))
@@ -304,7 +311,7 @@ def _without_asserts(region: IR) -> IR:
 
 def _plain(op: Operation) -> Check:
     """The check of a weft.debug.check."""
-    types = tuple((tuple(o.type.shape), str(o.type.dtype)) for o in op.operands[1:])
+    types = tuple((tuple(t.shape), str(t.dtype)) for t in map(_type, op.operands[1:]))
     tree = _tree.structure(((0,) * len(types), {}))
     return Check(FailedCheckError, (op.attributes["message"], tree), types, op.location.stack)
 

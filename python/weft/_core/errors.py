@@ -51,6 +51,16 @@ def missing_rule(message: str) -> MissingRule:
     return MissingRule(at_line(message))
 
 
+def in_hook(kind: type[_E], message: str) -> _E:
+    """An exception of what the native module calls in the middle of an operation, which the message names."""
+    stack = _weft.user_stack()
+    return kind(f"{message}\n{stack}" if stack else message)
+
+
+def unexpected_tracer(message: str) -> Exception:
+    return _weft.UnexpectedTracerError(at_line(message))
+
+
 def runtime_error(message: str) -> RuntimeError:
     return RuntimeError(at_line(message))
 

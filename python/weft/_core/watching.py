@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import _weft
 from . import options
-from .errors import runtime_error
+from .errors import in_hook, runtime_error
 
 
 def _warn(text: str, *values: Any) -> None:
@@ -159,8 +159,9 @@ def transferred(x: Any, explicit: bool = False) -> None:
             _warn("host-to-device transfer: %s%s", what, _line())
             return
         remedy = "" if explicit else "; put it there before, by device_put"
-        raise RuntimeError(
-            f"Disallowed host-to-device transfer: {what}{remedy} (transfer_guard_host_to_device is {level!r}){_line()}"
+        raise in_hook(
+            RuntimeError,
+            f"Disallowed host-to-device transfer: {what}{remedy} (transfer_guard_host_to_device is {level!r})",
         )
     finally:
         _inside.busy = False
@@ -197,10 +198,10 @@ def ranks_differ(what: str, shapes: list[str]) -> None:
             stacklevel=2,
         )
     elif level == "raise":
-        raise ValueError(
+        raise in_hook(
+            ValueError,
             f"{what}: operands of shapes {' '.join(shapes)} could not be broadcast together, since "
-            f"numpy_rank_promotion is "
-            f"'raise'; give them as many dimensions: x[None, :], or weft.numpy.broadcast_to{_line()}"
+            "numpy_rank_promotion is 'raise'; give them as many dimensions: x[None, :], or weft.numpy.broadcast_to",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
         if is_array and (place is not None or may_alias is True):
             array = leaf
         else:
-            array = watching.explicitly(lambda leaf=leaf: _weft.array(leaf, None, True), leaf)
+            array = watching.explicitly(functools.partial(_weft.array, leaf, None, True), leaf)
         if isinstance(place, Device):
             place = SingleDeviceSharding(place)
         if place is not None and not isinstance(place, Sharding):

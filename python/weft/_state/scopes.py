@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import traced_calls
-from .._core.errors import at_line, not_implemented, value_error
+from .._core.errors import not_implemented, unexpected_tracer, value_error
 
 
 class Site:
@@ -125,12 +125,9 @@ def _locate(ref: Any, writing: bool) -> Scope | None:
         at -= 1
     if at < 0 and ref._home is not None:
         where = f"inside '{ref._home.name}' ({ref._home.kind})"
-        raise _weft.UnexpectedTracerError(
-            at_line(
-                f"a reference escaped: {ref._type} made {where}{ref._line}, was used after the trace of that "
-                f"function had "
-                "ended, or in another thread. Return ref[...], what it holds, instead of storing the reference outside"
-            )
+        raise unexpected_tracer(
+            f"a reference escaped: {ref._type} made {where}{ref._line}, was used after the trace of that function had "
+            "ended, or in another thread. Return ref[...], what it holds, instead of storing the reference outside"
         )
     for scope in scopes[at + 1 :]:
         # The program of a jitted function is for other calls, too, when the reference holds something else.

@@ -31,7 +31,7 @@ from .paths import (
     path_texts,
 )
 from .registration import NAMESPACE, is_container, register, register_dataclass, register_with_keys
-from .words import in_words
+from .words import arguments_in_words, in_words
 
 __all__ = [
     "DictKey",
@@ -44,6 +44,7 @@ __all__ = [
     "TreeDef",
     "all",
     "are_arrays",
+    "arguments_in_words",
     "assembled",
     "broadcast",
     "flatten",

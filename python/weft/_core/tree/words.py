@@ -34,3 +34,11 @@ def in_words(treedef: Any, depth: int = 0) -> str:
     if len(inside) > _MOST:
         inside = [*inside[:_MOST], "..."]
     return f"{what}: ({', '.join(inside)})"
+
+
+def arguments_in_words(treedef: Any) -> str:
+    """The structure of (args, kwargs) in words: "2 arguments (an array, a tuple of length 2)"."""
+    positional, named = (child.children() for child in treedef.children())
+    words = [in_words(child, 1) for child in positional]
+    words += [f"{name}={in_words(child, 1)}" for name, child in zip(treedef.child(1).entries(), named)]
+    return f"{len(words)} argument{'s' * (len(words) != 1)} ({', '.join(words)})"
