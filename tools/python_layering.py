@@ -42,6 +42,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "distributed",
         "implicit",
         "jacobians",
+        "jitted",
         "ir/",
         "mesh",
         "optimization",
@@ -102,6 +103,8 @@ ARROWS: dict[str, set[str]] = {
 # (module, what it imports inside a function) -> why it is loaded late.
 IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("autograph/__init__", "weft.autograph.conversion"): "most programs convert nothing",
+    ("_core/watching", "logging"): "most programs log nothing",
+    ("debug", "logging"): "most programs log nothing",
     ("numpy/_dtypes", "ml_dtypes"): "only programs that name the narrowest floats need it installed",
 }
 

@@ -648,7 +648,7 @@ WITHOUT_LINE = {
     # Caught by the transform that binds the reference.
     "_state/derivatives.py": {"Unbound"},
     "_state/scopes.py": {"Unbound"},
-    "compiled.py": {"_UsesReferences"},
+    "jitted.py": {"UsesReferences"},
     # Python's word for an attribute that is not there.
     "config.py": {"AttributeError"},
     # Methods of a base class, and functions that a module above sets.

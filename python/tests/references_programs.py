@@ -9,12 +9,6 @@ def set_scalar_broadcast():
     return r[...]
 
 
-def set_shape():
-    r = jax.new_ref(jnp.zeros((2, 3)))
-    r[...] = jnp.ones(3)
-    return r[...]
-
-
 def set_dtype():
     r = jax.new_ref(jnp.zeros(3, jnp.int32))
     r[...] = jnp.ones(3)
@@ -52,27 +46,11 @@ def oob_get():
     return r[5]
 
 
-def oob_get_dyn():
-    r = jax.new_ref(jnp.arange(3.0))
-    return r[jnp.int32(5)]
-
-
-def oob_set_dyn():
-    r = jax.new_ref(jnp.arange(3.0))
-    r[jnp.int32(5)] = 9.0
-    return r[...]
-
-
 def neg():
     r = jax.new_ref(jnp.arange(3.0))
     a = r[-1]
     r[-1] = 7.0
     return a, r[...]
-
-
-def neg_dyn():
-    r = jax.new_ref(jnp.arange(3.0))
-    return r[jnp.int32(-1)]
 
 
 def fancy():
@@ -190,11 +168,6 @@ def jit_return_ref():
 
 def jit_return_new_ref():
     return jax.jit(lambda x: jax.new_ref(x))(1.0)
-
-
-def jit_return_closed_ref():
-    r = jax.new_ref(jnp.arange(3.0))
-    return jax.jit(lambda: r)()
 
 
 def jit_local():
@@ -447,15 +420,6 @@ def vmap_arg_axis1():
 def vmap_batched_index():
     r = jax.new_ref(jnp.arange(4.0))
     return jax.vmap(lambda i: r[i])(jnp.array([2, 0, 3]))
-
-
-def vmap_local():
-    def f(x):
-        r = jax.new_ref(jnp.zeros(2))
-        r[0] = x
-        return r[...]
-
-    return jax.vmap(f)(jnp.arange(3.0))
 
 
 def vmap_local_unbatched_init_then_batched():
@@ -790,16 +754,6 @@ def ref_hash():
     return hash(r) == hash(r), r == r, isinstance(r, jax.Ref), isinstance(r, jax.Array)
 
 
-def ref_tree_leaf():
-    r = jax.new_ref(1.0)
-    return jax.tree.leaves({"a": r})[0] is r
-
-
-def isin_len():
-    r = jax.new_ref(jnp.arange(3.0))
-    return len(r)
-
-
 def typeof():
     r = jax.new_ref(1.0)
     return str(jax.typeof(r)), str(r.aval), str(jax.new_ref(jnp.zeros((2, 3), jnp.int32)))
@@ -826,12 +780,6 @@ def ds():
 
 def weak_add():
     r = jax.new_ref(jnp.zeros(2, jnp.bfloat16))
-    r[0] += 1.5
-    return r[...]
-
-
-def iadd_mismatch():
-    r = jax.new_ref(jnp.zeros(2, jnp.int32))
     r[0] += 1.5
     return r[...]
 

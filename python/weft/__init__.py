@@ -68,7 +68,7 @@ from .api import (
 from .autograph import autograph
 from .batching import vmap
 from .callbacks import io_callback, pure_callback
-from .compiled import clear_caches, jit
+from .compiled import jit
 from .config import config, debug_nans, disable_jit, enable_x64, jax_semantics
 from .control import cond, fori_loop, map, scan, switch, while_loop
 from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
@@ -87,6 +87,7 @@ from .distributed import (
     make_array_from_single_device_arrays,
 )
 from .jacobians import hessian, jacfwd, jacrev
+from .jitted import clear_caches
 from .mesh import (
     Device,
     Mesh,

@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
-from ._core import stateful, watching
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
-from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
+from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
 from ._sharding.partitioning import Communication
@@ -21,6 +19,7 @@ from ._sharding.shardings import NamedSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
+from .jitted import ALL, UsesReferences, call_stateful, refuse, trace_jitted, without_references
 from .optimization import plan_here, plan_of, rules_by_line
 from .program import IR, eval_shape
 from .recording import Recorded
@@ -219,50 +218,15 @@ def jit(
     jitted.__dict__["lower"] = functools.partial(_lower, jitted)
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
     jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
-    _all_of_them.add(jitted)
+    ALL.add(jitted)
     return jitted
-
-
-_all_of_them: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-def clear_caches() -> None:
-    """Forgets the programs of all jitted functions, which are traced and compiled again when they are called.
-
-    Returns: None.
-
-    Example:
-        >>> f = weft.jit(lambda x: x + 1)
-        >>> _ = f(1.0)
-        >>> weft.clear_caches()
-        >>> len(f.explain())
-        0
-    """
-    for jitted in list(_all_of_them):
-        jitted.clear_cache()
-        jitted.__dict__.pop("_seen", None)
-        state = jitted.__dict__.get("_state")
-        if state is not None:
-            state.inner.clear_cache()
 
 
 def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
     # No argument of a compiled function is a string, unless it is static.
     names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
     target = kwargs.pop("target") if names_target else None
-    if stateful.references is not None:
-        try:
-            uses = jitted._stateful or bool(stateful.references.refs_among((args, kwargs)))
-            lowered = None if uses else Lowered(jitted, args, kwargs, target)
-        except _UsesReferences:
-            lowered = None
-        if lowered is None:
-            raise not_implemented(
-                f"lower: '{call_name(jitted._function)}' uses references, which its program takes and returns; lower a "
-                "function that takes and returns arrays"
-            )
-        return lowered
-    return Lowered(jitted, args, kwargs, target)
+    return without_references(jitted, args, kwargs, lambda: Lowered(jitted, args, kwargs, target))
 
 
 def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
@@ -600,11 +564,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
         function, dynamic, keywords, [i for i, _ in signature_args], original=jitted._function, apart=apart
     )
     names_of_leaves += flat.names
-    types = {name: _described(leaf) for name, leaf in zip(flat.names, flat.leaves)}
-    static = {str(name): repr(value) for name, value in {**static_args, **static_kwargs}.items()}
-    began = watching.before_tracing(jitted, jitted._function, flat.name, types, static)
-    traced = _trace(jitted, flat)
-    watching.after_tracing(flat.name, began, types, static)
+    traced = trace_jitted(jitted, flat, {**static_args, **static_kwargs})
     tree = flat.out_tree
     if tree == LEAF_TREE:
         return traced, None, flat.names
@@ -613,52 +573,12 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     return traced, tree, flat.names
 
 
-def _described(leaf: Any) -> str:
-    _, _, weak, text = _weft.abstract(leaf)
-    return f"{text} (weak)" if weak else text
-
-
-class _UsesReferences(BaseException):
-    """A jitted function uses references: C++ calls it through Python from now on."""
-
-
-def _trace(jitted: Any, flat: Any) -> Any:
-    references = stateful.references
-    if references is None or jitted._stateful:
-        return trace_flat(flat, "jit", known=False)
-    if isinstance(jitted, _weft.JitFunction) and not references.is_inner(jitted):
-        flat.function = references.first_trace(jitted, flat.function)
-    try:
-        return trace_flat(flat, "jit", known=False)
-    except references.Unbound as unbound:
-        if not references.found_in(jitted, unbound):
-            raise
-        raise _UsesReferences from None
-
-
-def _call_stateful(jitted: Any, args: tuple, kwargs: dict) -> Any:
-    """Called from C++ for a function that uses references."""
-    return stateful.references.call_jitted(jitted, args, kwargs)
-
-
 def _static_value(argument: Any) -> Any:
     """A static argument; its number, where grad or vmap outside of jit has made it a traced value with a known one."""
     return argument.item() if _weft.is_traced(argument) else argument
 
 
-def _refuse(jitted, args: tuple, kwargs: dict):
-    """Called from C++ where a leaf of the arguments is no array. Calls a function of references; raises TypeError,
-    which names the argument, for other leaves."""
-    if stateful.references is not None and stateful.references.refs_among((args, kwargs)):
-        return stateful.references.call_jitted(jitted, args, kwargs)
-    nums, names = jitted._static_argnums, jitted._static_argnames
-    positions = [i for i in range(len(args)) if i not in nums]
-    dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
-    hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
-    return flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
-
-
-_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse, _call_stateful, _UsesReferences)
+_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, refuse, call_stateful, UsesReferences)
 
 
 def _move(x: Any, sharding: NamedSharding) -> Any:

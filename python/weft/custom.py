@@ -197,11 +197,8 @@ class _JvpRule(_HostRule):
         value, tangent = out
         slopes, tree = _tree.flatten(tangent)
         if (value_tree := _tree.structure(value)) != self._out_tree or tree != self._out_tree:
-            expected, found = (
-                f"a value and a tangent that are each {_tree.in_words(self._out_tree)}",
-                f"{_tree.in_words(value_tree)}",
-            )
-            problem = f"must return {expected}, got {found} and {_tree.in_words(tree)}"
+            found = f"{_tree.in_words(value_tree)} and {_tree.in_words(tree)}"
+            problem = f"must return a value and a tangent that are each {_tree.in_words(self._out_tree)}, got {found}"
             raise type_error(self._said(role, problem, where))
         values = self._values(value, role, where)
         known = [
@@ -209,10 +206,6 @@ class _JvpRule(_HostRule):
             for slope, (_, dtype, _) in zip(slopes, self._results)
         ]
         return values, self._fitting(known, self._results, tree, role, "tangent", where)
-
-
-def _pair(tree: Any) -> Any:
-    return _tree.structure((_tree.unflatten(tree, [0] * tree.num_leaves),) * 2)
 
 
 class _ForwardRule(_HostRule):
@@ -388,13 +381,11 @@ class custom_jvp(Generic[_P, _R]):
         if self._rule is None:
             raise missing_rule(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
         if stateful.references is not None:
-            zero: Callable[[Any], Any] = lambda x: SymbolicZero(x)
-            run = lambda: self._call(*args, **kwargs)
-            return stateful.references.custom_jvp(custom_jvp, run, self, zero, args, kwargs)
+            return stateful.references.custom_jvp(self, args, kwargs)
         return self._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        assert self._rule is not None  # checked by __call__
+        assert self._rule is not None
         every = as_positional(self._function, args, kwargs, "custom_jvp")
         function, fixed, moving, _ = _fixed(self._function, self._nondiff, every)
         flat = flat_function(
@@ -490,12 +481,11 @@ class custom_vjp(Generic[_P, _R]):
                 f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(fwd, bwd)"
             )
         if stateful.references is not None:
-            run = lambda: self._call(*args, **kwargs)
-            return stateful.references.custom_vjp(custom_vjp, run, self, args, kwargs)
+            return stateful.references.custom_vjp(self, args, kwargs)
         return self._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        assert self._forward is not None and self._backward is not None  # checked by __call__
+        assert self._forward is not None and self._backward is not None
         every = as_positional(self._function, args, kwargs, "custom_vjp")
         function, fixed, moving, order = _fixed(self._function, self._nondiff, every)
         flat = flat_function(

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
+from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar
 from ._core.errors import type_error
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE as _LEAF_TREE
@@ -41,43 +42,10 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
     return mask, nums
 
 
-def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
-    for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
-        if wanted and not allow_int and not _weft.is_inexact(_weft.abstract(leaf)[1]):
-            raise type_error(
-                f"{what}: argument {name} of '{flat.name}' is {_weft.abstract(leaf)[3]}; derivatives need a "
-                f"float or complex dtype"
-            )
-
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _X = TypeVar("_X")
 _Aux = TypeVar("_Aux")
-
-
-def _check_complex(flat: Flat, mask: Sequence[bool], what: str) -> None:
-    for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
-        if wanted and _weft.dtype_kind(_weft.abstract(leaf)[1]) != "complex":
-            raise type_error(
-                f"{what}: with holomorphic=True argument {name} of '{flat.name}' must be complex, got "
-                f"{_weft.abstract(leaf)[3]}"
-            )
-
-
-def _check_scalar(flat: Flat, spec: tuple, holomorphic: bool, what: str) -> None:
-    """Raises TypeError unless a result is one that has a gradient."""
-    shape, dtype, _ = spec
-    is_complex = _weft.dtype_kind(dtype) == "complex"
-    if not shape and _weft.is_inexact(dtype) and (holomorphic or not is_complex):
-        return
-    remedy = "sum it up, take one element, or use weft.jacrev, which gives the derivatives of all of them"
-    if not shape:
-        remedy = "holomorphic=True is for complex derivatives" if is_complex else "convert it: x.astype(float)"
-    raise type_error(
-        f"{what}: '{flat.name}' must return one {'complex' if holomorphic else 'real floating-point'} scalar, got "
-        f"{_weft.abstract(ShapeDtype(shape, dtype))[3]}; {remedy}"
-    )
 
 
 def lanes_apart(leaves: Sequence) -> list:
@@ -275,7 +243,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         types = [_weft.abstract(leaf) for leaf in flat.leaves]
         active = [wanted and _weft.is_inexact(t[1]) for wanted, t in zip(mask, types)]
         if active != mask:
-            _check_inexact(flat, mask, what, allow_int)
+            check_inexact(flat, mask, what, allow_int)
         apart = bool(_weft.axes_of_lanes())
         if apart:
             flat.leaves = flat.specs = [x if not m else lanes_apart([x])[0] for x, m in zip(flat.leaves, mask)]
@@ -290,9 +258,9 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
                 f"its numbers, or sum "
                 "them up" + ("" if has_aux else ". Pass has_aux=True if it returns (value, aux)")
             )
-        _check_scalar(flat, _weft.result_specs(t)[apart], holomorphic, what)
+        check_scalar(flat, _weft.result_specs(t)[apart], holomorphic, what)
         if holomorphic:
-            _check_complex(flat, mask, what)
+            check_complex(flat, mask, what)
         fn = _weft.grad(t, active, True, has_aux or apart, holomorphic)
         weak, of_leaves = t.weak_results, _weak(flat.leaves) if apart else [kind[2] for kind in types]
         slopes = [w for w, on in zip(of_leaves, active) if on]
@@ -380,7 +348,7 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     moving = []
     for leaf, tangent, name, on in zip(flat.leaves, t_leaves, flat.names, active):
         if not on:
-            _check_no_tangent(leaf, tangent, name)
+            check_no_tangent(leaf, tangent, name)
             continue
         (shape, dtype, _, text), (t_shape, t_dtype, t_weak, t_text) = _weft.abstract(leaf), _weft.abstract(tangent)
         if shape != t_shape or (dtype != t_dtype and not t_weak):
@@ -409,20 +377,6 @@ def _zero_tangent(value):
 def _weakened(tangents: list, values: list) -> list:
     """Tangents as weakly typed as their values."""
     return _weft.with_weak(tangents, [v.weak_type and _weft.is_inexact(v.dtype) for v in values])
-
-
-def _check_no_tangent(leaf, tangent, name: str) -> None:
-    """Raises TypeError unless it is what stands for the tangent of an integer or boolean: zeros of dtype bool, as
-    derivatives are given, or of JAX's float0."""
-    if getattr(getattr(tangent, "dtype", None), "kind", None) == "V":
-        return
-    _, _, _, text = _weft.abstract(leaf)
-    _, t_dtype, _, t_text = _weft.abstract(tangent)
-    if _weft.dtype_kind(t_dtype) != "bool":
-        raise type_error(
-            f"jvp: argument {name} is {text}, which has no derivative, and its tangent is {t_text}; give a float, or "
-            f"zeros of dtype bool for the tangent"
-        )
 
 
 @overload
@@ -602,7 +556,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     what = "linear_transpose"
     check_callable(fun, what)
     flat = flat_function(fun, primals, {})
-    _check_inexact(flat, [True] * len(flat.leaves), what)
+    check_inexact(flat, [True] * len(flat.leaves), what)
     lanes = _weft.axes_of_lanes()
     if lanes:
         flat.specs = [

@@ -1,8 +1,8 @@
 """Derivatives of functions that use references, and functions with rules that do.
 
 What a function writes is an auxiliary result of its derivative. What the backward rule of a custom_vjp writes (it keeps
-cotangents, say) happens while the derivative goes back. So it goes back too: a *companion* of the reference is carried
-through the function beside it, unchanged, and the cotangent of the companion is what the reference holds on the way
+cotangents, say) happens while the derivative goes back. So it goes back too: a *shadow* of the reference is carried
+through the function beside it, unchanged, and the cotangent of the shadow is what the reference holds on the way
 back. It begins with what the reference holds at the end of the function, each backward rule that changes it hands on
 what it makes of it, and the cotangent that arrives at the beginning is what the reference holds after all.
 """
@@ -18,6 +18,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.tracing import as_positional, call_name
 from ..api import stop_gradient
+from ..custom import SymbolicZero
 from . import scopes
 from .binding import Bound, attempts
 from .given import called_as, held, naming, reachable, refs_among, released, settled
@@ -63,8 +64,8 @@ def _refuse_moving(args: Any, what: str, name: str) -> None:
             )
 
 
-class _Companions:
-    """While a function is traced: its references have companions, of which backward rules know."""
+class _Shadows:
+    """While a function is traced: its references have shadows, of which backward rules know."""
 
     def __init__(self, refs: Sequence[Ref], tokens: Sequence[Any]):
         self._refs, self._tokens, self._before = refs, tokens, [r._back for r in refs]
@@ -110,13 +111,13 @@ def value_and_grad(run: Callable, fun: Callable, args: tuple, kwargs: dict, has_
             tokens = ()
             if site.backward:
                 *arguments, tokens = arguments  # type: ignore[assignment]
-            with _Companions(site.backward, tokens) as companions:
+            with _Shadows(site.backward, tokens) as shadows:
                 out, news = site.run(fun, values, tuple(arguments), keywords)
                 value, aux = _pair(out, what, fun) if has_aux else (out, None)
                 loss = value
-                for ref, companion in zip(site.backward, companions):
-                    # Adds nothing, and has the contents as its derivative by the companion.
-                    last, contents = scopes.read(companion), stop_gradient(scopes.read(ref))
+                for ref, shadow in zip(site.backward, shadows):
+                    # Adds nothing, and has the contents as its derivative by the shadow.
+                    last, contents = scopes.read(shadow), stop_gradient(scopes.read(ref))
                     still = (last - stop_gradient(last)) * contents
                     loss = loss + _weft.astype(still.sum(), _weft.abstract(value)[1])
             return loss, (value, aux, news)
@@ -154,10 +155,10 @@ def forward(run: Callable, fun: Callable, primals: tuple, has_aux: bool, what: s
             tokens = ()
             if site.backward:
                 *arguments, tokens = arguments  # type: ignore[assignment]
-            with _Companions(site.backward, tokens) as companions:
+            with _Shadows(site.backward, tokens) as shadows:
                 out, news = site.run(fun, values, tuple(arguments))
                 value, aux = _pair(out, what, fun) if has_aux else (out, None)
-                last = [scopes.read(c) for c in companions]
+                last = [scopes.read(c) for c in shadows]
             return ((value, last) if site.backward else value), (aux, news)
 
         given = (*primals, tuple(scopes.read(r) for r in site.backward)) if site.backward else primals
@@ -212,12 +213,12 @@ def _fixed(function: Any, args: tuple) -> tuple[list, Callable]:
     return [held(args[i]) for i in moving], every
 
 
-def custom_vjp(make: Callable, run: Callable, function: Any, args: tuple, kwargs: dict) -> Any:
-    """A call of a custom_vjp, run(): of one whose function and rules take what references hold, and return it."""
+def custom_vjp(function: Any, args: tuple, kwargs: dict) -> Any:
+    """A call of a custom_vjp, as one whose function and rules take what references hold, and return it."""
     every_arg = as_positional(function._function, args, kwargs, "custom_vjp")
     refs = reachable(function._function, function._forward, function._backward, every_arg)
     if not refs:
-        return run()
+        return function._call(*args, **kwargs)
     if not _weft.is_tracing():
         return function._function(*args, **kwargs)
     changed = [*refs_among(every_arg), *reachable(function._backward)]
@@ -253,7 +254,7 @@ def custom_vjp(make: Callable, run: Callable, function: Any, args: tuple, kwargs
         cts = [None if not _tree.leaves(arg) else c for arg, c in zip(moving, cts, strict=True)]
         return (None, [settled(r, scope.value(r)) for r in changed], *cts)
 
-    inner = make(called_as(primal, function._function))
+    inner = type(function)(called_as(primal, function._function))
     inner.defvjp(fwd, bwd, symbolic_zeros=False)
     values, tokens = [scopes.read(r) for r in refs], [scopes.read(r._back) for r in changed]
     out, news, tokens = inner._call(values, tokens, *moving)
@@ -263,12 +264,12 @@ def custom_vjp(make: Callable, run: Callable, function: Any, args: tuple, kwargs
     return out
 
 
-def custom_jvp(make: Callable, run: Callable, function: Any, zero: Callable, args: tuple, kwargs: dict) -> Any:
-    """A call of a custom_jvp, likewise. zero(x): the tangent of what does not move."""
+def custom_jvp(function: Any, args: tuple, kwargs: dict) -> Any:
+    """A call of a custom_jvp, likewise."""
     every_arg = as_positional(function._function, args, kwargs, "custom_jvp")
     refs = reachable(function._function, function._rule, every_arg)
     if not refs:
-        return run()
+        return function._call(*args, **kwargs)
     if not _weft.is_tracing():
         return function._function(*args, **kwargs)
     site = Site("custom_jvp")
@@ -289,9 +290,9 @@ def custom_jvp(make: Callable, run: Callable, function: Any, zero: Callable, arg
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             return out
         news = [scope.value(r) for r in refs]
-        return (out[0], news), (out[1], [zero(n) for n in news])
+        return (out[0], news), (out[1], [SymbolicZero(n) for n in news])
 
-    inner = make(called_as(primal, function._function))
+    inner = type(function)(called_as(primal, function._function))
     inner.defjvp(rule, symbolic_zeros=function._symbolic)
     values = [scopes.read(r) for r in refs]
     out, news = inner._call(values, *moving)
