@@ -54,7 +54,7 @@ def step(w, x, y):
 
 key = weft.random.key(0)
 x = weft.random.normal(key, (64, 3)) * 2 + 1
-y = wnp.sin(x.sum(1))
+y = wnp.tanh((x[:, 0] - x[:, 1]) / 2)
 w = {"in": weft.random.normal(key, (3, 4)), "out": wnp.zeros(4)}
 losses = []
 for _ in range(200):
@@ -68,7 +68,7 @@ print("largest gradient in it at the end", wnp.abs(inside[...]).max())
 hidden = x @ w["in"]
 assert steps[...] == 200 and losses[-1] < 0.5 * losses[0]
 assert wnp.allclose(norm.mean[...], hidden.mean(0), atol=0.05)
-assert wnp.allclose(norm(x, training=False), norm(x, training=True), atol=0.05)
+assert wnp.allclose(norm(hidden, training=False), norm(hidden, training=True), atol=0.1)
 # The gradient inside is that of the loss by a value that is added there.
 bump = lambda d: ((wnp.tanh(norm(x @ w["in"], True) + d) @ w["out"] - y) ** 2).mean()
 weft.grad(loss)(w, x, y)

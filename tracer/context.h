@@ -16,9 +16,10 @@
 
 namespace weft {
 
-// kJaxSemantics: where Weft differs from JAX on purpose it follows JAX (docs/jax_programs.md). kDebugInfs: as kDebugNans,
-// for infinities. kNoExecution: nothing may run. kStrictPromotion: dtypes are not promoted. kWatchRanks, kWatchTransfers:
-// Python is told where operands of different ranks meet, and where its numbers and NumPy's arrays become arrays.
+// kJaxSemantics: where Weft differs from JAX on purpose it follows JAX (docs/jax_programs.md). kDebugInfs: as
+// kDebugNans, for infinities. kNoExecution: nothing may run. kStrictPromotion: dtypes are not promoted. kWatchRanks,
+// kWatchTransfers: Python is told where operands of different ranks meet, and where its numbers and NumPy's arrays
+// become arrays.
 enum class Setting : uint8_t {
   kX64,
   kDisableJit,

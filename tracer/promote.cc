@@ -75,10 +75,11 @@ void CheckStrictly(WeakDType a, WeakDType b) {
   if (a.dtype == b.dtype || (a.weak && b.weak)) return;
   const WeakDType &weak = a.weak ? a : b, &strong = a.weak ? b : a;
   if (weak.weak && KindOf(weak.dtype) > 0 && KindOf(weak.dtype) <= KindOf(strong.dtype)) return;
-  throw NoPromotion("dtypes ", a.dtype, a.weak ? " (of a Python number)" : "", " and ", b.dtype,
-                    b.weak ? " (of a Python number)" : "",
-                    " meet, and numpy_dtype_promotion is 'strict', so none is converted: convert one of them with astype, "
-                    "or set numpy_dtype_promotion to 'standard'");
+  throw NoPromotion(
+      "dtypes ", a.dtype, a.weak ? " (of a Python number)" : "", " and ", b.dtype,
+      b.weak ? " (of a Python number)" : "",
+      " meet, and numpy_dtype_promotion is 'strict', so none is converted: convert one of them with astype, "
+      "or set numpy_dtype_promotion to 'standard'");
 }
 
 }  // namespace

@@ -36,8 +36,9 @@ class NoPromotion : public Error {
   explicit NoPromotion(const Args&... args) : Error(ErrorKind::kValue, internal::Concat(args...)) {}
 };
 
-// The join of two types. Raises NoPromotion where that is not allowed (Setting::kStrictPromotion), and kType where there is none: random keys, and types that are only stored (IsStored)
-// beside others than booleans and Python's numbers (integers too, for 8-bit floats).
+// The join of two types. Raises NoPromotion where that is not allowed (Setting::kStrictPromotion), and kType where
+// there is none: random keys, and types that are only stored (IsStored) beside others than booleans and Python's
+// numbers (integers too, for 8-bit floats).
 WeakDType Promote(WeakDType a, WeakDType b);
 // Integers and bool -> a float that is as wide: i64 and u64 to f64, the others to the default float.
 WeakDType ToInexact(WeakDType t);

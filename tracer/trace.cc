@@ -154,8 +154,9 @@ namespace {
 
 // The name of a function in the IR, where it is one there: "<lambda>" is none.
 std::string NameInIr(const std::string& name) {
-  const bool word = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-                    std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  const bool word =
+      !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
   return word ? name : "f";
 }
 
@@ -361,8 +362,8 @@ std::string Trace::Describe(Var var) const {
 
 void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) const {
   throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value: ", Describe(wanted), ". ", "Inside ",
-                  kind_, " of '", name_, "' the numbers are not known; this value depends on ",
-                  Describe(parameter), ". ", Advice(why));
+                  kind_, " of '", name_, "' the numbers are not known; this value depends on ", Describe(parameter),
+                  ". ", Advice(why));
 }
 
 // Adds the equations that `pending` needs, down to known values. False if that ends at a parameter that is not known.
@@ -478,11 +479,11 @@ Tensor Demand(const Value& value, const std::string& why) {
   if (!value.traced()) return value.tensor();
   if (const auto [trace, parameter] = Trace::StandInFor(value); trace != nullptr) return trace->Demand(parameter, why);
   if (!value.home()->open()) {
-    throw UserError(ErrorKind::kTracer, CurrentLoc(), why,
-                    " of a traced value that escaped: ", value.home()->Describe(value.var()), " inside '",
-                    value.home()->name(), "' (", value.home()->kind(),
-                    "), whose trace has ended. Return it from the function instead of storing it in a variable, list or "
-                    "attribute outside.");
+    throw UserError(
+        ErrorKind::kTracer, CurrentLoc(), why, " of a traced value that escaped: ", value.home()->Describe(value.var()),
+        " inside '", value.home()->name(), "' (", value.home()->kind(),
+        "), whose trace has ended. Return it from the function instead of storing it in a variable, list or "
+        "attribute outside.");
   }
   return value.home()->Demand(value.var(), why);
 }

@@ -168,9 +168,10 @@ void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* fu
   } catch (const PythonError&) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw;  // of a __hash__ of the user's
     PyErr_Clear();
-    throw ValueError("static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
-                     "', which is not hashable; static arguments are part of the cache key. Give a tuple instead of a list, "
-                     "a frozen dataclass, or an array that is not static");
+    throw ValueError(
+        "static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
+        "', which is not hashable; static arguments are part of the cache key. Give a tuple instead of a list, "
+        "a frozen dataclass, or an array that is not static");
   }
   a.signature.tokens.push_back(kStaticToken);
   a.signature.tokens.push_back(hash);

@@ -100,7 +100,8 @@ Example:
     ...     print("use weft.numpy")
     use weft.numpy
 )";
-constexpr const char* kArgumentErrorDoc = R"(An argument that does not fit, where JAX's meaning is asked for: a TypeError and a
+constexpr const char* kArgumentErrorDoc =
+    R"(An argument that does not fit, where JAX's meaning is asked for: a TypeError and a
 ValueError, one of which it is in JAX. Otherwise it is one of both.
 
 Example:
@@ -111,7 +112,8 @@ Example:
     ...         print(isinstance(error, ValueError), isinstance(error, TypeError))
     True True
 )";
-constexpr const char* kAxisErrorDoc = R"(An axis or index out of range, where JAX's meaning is asked for: an IndexError and a
+constexpr const char* kAxisErrorDoc =
+    R"(An axis or index out of range, where JAX's meaning is asked for: an IndexError and a
 ValueError, as NumPy's error of this name. Otherwise it is an IndexError.
 
 Example:
@@ -230,7 +232,8 @@ void CarriedException::Set() const {
 
 bool AddExceptions(PyObject* module) {
   if (!AddException(module, "TracerError", kTracerErrorDoc, PyExc_TypeError, &g_tracer_error)) return false;
-  if (!AddException(module, "ConcretizationTypeError", kConcretizationErrorDoc, g_tracer_error, &g_concretization_error))
+  if (!AddException(module, "ConcretizationTypeError", kConcretizationErrorDoc, g_tracer_error,
+                    &g_concretization_error))
     return false;
   const Ref of_masks(PyTuple_Pack(2, g_concretization_error, PyExc_IndexError));
   const Ref of_arguments(PyTuple_Pack(2, PyExc_TypeError, PyExc_ValueError));
@@ -265,12 +268,12 @@ void SetPythonException(const Error& error) {
   const bool of_arguments = error.kind() == ErrorKind::kType || error.kind() == ErrorKind::kValue ||
                             error.kind() == ErrorKind::kIndex || error.kind() == ErrorKind::kUnsupported;
   // An error with a location is one of an equation, not of the call.
-  PyObject* type = error.kind() == ErrorKind::kTracer                      ? TracerErrorOf(error.message())
+  PyObject* type = error.kind() == ErrorKind::kTracer                        ? TracerErrorOf(error.message())
                    : dynamic_cast<const IntegerOverflow*>(&error) != nullptr ? PyExc_OverflowError
                    : dynamic_cast<const NoPromotion*>(&error) != nullptr     ? g_promotion_error
                                                                              : ExceptionOf(error.kind());
-  SetPythonException(type,
-                     of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(), error.loc());
+  SetPythonException(type, of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(),
+                     error.loc());
 }
 
 void SetPythonException(PyObject* type, std::string message, Loc loc) {

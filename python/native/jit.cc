@@ -37,10 +37,10 @@ namespace weft::python {
 
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs, leaves, trees) -> (Traced, tree, names)
-// (jitted, args, kwargs): the result of a call with a leaf that is no array, but something that Python knows how to pass
-// (a reference); raises TypeError, which names the leaf, for others
+// (jitted, args, kwargs): the result of a call with a leaf that is no array, but something that Python knows how to
+// pass (a reference); raises TypeError, which names the leaf, for others
 PyObject* g_refuse_hook = nullptr;
-PyObject* g_stateful_hook = nullptr;  // (jitted, args, kwargs): the result of a function that uses references
+PyObject* g_stateful_hook = nullptr;   // (jitted, args, kwargs): the result of a function that uses references
 PyObject* g_stateful_error = nullptr;  // raised by g_trace_jit_hook where it finds that a function does
 // (Traced, a sharding or None for each argument, deterministic sums, for stacks of blocks)
 //   -> (Fn for the devices of a mesh or None, a sharding or None for each result), or None where nothing has a place

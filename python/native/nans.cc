@@ -52,8 +52,8 @@ Atom AnyInf(Builder& b, const Atom& x) {
   return Any(b, b.Emit1(FindPrim("and"), {not_finite, b.Emit1(FindPrim("eq"), {x, x})}));
 }
 
-// The same parameters; for each watched equation of `fn` (calls have been inlined), whether it gives what is looked for. What only
-// prints does not print again.
+// The same parameters; for each watched equation of `fn` (calls have been inlined), whether it gives what is looked
+// for. What only prints does not print again.
 struct Watch {
   FnRef fn;
   std::vector<std::pair<const Eqn*, const char*>> eqns;  // by result, with what it would hold
@@ -117,8 +117,8 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
   if (On(Setting::kDebugNans)) holds += kNan;
   if (On(Setting::kDebugInfs)) holds += std::string(On(Setting::kDebugNans) ? " or " : "") + kInf;
   if (!args) {
-    message = "result " + std::to_string(result) + " of '" + fn->name() +
-              holds + "; which operation made it cannot be told, since an argument was donated";
+    message = "result " + std::to_string(result) + " of '" + fn->name() + holds +
+              "; which operation made it cannot be told, since an argument was donated";
   } else {
     const FnRef inlined = InlineEveryCall(fn);
     const Watch watch = WatchEverything(*inlined);
@@ -129,8 +129,7 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
     for (size_t i = 0; i < args->size() && given.empty(); ++i) {
       if ((*args)[i]) {
         const std::string& name = fn->params()[i].name;
-        given = "argument " + (name.empty() ? std::to_string(i) : "'" + name + "'") + " of '" + fn->name() +
-                holds;
+        given = "argument " + (name.empty() ? std::to_string(i) : "'" + name + "'") + " of '" + fn->name() + holds;
       }
     }
     if (first < flags.size()) {

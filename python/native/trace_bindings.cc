@@ -222,9 +222,8 @@ void BindTracing(py::module_& m) {
   });
   m.def("is_traced", [](py::handle object) { return IsArray(object.ptr()) && ValueOf(object.ptr()).traced(); });
   // Whether a derivative that is being taken goes through it.
-  m.def("carries_derivative", [](py::handle object) {
-    return IsArray(object.ptr()) && CarriesDerivative(ValueOf(object.ptr()));
-  });
+  m.def("carries_derivative",
+        [](py::handle object) { return IsArray(object.ptr()) && CarriesDerivative(ValueOf(object.ptr())); });
   // Whether it may be used here: it is no value of a trace that has ended.
   m.def("is_usable", [](py::handle object) { return !IsArray(object.ptr()) || IsUsable(ValueOf(object.ptr())); });
   // The number of the trace of a traced value, as current_trace says it; 0 for other values.
