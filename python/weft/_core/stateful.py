@@ -1,14 +1,14 @@
 """Whether a program has references (weft.new_ref), and what transforms do about them.
 
-Most programs have none, and pay a look at one name for it. weft.new_ref loads weft._state, which says so here; from
-then on transforms hand their calls to it.
+Most programs have none, and pay a look at one name for it. The first reference that a program makes says so here; from
+then on transforms hand their calls to weft._state.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# weft._state.sites, once it is loaded.
+# weft._state.sites, from the first reference on.
 references: Any = None
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _weft
+from .._core import stateful
 from .._core.errors import index_error, runtime_error, type_error, value_error
 from .._core.shapes import ShapedArray
 from ..arguments import is_integer
 from . import scopes
+
+# Set by weft.ref.
+before_first: Callable[[], None] = lambda: None
 
 _KINDS = {"bool": 0, "signed": 1, "unsigned": 1, "float": 2, "complex": 3}
 
@@ -47,6 +52,8 @@ class Ref:
             raise type_error("new_ref: got a reference; give what it holds, ref[...]")
         if not _weft.is_operand(value):
             raise type_error(f"new_ref: expected an array or a number, got {value!r} of type '{type(value).__name__}'")
+        if stateful.references is None:
+            before_first()
         value = _weft.array(value, None, False)
         shape, dtype, weak, text = _weft.abstract(value)
         self._spec = (tuple(shape), dtype, weak)

@@ -66,6 +66,11 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
+def start() -> None:
+    """This thread makes the first reference."""
+    _thread.__init__()  # type: ignore[misc]
+
+
 def begin(name: str, kind: str) -> None:
     """A function is traced from here on."""
     _thread.scopes.append(Scope(name, kind))
