@@ -19,7 +19,7 @@ from ._sharding.shardings import NamedSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
-from .jitted import ALL, UsesReferences, call_stateful, refuse, trace_jitted, without_references
+from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import plan_here, plan_of, rules_by_line
 from .program import IR, eval_shape
 from .recording import Recorded
@@ -578,7 +578,7 @@ def _static_value(argument: Any) -> Any:
     return argument.item() if _weft.is_traced(argument) else argument
 
 
-_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, refuse, call_stateful, UsesReferences)
+_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse, _call_stateful, UsesReferences)
 
 
 def _move(x: Any, sharding: NamedSharding) -> Any:

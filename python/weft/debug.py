@@ -196,12 +196,13 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
             callback(leaf.sharding)
 
 
-def visualize_sharding(shape: Any, sharding: Any, **_: Any) -> str:
+def visualize_sharding(shape: Any, sharding: Any, *, use_color: bool = False) -> str:
     """Prints a picture of who holds what of an array of one or two dimensions.
 
     Args:
         shape: the shape of the array.
         sharding: how it lies on devices.
+        use_color: accepted, without effect.
 
     Returns: the picture, a string.
 
@@ -214,4 +215,5 @@ def visualize_sharding(shape: Any, sharding: Any, **_: Any) -> str:
         │ CPU 0 │
         └───────┘
     """
+    del use_color
     return visualize_array_sharding(device_put(_weft.full(tuple(shape), 0, "bool"), sharding))

@@ -67,7 +67,7 @@ def _traced(jitted: Any, flat: Flat) -> Any:
         raise UsesReferences from None
 
 
-def call_stateful(jitted: Any, args: tuple, kwargs: dict) -> Any:
+def _call_stateful(jitted: Any, args: tuple, kwargs: dict) -> Any:
     """Called from C++ for a function that uses references."""
     return stateful.references.call_jitted(jitted, args, kwargs)
 
@@ -87,7 +87,7 @@ def without_references(jitted: Any, args: tuple, kwargs: dict, lower: Callable[[
     )
 
 
-def refuse(jitted, args: tuple, kwargs: dict):
+def _refuse(jitted, args: tuple, kwargs: dict):
     """Called from C++ where a leaf of the arguments is no array. Calls a function of references; raises TypeError,
     which names the argument, for other leaves."""
     if stateful.references is not None and stateful.references.refs_among((args, kwargs)):

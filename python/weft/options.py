@@ -82,8 +82,8 @@ def no_execution(on: bool = True) -> contextlib.AbstractContextManager[None]:
 
     Example:
         >>> with weft.no_execution():
-        ...     weft.eval_shape(lambda x: x + 1, 1.0)
-        ShapeDtype((), float32)
+        ...     weft.eval_shape(lambda x: x + 1, weft.ShapeDtype((2,), "float32"))
+        ShapeDtype((2,), float32)
     """
     return _options.no_execution(on)
 
@@ -105,7 +105,7 @@ def checking_leaks(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...         weft.jit(lambda x: kept.append(x))(1.0)
         ...     except RuntimeError as error:
         ...         print(str(error).splitlines()[0])
-        jit: 'f' leaked traced values, which mean nothing after its trace:
+        jit: '<lambda>' leaked traced values, which mean nothing after its trace:
     """
     return _options.checking_leaks(on)
 

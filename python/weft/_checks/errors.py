@@ -20,7 +20,7 @@ class JaxRuntimeError(ValueError):
         >>> try:
         ...     error.throw()
         ... except checkify.JaxRuntimeError as failed:
-        ...     print(failed)
+        ...     print(str(failed).splitlines()[0])
         not positive (`check` failed)
     """
 

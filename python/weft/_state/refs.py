@@ -137,7 +137,7 @@ class Ref:
         return value if _is_everything(index) else value[self._checked(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        swap(self, index, value)
+        _swap(self, index, value, "ref[index] = value")
 
     def addupdate(self, index: Any, value: Any) -> None:
         """ref[index] += value, at an index that occurs several times as often.
@@ -293,7 +293,7 @@ def _checked_ref(ref: Any, what: str) -> Ref:
     return ref
 
 
-def get(ref: Any, idx: Any = ..., **_: Any) -> Any:
+def get(ref: Any, idx: Any = ...) -> Any:
     """What a reference holds: ref[idx].
 
     Args:
@@ -312,7 +312,7 @@ def get(ref: Any, idx: Any = ..., **_: Any) -> Any:
     return _checked_ref(ref, "ref.get")[idx]
 
 
-def set(ref: Any, idx: Any, value: Any, **_: Any) -> None:
+def set(ref: Any, idx: Any, value: Any) -> None:
     """Writes into a reference: ref[idx] = value.
 
     Args:
@@ -331,10 +331,10 @@ def set(ref: Any, idx: Any, value: Any, **_: Any) -> None:
         >>> ref
         Ref([0, 7, 2], dtype=int32)
     """
-    swap(ref, idx, value, _function_name="ref.set")
+    _swap(ref, idx, value, "ref.set")
 
 
-def swap(ref: Any, idx: Any, value: Any, *, _function_name: str = "ref.swap", **_: Any) -> Any:
+def swap(ref: Any, idx: Any, value: Any) -> Any:
     """Writes into a reference, and returns what was there.
 
     Args:
@@ -352,18 +352,22 @@ def swap(ref: Any, idx: Any, value: Any, *, _function_name: str = "ref.swap", **
         >>> weft.ref.swap(ref, 1, 7), ref
         (Array(1, dtype=int32), Ref([0, 7, 2], dtype=int32))
     """
-    ref = _checked_ref(ref, _function_name)
-    held = ref._read(_function_name)
+    return _swap(ref, idx, value, "ref.swap")
+
+
+def _swap(ref: Any, idx: Any, value: Any, what: str) -> Any:
+    ref = _checked_ref(ref, what)
+    held = ref._read(what)
     if _is_everything(idx):
-        before, value = held, ref._fitting(value, held, _function_name)
+        before, value = held, ref._fitting(value, held, what)
     else:
         before = held[ref._checked(idx)]
-        value = held.at[idx].set(ref._fitting(value, before, _function_name))
+        value = held.at[idx].set(ref._fitting(value, before, what))
     ref._put(value)
     return before
 
 
-def addupdate(ref: Any, idx: Any, value: Any, **_: Any) -> None:
+def addupdate(ref: Any, idx: Any, value: Any) -> None:
     """Adds to what a reference holds, at an index that occurs several times as often.
 
     Args:

@@ -39,7 +39,6 @@ __all__ = [
     "BatchedError",
     "DivisionByZeroError",
     "Error",
-    "ErrorCategory",
     "FailedCheckError",
     "JaxException",
     "JaxRuntimeError",
@@ -231,7 +230,7 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
         ...     checkify.debug_check(x > 0, "not positive")
         ...     return x
         >>> f(wnp.array(-1.0)), checkify.checkify(f)(wnp.array(-1.0))[0].get()
-        (Array(-1., dtype=float32), 'not positive (`check` failed)')
+        (Array(-1., dtype=float32, weak_type=True), 'not positive (`check` failed)')
     """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 

@@ -25,7 +25,9 @@ EXPERIMENTAL: dict[str, Served] = {
     ),
     "jax.experimental.shard_map": Served(names=of("weft", "shard_map")),
     "jax.experimental.ode": Served(everything_of=("weft.as_jax.ode",)),
-    "jax.experimental.checkify": Served(everything_of=("weft.experimental.checkify",)),
+    "jax.experimental.checkify": Served(
+        everything_of=("weft.experimental.checkify",), names=of("weft.experimental.checkify", "ErrorCategory")
+    ),
     "jax.experimental.sparse": Served(
         everything_of=("weft.as_jax.sparse",),
         names={
