@@ -25,6 +25,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "transforms": (
         "ad_checkpoint",
         "aot",
+        "_state/",
         "api",
         "batching",
         "callbacks",
@@ -41,9 +42,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "distributed",
         "implicit",
         "jacobians",
+        "jitted",
         "ir/",
         "mesh",
         "optimization",
+        "options",
         "parallel",
         "partitioning",
         "plugins",
@@ -51,6 +54,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "program",
         "recording",
         "recurrences",
+        "ref",
         "taylor",
         "transforms",
     ),
@@ -62,6 +66,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "nn": ("nn/",),
     "scipy": ("scipy/",),
     "on numpy": ("flatten_util", "image", "ops"),
+    # Programs interpreted with errors as values, for weft.experimental.checkify.
+    "checks": ("_checks/",),
     "experimental": ("experimental/",),
     # JAX's names, for JAX's programs. Nobody imports it.
     "as_jax": ("as_jax/",),
@@ -88,7 +94,8 @@ ARROWS: dict[str, set[str]] = {
     "nn": {*_TRANSFORMS, "numpy", "random"},
     "scipy": {*_TRANSFORMS, "numpy", "nn", "random", "lax", "on numpy", "special functions"},
     "on numpy": {*_TRANSFORMS, "numpy"},
-    "experimental": _TRANSFORMS,
+    "checks": {*_TRANSFORMS, "numpy"},
+    "experimental": {*_TRANSFORMS, "numpy", "checks"},
     "as_jax": {*_TRANSFORMS, "the package itself", "numpy", "lax", "random", "nn", "scipy", "on numpy", "experimental"},
     "autograph's door": {"core"},
     "autograph": {*_TRANSFORMS, "numpy"},
@@ -98,6 +105,8 @@ ARROWS: dict[str, set[str]] = {
 IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("autograph/__init__", "weft.autograph.conversion"): "most programs convert nothing",
     ("program", "weft.ir.pictures"): "few programs are drawn",
+    ("_core/watching", "logging"): "most programs log nothing",
+    ("debug", "logging"): "most programs log nothing",
     ("numpy/_dtypes", "ml_dtypes"): "only programs that name the narrowest floats need it installed",
 }
 

@@ -16,9 +16,22 @@
 
 namespace weft {
 
-// kJaxSemantics: where Weft differs from JAX on purpose it follows JAX (docs/jax_programs.md).
-enum class Setting : uint8_t { kX64, kDisableJit, kDebugNans, kJaxSemantics };
-inline constexpr size_t kNumSettings = 4;
+// kJaxSemantics: where Weft differs from JAX on purpose it follows JAX (docs/jax_programs.md). kDebugInfs: as
+// kDebugNans, for infinities. kNoExecution: nothing may run. kStrictPromotion: dtypes are not promoted. kWatchRanks,
+// kWatchTransfers: Python is told where operands of different ranks meet, and where its numbers and NumPy's arrays
+// become arrays.
+enum class Setting : uint8_t {
+  kX64,
+  kDisableJit,
+  kDebugNans,
+  kJaxSemantics,
+  kDebugInfs,
+  kNoExecution,
+  kStrictPromotion,
+  kWatchRanks,
+  kWatchTransfers,
+};
+inline constexpr size_t kNumSettings = 9;
 
 // A scope of this thread that sets a setting.
 struct OpenSetting {
@@ -38,7 +51,9 @@ struct TraceContext {
   void AppendKey(Numbers& key) const {
     key.push_back(static_cast<uint64_t>(On(Setting::kX64)) | static_cast<uint64_t>(mesh != nullptr) << 1 |
                   static_cast<uint64_t>(!axes.empty()) << 2 | static_cast<uint64_t>(On(Setting::kJaxSemantics)) << 3 |
-                  static_cast<uint64_t>(CurrentLicences().bits()) << 4);
+                  static_cast<uint64_t>(CurrentLicences().bits()) << 4 |
+                  static_cast<uint64_t>(On(Setting::kStrictPromotion)) << 62 |
+                  static_cast<uint64_t>(On(Setting::kWatchRanks)) << 63);
     if (!axes.empty()) key.push_back(AxesKey());
   }
 
@@ -49,6 +64,8 @@ struct TraceContext {
 TraceContext& Context();
 // The setting for this thread: of its innermost `with` statement that sets it, or else of the process.
 inline bool On(Setting setting) { return Context().On(setting); }
+// Whether one is on that asks what operations give, or whether they may run.
+inline bool WatchesRuns() { return On(Setting::kDebugNans) || On(Setting::kDebugInfs) || On(Setting::kNoExecution); }
 // ... of the process.
 void SetForProcess(Setting setting, bool on);
 

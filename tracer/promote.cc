@@ -67,6 +67,21 @@ bool Takes(DType t, WeakDType other) {
   return IsFloat(t) && (IsInteger(other.dtype) || (IsFloat(other.dtype) && other.weak));
 }
 
+// Integers, floats, complex numbers; booleans are none of them.
+int KindOf(DType t) { return IsComplex(t) ? 3 : IsFloat(t) ? 2 : IsInteger(t) ? 1 : 0; }
+
+// Without promotion only Python's numbers take another dtype, of their kind or a wider one.
+void CheckStrictly(WeakDType a, WeakDType b) {
+  if (a.dtype == b.dtype || (a.weak && b.weak)) return;
+  const WeakDType &weak = a.weak ? a : b, &strong = a.weak ? b : a;
+  if (weak.weak && KindOf(weak.dtype) > 0 && KindOf(weak.dtype) <= KindOf(strong.dtype)) return;
+  throw NoPromotion(
+      "dtypes ", a.dtype, a.weak ? " (of a Python number)" : "", " and ", b.dtype,
+      b.weak ? " (of a Python number)" : "",
+      " meet, and numpy_dtype_promotion is 'strict', so none is converted: convert one of them with astype, "
+      "or set numpy_dtype_promotion to 'standard'");
+}
+
 }  // namespace
 
 bool X64() { return On(Setting::kX64); }
@@ -87,6 +102,7 @@ DType Canonical(DType dtype) {
 WeakDType Promote(WeakDType a, WeakDType b) {
   if (a == b) [[likely]]
     return a;
+  if (On(Setting::kStrictPromotion)) CheckStrictly(a, b);
   static const Table table = MakeTable();
   const int na = NodeOf(a), nb = NodeOf(b);
   if (IsApart(a.dtype) || IsApart(b.dtype)) {

@@ -9,6 +9,7 @@
 #define WEFT_TRACER_PROMOTE_H_
 
 #include "base/dtype.h"
+#include "ir/error.h"
 
 namespace weft {
 
@@ -28,8 +29,16 @@ DType DefaultComplex();
 // bits of those of 64 bits and more.
 DType Canonical(DType dtype);
 
-// The join of two types. Raises kType where there is none: random keys, and types that are only stored (IsStored)
-// beside others than booleans and Python's numbers (integers too, for 8-bit floats).
+// Two dtypes of which none may be converted to the other, by numpy_dtype_promotion; TypePromotionError in Python.
+class NoPromotion : public Error {
+ public:
+  template <class... Args>
+  explicit NoPromotion(const Args&... args) : Error(ErrorKind::kValue, internal::Concat(args...)) {}
+};
+
+// The join of two types. Raises NoPromotion where that is not allowed (Setting::kStrictPromotion), and kType where
+// there is none: random keys, and types that are only stored (IsStored) beside others than booleans and Python's
+// numbers (integers too, for 8-bit floats).
 WeakDType Promote(WeakDType a, WeakDType b);
 // Integers and bool -> a float that is as wide: i64 and u64 to f64, the others to the default float.
 WeakDType ToInexact(WeakDType t);

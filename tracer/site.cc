@@ -202,7 +202,14 @@ Dims BroadcastShapes(const Dims& a, const Dims& b, const char* what) {
   return out;
 }
 
+namespace {
+RankWatcher g_rank_watcher = nullptr;
+}  // namespace
+
+void SetRankWatcher(RankWatcher watcher) { g_rank_watcher = watcher; }
+
 Dims BroadcastShapes(Operands xs, const char* what) {
+  if (On(Setting::kWatchRanks) && g_rank_watcher != nullptr) g_rank_watcher(what, xs);
   Dims shape;
   for (const Operand& x : xs) shape = BroadcastShapes(shape, x.dims(), what);
   return shape;

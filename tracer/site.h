@@ -93,6 +93,9 @@ Dims BroadcastShapes(Operands xs, const char* what);
 Atom BroadcastAtom(Builder& b, const Atom& x, const Dims& shape, bool keep_numbers = false,
                    const char* what = "broadcast_to");
 WeakDType PromoteAll(Operands xs);
+// Told of operands of different ranks, numbers apart, where Setting::kWatchRanks is on; may raise.
+using RankWatcher = void (*)(const char* what, Operands xs);
+void SetRankWatcher(RankWatcher watcher);
 std::string ShapeText(const Dims& dims);  // "(2, 3)", as Python prints it
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "tracer/trace.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "ir/large_literals.h"
@@ -101,8 +102,8 @@ Type TypeHere(const Value& value) {
   return trace == nullptr ? value.type() : trace->TypeOf(value);
 }
 
-ScopedTrace::ScopedTrace(std::string name, std::string kind)
-    : trace_(std::make_shared<Trace>(std::move(name), std::move(kind))) {
+ScopedTrace::ScopedTrace(const std::string& name, std::string kind)
+    : trace_(std::make_shared<Trace>(name, std::move(kind))) {
   if (const Trace* around = Trace::Current()) {
     trace_->varying_ = around->varying_;
     trace_->keeps_known_ = around->keeps_known_;
@@ -149,6 +150,21 @@ EagerScope::Suspended::~Suspended() {
   g_eager_scope = scope_;
 }
 
+namespace {
+
+// The name of a function in the IR, where it is one there: "<lambda>" is none.
+std::string NameInIr(const std::string& name) {
+  const bool word =
+      !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  return word ? name : "f";
+}
+
+}  // namespace
+
+Trace::Trace(const std::string& name, std::string kind)
+    : builder_(NameInIr(name)), name_(name), kind_(std::move(kind)), loc_(CurrentLoc()) {}
+
 NoTrace::NoTrace() { saved_.swap(Stack()); }
 NoTrace::~NoTrace() { saved_.swap(Stack()); }
 
@@ -167,7 +183,7 @@ Value Trace::Wrap(const Atom& atom, bool weak) {
 Atom Trace::Use(const Value& value) {
   if (value.home().get() == this) [[likely]] {
     if (!open_)
-      throw UserError(ErrorKind::kTracer, {}, "a value of '", builder_.name(),
+      throw UserError(ErrorKind::kTracer, {}, "a value of '", name_,
                       "' was used after its trace had ended; return it from the function instead");
     return value.var();
   }
@@ -191,7 +207,7 @@ Atom Trace::Use(const Value& value) {
   if (home.open_ && !AxesWithout(varying_, value.type().varying).empty()) return Use(Widened(value));
   if (!home.open_) {
     throw UserError(ErrorKind::kTracer, CurrentLoc(), "a traced value escaped: ", home.Describe(value.var()),
-                    " inside '", home.builder().name(), "' (", home.kind_,
+                    " inside '", home.name(), "' (", home.kind_,
                     "), was used after the trace of that function had ended. ",
                     "Return it from the function instead of storing it in a variable, list or attribute outside.");
   }
@@ -199,7 +215,7 @@ Atom Trace::Use(const Value& value) {
   if (std::none_of(stack.begin(), stack.end(), [&](const auto& t) { return t.get() == &home; })) {
     throw UserError(ErrorKind::kTracer, CurrentLoc(),
                     "a traced value was used in another thread: ", home.Describe(value.var()),
-                    " belongs to the trace of '", home.builder().name(), "'.");
+                    " belongs to the trace of '", home.name(), "'.");
   }
   auto [it, inserted] = outer_[&home].try_emplace(value.var().id);
   if (inserted) {
@@ -346,8 +362,8 @@ std::string Trace::Describe(Var var) const {
 
 void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) const {
   throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value: ", Describe(wanted), ". ", "Inside ",
-                  kind_, " of '", builder_.name(), "' the numbers are not known; this value depends on ",
-                  Describe(parameter), ". ", Advice(why));
+                  kind_, " of '", name_, "' the numbers are not known; this value depends on ", Describe(parameter),
+                  ". ", Advice(why));
 }
 
 // Adds the equations that `pending` needs, down to known values. False if that ends at a parameter that is not known.
@@ -463,9 +479,11 @@ Tensor Demand(const Value& value, const std::string& why) {
   if (!value.traced()) return value.tensor();
   if (const auto [trace, parameter] = Trace::StandInFor(value); trace != nullptr) return trace->Demand(parameter, why);
   if (!value.home()->open()) {
-    throw UserError(ErrorKind::kTracer, CurrentLoc(), why,
-                    " of a traced value that escaped: ", value.home()->Describe(value.var()), " inside '",
-                    value.home()->builder().name(), "', whose trace has ended.");
+    throw UserError(
+        ErrorKind::kTracer, CurrentLoc(), why, " of a traced value that escaped: ", value.home()->Describe(value.var()),
+        " inside '", value.home()->name(), "' (", value.home()->kind(),
+        "), whose trace has ended. Return it from the function instead of storing it in a variable, list or "
+        "attribute outside.");
   }
   return value.home()->Demand(value.var(), why);
 }

@@ -68,8 +68,8 @@ inline bool IsLiteralWhenCaptured(const Value& array) {
 
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
-  // `kind` says who traces, for messages: "jit", "scan" ...
-  Trace(std::string name, std::string kind) : builder_(std::move(name)), kind_(std::move(kind)), loc_(CurrentLoc()) {}
+  // `kind` says who traces, for messages: "jit", "scan" ... So does `name`, which the function gets if it can.
+  Trace(const std::string& name, std::string kind);
 
   // The innermost open trace of this thread, or null.
   static Trace* Current();
@@ -113,6 +113,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
 
   bool open() const { return open_; }
   const std::string& kind() const { return kind_; }
+  const std::string& name() const { return name_; }
   // "f32[3] made at model.py:12 (loss)", for messages.
   std::string Describe(Var var) const;
   Loc OriginOf(Var var) const;
@@ -129,7 +130,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   FnRef WithoutDone(const Atoms& results);
   Value Widened(const Value& value);
   Builder builder_;
-  std::string kind_;
+  std::string name_, kind_;
   Loc loc_;
   bool open_ = true, concrete_ = false, happened_ = false, keeps_known_ = false;
   int num_params_ = 0;
@@ -153,7 +154,7 @@ Type TypeHere(const Value& value);
 // Opens a trace for a scope. The value keeps describing its function after the scope has ended.
 class ScopedTrace {
  public:
-  ScopedTrace(std::string name, std::string kind);
+  ScopedTrace(const std::string& name, std::string kind);
   ~ScopedTrace();
   ScopedTrace(const ScopedTrace&) = delete;
   Trace* operator->() const { return trace_.get(); }

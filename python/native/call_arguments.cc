@@ -89,6 +89,7 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
     return true;
   }
   if (IsPythonNumber(o)) {
+    WatchTransfer(o);
     const Scalar s = ScalarFrom(o);
     a.leaves.push_back({o, nullptr, s});
     a.signature.tokens.push_back(kNumberToken | static_cast<uint64_t>(s.kind) << 8);
@@ -167,8 +168,10 @@ void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* fu
   } catch (const PythonError&) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw;  // of a __hash__ of the user's
     PyErr_Clear();
-    throw ValueError("static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
-                     "', which is not hashable; static arguments are part of the cache key");
+    throw ValueError(
+        "static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
+        "', which is not hashable; static arguments are part of the cache key. Give a tuple instead of a list, "
+        "a frozen dataclass, or an array that is not static");
   }
   a.signature.tokens.push_back(kStaticToken);
   a.signature.tokens.push_back(hash);

@@ -1,10 +1,13 @@
 #include "python/native/convert.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
 
 #include "python/native/array.h"
+#include "tracer/context.h"
+#include "tracer/site.h"
 
 namespace weft::python {
 namespace {
@@ -275,7 +278,36 @@ Tensor KeptOnce(Tensor t, const void* from) {
   return t;
 }
 
+namespace {
+PyObject *g_transfer_hook = nullptr, *g_rank_hook = nullptr;
+
+void TellOfRanks(const char* what, Operands xs) {
+  size_t highest = 0;
+  for (const Operand& x : xs) highest = std::max(highest, x.dims().size());
+  if (std::all_of(xs.begin(), xs.end(), [&](const Operand& x) { return x.rank() == 0 || x.dims().size() == highest; }))
+    return;
+  Ref shapes(Check(PyList_New(0)));
+  for (const Operand& x : xs) {
+    const Ref text(Check(PyUnicode_FromString(ShapeText(x.dims()).c_str())));
+    if (x.rank() > 0) CheckStatus(PyList_Append(shapes.get(), text.get()));
+  }
+  const Ref done(Check(RunningPython([&] { return PyObject_CallFunction(g_rank_hook, "sO", what, shapes.get()); })));
+}
+}  // namespace
+
+void SetWatchers(PyObject* transfer_hook, PyObject* rank_hook) {
+  g_transfer_hook = transfer_hook;
+  g_rank_hook = rank_hook;
+  SetRankWatcher(TellOfRanks);
+}
+
+void WatchTransfer(PyObject* object) {
+  if (!On(Setting::kWatchTransfers) || g_transfer_hook == nullptr) return;
+  const Ref done(Check(RunningPython([&] { return PyObject_CallOneArg(g_transfer_hook, object); })));
+}
+
 Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what, Width width) {
+  WatchTransfer(object);
   // A masked array: its memory says nothing of the mask.
   if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(g_ndarray) && IsNumpyArray(object) &&
       PyObject_HasAttrString(object, "filled"))
@@ -480,6 +512,7 @@ bool OperandHolder::Set(PyObject* object) {
     return true;
   }
   if (IsPythonNumber(object)) {
+    WatchTransfer(object);
     operand_ = Operand(ScalarFrom(object));
     return true;
   }

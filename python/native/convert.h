@@ -13,6 +13,10 @@ namespace weft::python {
 
 // Imports NumPy. Call once.
 bool InitConvert();
+// (object): called with what becomes an array of Weft's without being asked to, where Setting::kWatchTransfers is on;
+// may raise. `rank_hook`: (what, shapes), called with operands of different ranks, where Setting::kWatchRanks is.
+void SetWatchers(PyObject* transfer_hook, PyObject* rank_hook);
+void WatchTransfer(PyObject* object);
 
 // NumPy's dtype object (new reference); for bfloat16 and 8-bit floats that of ml_dtypes where it is installed, else
 // the name as a string.

@@ -108,7 +108,7 @@ Tensor Interpreted(const Prim& prim, const Kernel& kernel, const Attrs& attrs, c
 }
 
 std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs) {
-  if (On(Setting::kDebugNans) || InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() ||
+  if (WatchesRuns() || InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() ||
       !prim.dtypes.Has(dtype) || IsStored(dtype) || IsOpaque(dtype))
     return std::nullopt;
   const Shape* shape = nullptr;

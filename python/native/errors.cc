@@ -12,6 +12,8 @@
 #include "base/out_of_memory.h"
 #include "python/native/effects.h"
 #include "python/native/frames.h"
+#include "tracer/context.h"
+#include "tracer/promote.h"
 #include "tracer/site.h"
 #include "tracer/trace.h"
 
@@ -19,15 +21,25 @@ namespace weft::python {
 namespace {
 
 PyObject* g_tracer_error = nullptr;
+PyObject* g_concretization_error = nullptr;
+PyObject* g_bool_error = nullptr;
+PyObject* g_integer_error = nullptr;
+PyObject* g_array_error = nullptr;
+PyObject* g_mask_error = nullptr;
+PyObject* g_unexpected_error = nullptr;
+PyObject* g_promotion_error = nullptr;
+PyObject* g_argument_error = nullptr;
+PyObject* g_axis_error = nullptr;
 PyObject* g_derivative_error = nullptr;
 PyObject* g_parse_error = nullptr;
 PyObject* g_internal_error = nullptr;
 
 PyObject* ExceptionOf(ErrorKind kind) {
+  const bool as_jax = On(Setting::kJaxSemantics);
   switch (kind) {
-    case ErrorKind::kType: return PyExc_TypeError;
-    case ErrorKind::kValue: return PyExc_ValueError;
-    case ErrorKind::kIndex: return PyExc_IndexError;
+    case ErrorKind::kType: return as_jax ? g_argument_error : PyExc_TypeError;
+    case ErrorKind::kValue: return as_jax ? g_argument_error : PyExc_ValueError;
+    case ErrorKind::kIndex: return as_jax ? g_axis_error : PyExc_IndexError;
     case ErrorKind::kTracer: return g_tracer_error;
     case ErrorKind::kDerivative: return g_derivative_error;
     case ErrorKind::kName: return PyExc_NameError;
@@ -50,6 +62,97 @@ Example:
     ... except weft.TracerError:
     ...     print("use weft.cond, or autograph=True")
     use weft.cond, or autograph=True
+)";
+constexpr const char* kConcretizationErrorDoc = R"(A TracerError: a number that is not known while a function is traced.
+
+Example:
+    >>> try:
+    ...     weft.jit(lambda x: float(x))(1.0)
+    ... except weft.errors.ConcretizationTypeError:
+    ...     print("x has no number yet")
+    x has no number yet
+)";
+constexpr const char* kBoolErrorDoc = R"(A ConcretizationTypeError: `if`, `while`, `and`, `not` of a traced value.
+
+Example:
+    >>> try:
+    ...     weft.jit(lambda x: x if x > 0 else -x)(1.0)
+    ... except weft.errors.TracerBoolConversionError:
+    ...     print("use weft.cond")
+    use weft.cond
+)";
+constexpr const char* kIntegerErrorDoc = R"(A TracerError: a traced value where Python takes an integer.
+
+Example:
+    >>> try:
+    ...     weft.jit(lambda i: [10, 20][i])(0)
+    ... except weft.errors.TracerIntegerConversionError:
+    ...     print("make the list an array")
+    make the list an array
+)";
+constexpr const char* kArrayErrorDoc = R"(A TracerError: a traced value where NumPy takes an array.
+
+Example:
+    >>> import numpy as np
+    >>> try:
+    ...     weft.jit(np.sin)(wnp.ones(2))
+    ... except weft.errors.TracerArrayConversionError:
+    ...     print("use weft.numpy")
+    use weft.numpy
+)";
+constexpr const char* kArgumentErrorDoc =
+    R"(An argument that does not fit, where JAX's meaning is asked for: a TypeError and a
+ValueError, one of which it is in JAX. Otherwise it is one of both.
+
+Example:
+    >>> with weft.jax_semantics():
+    ...     try:
+    ...         wnp.ones(2) + wnp.ones(3)
+    ...     except weft.errors.ArgumentError as error:
+    ...         print(isinstance(error, ValueError), isinstance(error, TypeError))
+    True True
+)";
+constexpr const char* kAxisErrorDoc =
+    R"(An axis or index out of range, where JAX's meaning is asked for: an IndexError and a
+ValueError, as NumPy's error of this name. Otherwise it is an IndexError.
+
+Example:
+    >>> with weft.jax_semantics():
+    ...     try:
+    ...         wnp.ones(2).sum(3)
+    ...     except weft.errors.AxisError as error:
+    ...         print(isinstance(error, ValueError), isinstance(error, IndexError))
+    True True
+)";
+constexpr const char* kMaskErrorDoc = R"(A ConcretizationTypeError and an IndexError: a traced mask as an index.
+
+Example:
+    >>> try:
+    ...     weft.jit(lambda x: x[x > 0])(wnp.ones(2))
+    ... except weft.errors.NonConcreteBooleanIndexError:
+    ...     print("use wnp.where")
+    use wnp.where
+)";
+constexpr const char* kUnexpectedErrorDoc = R"(A TracerError: a traced value was used after its trace had ended.
+
+Example:
+    >>> kept = []
+    >>> _ = weft.jit(lambda x: (kept.append(x), x)[1])(1.0)
+    >>> try:
+    ...     kept[0] + 1
+    ... except weft.errors.UnexpectedTracerError:
+    ...     print("return it instead")
+    return it instead
+)";
+constexpr const char* kPromotionErrorDoc = R"(Dtypes meet, and numpy_dtype_promotion is "strict". A ValueError.
+
+Example:
+    >>> try:
+    ...     with weft.numpy_dtype_promotion("strict"):
+    ...         wnp.ones(2) + wnp.arange(2)
+    ... except weft.errors.TypePromotionError:
+    ...     print("convert one of them")
+    convert one of them
 )";
 constexpr const char* kDerivativeErrorDoc = R"(An operation has no derivative, or not this one. A TypeError.
 
@@ -80,6 +183,25 @@ Example:
     True
 )";
 
+// The kinds of TracerError, by what its message begins with: what Python asked for, or what happened to the value.
+PyObject* TracerErrorOf(const std::string& message) {
+  static const std::pair<const char*, PyObject*> kinds[] = {
+      {"bool()", g_bool_error},
+      {"an index", g_integer_error},
+      {"numpy.asarray()", g_array_error},
+      {"__dlpack__()", g_array_error},
+      {"a boolean ", g_mask_error},
+      {"a traced value escaped", g_unexpected_error},
+      {"a traced value was used in another thread", g_unexpected_error},
+      {"a value of '", g_unexpected_error},
+  };
+  if (message.find(" of a traced value that escaped: ") != std::string::npos) return g_unexpected_error;
+  for (const auto& [start, type] : kinds) {
+    if (message.starts_with(start)) return type;
+  }
+  return message.find(" of a traced value: ") != std::string::npos ? g_concretization_error : g_tracer_error;
+}
+
 bool AddException(PyObject* module, const char* name, const char* doc, PyObject* base, PyObject** slot) {
   const std::string full = std::string("weft.") + name;
   *slot = PyErr_NewExceptionWithDoc(full.c_str(), doc, base, nullptr);
@@ -109,7 +231,22 @@ void CarriedException::Set() const {
 }
 
 bool AddExceptions(PyObject* module) {
-  return AddException(module, "TracerError", kTracerErrorDoc, PyExc_TypeError, &g_tracer_error) &&
+  if (!AddException(module, "TracerError", kTracerErrorDoc, PyExc_TypeError, &g_tracer_error)) return false;
+  if (!AddException(module, "ConcretizationTypeError", kConcretizationErrorDoc, g_tracer_error,
+                    &g_concretization_error))
+    return false;
+  const Ref of_masks(PyTuple_Pack(2, g_concretization_error, PyExc_IndexError));
+  const Ref of_arguments(PyTuple_Pack(2, PyExc_TypeError, PyExc_ValueError));
+  const Ref of_axes(PyTuple_Pack(2, PyExc_IndexError, PyExc_ValueError));
+  return of_masks && of_arguments && of_axes &&
+         AddException(module, "ArgumentError", kArgumentErrorDoc, of_arguments.get(), &g_argument_error) &&
+         AddException(module, "AxisError", kAxisErrorDoc, of_axes.get(), &g_axis_error) &&
+         AddException(module, "TracerBoolConversionError", kBoolErrorDoc, g_concretization_error, &g_bool_error) &&
+         AddException(module, "TracerIntegerConversionError", kIntegerErrorDoc, g_tracer_error, &g_integer_error) &&
+         AddException(module, "TracerArrayConversionError", kArrayErrorDoc, g_tracer_error, &g_array_error) &&
+         AddException(module, "NonConcreteBooleanIndexError", kMaskErrorDoc, of_masks.get(), &g_mask_error) &&
+         AddException(module, "UnexpectedTracerError", kUnexpectedErrorDoc, g_tracer_error, &g_unexpected_error) &&
+         AddException(module, "TypePromotionError", kPromotionErrorDoc, PyExc_ValueError, &g_promotion_error) &&
          AddException(module, "DerivativeError", kDerivativeErrorDoc, PyExc_TypeError, &g_derivative_error) &&
          AddException(module, "ParseError", kParseErrorDoc, PyExc_ValueError, &g_parse_error) &&
          AddException(module, "InternalError", kInternalErrorDoc, PyExc_RuntimeError, &g_internal_error);
@@ -131,9 +268,12 @@ void SetPythonException(const Error& error) {
   const bool of_arguments = error.kind() == ErrorKind::kType || error.kind() == ErrorKind::kValue ||
                             error.kind() == ErrorKind::kIndex || error.kind() == ErrorKind::kUnsupported;
   // An error with a location is one of an equation, not of the call.
-  const bool overflow = dynamic_cast<const IntegerOverflow*>(&error) != nullptr;
-  SetPythonException(overflow ? PyExc_OverflowError : ExceptionOf(error.kind()),
-                     of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(), error.loc());
+  PyObject* type = error.kind() == ErrorKind::kTracer                        ? TracerErrorOf(error.message())
+                   : dynamic_cast<const IntegerOverflow*>(&error) != nullptr ? PyExc_OverflowError
+                   : dynamic_cast<const NoPromotion*>(&error) != nullptr     ? g_promotion_error
+                                                                             : ExceptionOf(error.kind());
+  SetPythonException(type, of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(),
+                     error.loc());
 }
 
 void SetPythonException(PyObject* type, std::string message, Loc loc) {

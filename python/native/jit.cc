@@ -37,7 +37,11 @@ namespace weft::python {
 
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs, leaves, trees) -> (Traced, tree, names)
-PyObject* g_refuse_hook = nullptr;     // (jitted, args, kwargs): raises TypeError, which names a leaf that is no array
+// (jitted, args, kwargs): the result of a call with a leaf that is no array, but something that Python knows how to
+// pass (a reference); raises TypeError, which names the leaf, for others
+PyObject* g_refuse_hook = nullptr;
+PyObject* g_stateful_hook = nullptr;   // (jitted, args, kwargs): the result of a function that uses references
+PyObject* g_stateful_error = nullptr;  // raised by g_trace_jit_hook where it finds that a function does
 // (Traced, a sharding or None for each argument, deterministic sums, for stacks of blocks)
 //   -> (Fn for the devices of a mesh or None, a sharding or None for each result), or None where nothing has a place
 PyObject* g_partition_hook = nullptr;
@@ -98,15 +102,12 @@ std::pair<Ref, Ref> TakenApart(const Arguments& a) {
   return {leaves, trees};
 }
 
-// Raises TypeError for a leaf that is no array; the Python side knows what its argument is called.
-[[noreturn]] void Refuse(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, PyObject* leaf) {
+// The call as Python makes it, by one of the hooks.
+PyObject* CallByPython(PyObject* hook, JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   const auto [tuple, kwargs] = Packed(args, n, kwnames);
-  Check(RunningPython([&, &tuple = tuple, &kwargs = kwargs] {
-    return PyObject_CallFunctionObjArgs(g_refuse_hook, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(),
-                                        nullptr);
+  return Check(RunningPython([&, &tuple = tuple, &kwargs = kwargs] {
+    return PyObject_CallFunctionObjArgs(hook, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(), nullptr);
   }));
-  throw TypeError("jit: an argument of '", NameOf(self->function), "' holds ", Repr(leaf), " of type '",
-                  Py_TYPE(leaf)->tp_name, "'; expected an array, a number, or a container of them");
 }
 
 std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
@@ -223,7 +224,7 @@ Tensor Memory(const Value& v) { return v.shards() == nullptr ? v.tensor() : v.sh
 // Runs the version of a function for a mesh.
 Values RunOnMesh(const Entry& entry, const Arguments& a, const std::vector<bool>& give, Loc here, bool same_bits) {
   // What is looked at again is not written to: the program works on copies of donated blocks.
-  bool keep = On(Setting::kDebugNans);
+  bool keep = LooksForNans();
   for (size_t i = 0; i < give.size(); ++i) keep = keep && (!give[i] || PeekValue(a.leaves[i].array).shards());
   Values kept;
   Tensors stacks;
@@ -252,11 +253,12 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
   if (On(Setting::kDisableJit)) return PyObject_Vectorcall(self->function, args, flags, kwnames);
   return Guarded([&]() -> PyObject* {
     const Py_ssize_t n = PyVectorcall_NARGS(flags);
+    if (self->stateful) return CallByPython(g_stateful_hook, self, args, n, kwnames);
     Arguments a;
     try {
       Collect(self, args, n, kwnames, a);
-    } catch (const NoArray& found) {
-      Refuse(self, args, n, kwnames, found.leaf);
+    } catch (const NoArray&) {
+      return CallByPython(g_refuse_hook, self, args, n, kwnames);
     }
     std::shared_ptr<Entry> entry = self->cache->Find(a.signature);
     if (!entry && Trace::Current()) {
@@ -264,7 +266,13 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
     }
     if (!entry) {
       const ScopedLicences licences(LicencesHere(self));
-      entry = FindOrMake(self, args, n, kwnames, a);
+      try {
+        entry = FindOrMake(self, args, n, kwnames, a);
+      } catch (const PythonError&) {
+        if (!self->stateful || PyErr_ExceptionMatches(g_stateful_error) == 0) throw;
+        PyErr_Clear();
+        return CallByPython(g_stateful_hook, self, args, n, kwnames);
+      }
     }
     ++entry->calls;
     absl::InlinedVector<Value, 4> results;
@@ -275,6 +283,7 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
       for (const Value& result : Apply(entry->traced.fn, values))
         results.push_back(result.WithWeak(entry->traced.weak_results[results.size()]));
     } else {
+      CheckMayRun(NameOf(self->function));
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {
@@ -305,7 +314,7 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
       // Only memory that stays as it is can be looked at again.
       std::optional<Tensors> kept;
-      const bool look_for_nans = On(Setting::kDebugNans);
+      const bool look_for_nans = LooksForNans();
       if (look_for_nans && keep) kept = tensors;
       Tensors out = RunProgram(*entry->program, std::move(tensors));
       if (look_for_nans) CheckNans(entry->traced.fn, kept, out);

@@ -11,6 +11,8 @@ namespace weft::python {
 extern PyObject* g_flatten_hook;
 extern PyObject* g_trace_jit_hook;
 extern PyObject* g_refuse_hook;
+extern PyObject* g_stateful_hook;
+extern PyObject* g_stateful_error;
 extern PyObject* g_partition_hook;
 // Between BeingLowered(true) and BeingLowered(false) this thread traces a jitted function to look at its program.
 void BeingLowered(bool begins);

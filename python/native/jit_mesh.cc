@@ -133,7 +133,7 @@ void CheckPartForNans(const Traced& traced, const OnDevices& on, const std::opti
 Tensors RunPart(const Traced& traced, const OnDevices& on, Program& program, Tensors stacks, const Values* args,
                 bool same_bits) {
   std::optional<Tensors> kept;
-  const bool look_for_nans = On(Setting::kDebugNans);
+  const bool look_for_nans = LooksForNans();
   if (look_for_nans && args != nullptr) kept = stacks;
   if (cpu::ProcessGroup::Current() != nullptr) cpu::ProcessGroup::SetSite(UserLoc().ToString());
   Tensors out = RunProgram(program, std::move(stacks));

@@ -23,6 +23,7 @@ struct JitObject {
   PyObject* weakrefs;
   EntryCache* cache;
   bool has_static, has_donated;
+  bool stateful;  // uses references, so that every call goes through Python (weft.references)
 };
 
 // Of jit(backend=...); the outermost jitted function decides.

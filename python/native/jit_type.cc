@@ -150,7 +150,8 @@ PyMethodDef kMethods[] = {
      "arena for temporaries. `loops` has a line for each loop that records something: bytes per trip, and trips where\n"
      "their number is known.\n"},
     {nullptr, nullptr, 0, nullptr}};
-PyMemberDef kMembers[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
+PyMemberDef kMembers[] = {{"_stateful", T_BOOL, offsetof(JitObject, stateful), 0, nullptr},
+                          {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
                           {"__dictoffset__", T_PYSSIZET, offsetof(JitObject, dict), READONLY, nullptr},
                           {"__weaklistoffset__", T_PYSSIZET, offsetof(JitObject, weakrefs), READONLY, nullptr},
                           {"_function", T_OBJECT, offsetof(JitObject, function), READONLY, nullptr},

@@ -77,11 +77,16 @@ PYBIND11_MODULE(_weft, m) {
   InstallRunner();
 
   m.def("set_package_folder", &SetPackageFolder);
-  m.def("set_hooks", [](py::object flatten, py::object trace_jit, py::object refuse) {
-    g_flatten_hook = flatten.release().ptr();
-    g_trace_jit_hook = trace_jit.release().ptr();
-    g_refuse_hook = refuse.release().ptr();
-  });
+  m.def("set_hooks",
+        [](py::object flatten, py::object trace_jit, py::object refuse, py::object stateful, py::object uses_state) {
+          g_flatten_hook = flatten.release().ptr();
+          g_trace_jit_hook = trace_jit.release().ptr();
+          g_refuse_hook = refuse.release().ptr();
+          g_stateful_hook = stateful.release().ptr();
+          g_stateful_error = uses_state.release().ptr();
+        });
+  m.def("set_watchers",
+        [](py::object transfer, py::object rank) { SetWatchers(transfer.release().ptr(), rank.release().ptr()); });
   m.def("set_partition_hook", [](py::object partition) { g_partition_hook = partition.release().ptr(); });
   // The mesh of a `with mesh:` of this thread, or None; the caller keeps it alive.
   m.def("set_mesh_around", [](py::handle mesh) { Context().mesh = mesh.is_none() ? nullptr : mesh.ptr(); });

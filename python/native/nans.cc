@@ -3,8 +3,11 @@
 #include <Python.h>
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/builder.h"
@@ -12,32 +15,48 @@
 #include "ir/prim.h"
 #include "python/native/errors.h"
 #include "python/native/run.h"
+#include "tracer/context.h"
 #include "transforms/opt/pass.h"
 
 namespace weft::python {
 
 namespace {
 
-bool HoldsNan(const Tensor& t) {
-  if (!IsInexact(t.dtype())) return false;
+// What is looked for, as messages say it.
+constexpr const char *kNan = "a NaN", *kInf = "an infinity";
+
+// What a tensor holds of that; null: nothing.
+const char* Found(const Tensor& t) {
+  if (!IsInexact(t.dtype())) return nullptr;
+  const bool nans = On(Setting::kDebugNans), infs = On(Setting::kDebugInfs);
   for (int64_t k = 0; k < t.size(); ++k) {
     const std::complex<double> v = t.Get(k);
-    if (v.real() != v.real() || v.imag() != v.imag()) return true;
+    if (nans && (std::isnan(v.real()) || std::isnan(v.imag()))) return kNan;
+    if (infs && (std::isinf(v.real()) || std::isinf(v.imag()))) return kInf;
   }
-  return false;
+  return nullptr;
 }
 
-Atom AnyNan(Builder& b, const Atom& x) {
-  Ints dims(static_cast<size_t>(b.TypeOf(x).rank()));
+Atom Any(Builder& b, const Atom& flags) {
+  Ints dims(static_cast<size_t>(b.TypeOf(flags).rank()));
   std::iota(dims.begin(), dims.end(), int64_t{0});
-  return Reduce(b, "reduce_or", b.Emit1(FindPrim("ne"), {x, x}), dims);
+  return Reduce(b, "reduce_or", flags, dims);
 }
 
-// The same parameters; for each watched equation of `fn` (calls have been inlined), whether it gives a NaN. What only
-// prints does not print again.
+Atom AnyNan(Builder& b, const Atom& x) { return Any(b, b.Emit1(FindPrim("ne"), {x, x})); }
+
+// A number that is itself, and whose difference with itself is not 0: only an infinity.
+Atom AnyInf(Builder& b, const Atom& x) {
+  const Atom difference = b.Emit1(FindPrim("sub"), {x, x});
+  const Atom not_finite = b.Emit1(FindPrim("ne"), {difference, difference});
+  return Any(b, b.Emit1(FindPrim("and"), {not_finite, b.Emit1(FindPrim("eq"), {x, x})}));
+}
+
+// The same parameters; for each watched equation of `fn` (calls have been inlined), whether it gives what is looked
+// for. What only prints does not print again.
 struct Watch {
   FnRef fn;
-  std::vector<const Eqn*> eqns;  // by result
+  std::vector<std::pair<const Eqn*, const char*>> eqns;  // by result, with what it would hold
 };
 Watch WatchEverything(const Fn& fn) {
   Watch watch;
@@ -57,8 +76,14 @@ Watch WatchEverything(const Fn& fn) {
     for (uint32_t r = 0; r < e.num_results; ++r) {
       env[e.first_result + r] = out[r];
       if (!IsInexact(b.DTypeOf(out[r]))) continue;
-      flags.push_back(AnyNan(b, out[r]));
-      watch.eqns.push_back(&e);
+      if (On(Setting::kDebugNans)) {
+        flags.push_back(AnyNan(b, out[r]));
+        watch.eqns.emplace_back(&e, kNan);
+      }
+      if (On(Setting::kDebugInfs)) {
+        flags.push_back(AnyInf(b, out[r]));
+        watch.eqns.emplace_back(&e, kInf);
+      }
     }
   }
   watch.fn = b.Build(flags);
@@ -69,9 +94,11 @@ Watch WatchEverything(const Fn& fn) {
 
 std::vector<bool> HoldNans(const Tensors& tensors) {
   std::vector<bool> found;
-  for (const Tensor& t : tensors) found.push_back(HoldsNan(t));
+  for (const Tensor& t : tensors) found.push_back(Found(t) != nullptr);
   return found;
 }
+
+bool LooksForNans() { return On(Setting::kDebugNans) || On(Setting::kDebugInfs); }
 
 void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensors& results) {
   const std::vector<bool> nans = HoldNans(results);
@@ -86,9 +113,12 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
   if (result == static_cast<int64_t>(results.size())) return;
   std::string message;
   Loc loc;
+  std::string holds = "' holds ";
+  if (On(Setting::kDebugNans)) holds += kNan;
+  if (On(Setting::kDebugInfs)) holds += std::string(On(Setting::kDebugNans) ? " or " : "") + kInf;
   if (!args) {
-    message = "result " + std::to_string(result) + " of '" + fn->name() +
-              "' holds a NaN; which operation made it cannot be told, since an argument was donated";
+    message = "result " + std::to_string(result) + " of '" + fn->name() + holds +
+              "; which operation made it cannot be told, since an argument was donated";
   } else {
     const FnRef inlined = InlineEveryCall(fn);
     const Watch watch = WatchEverything(*inlined);
@@ -99,16 +129,15 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
     for (size_t i = 0; i < args->size() && given.empty(); ++i) {
       if ((*args)[i]) {
         const std::string& name = fn->params()[i].name;
-        given = "argument " + (name.empty() ? std::to_string(i) : "'" + name + "'") + " of '" + fn->name() +
-                "' holds a NaN";
+        given = "argument " + (name.empty() ? std::to_string(i) : "'" + name + "'") + " of '" + fn->name() + holds;
       }
     }
     if (first < flags.size()) {
-      const Eqn& e = *watch.eqns[first];
-      message = "'" + e.prim->name + "' gives a NaN" + (given.empty() ? "" : " (" + given + ")");
+      const Eqn& e = *watch.eqns[first].first;
+      message = "'" + e.prim->name + "' gives " + watch.eqns[first].second + (given.empty() ? "" : " (" + given + ")");
       loc = e.loc;
     } else {
-      message = given.empty() ? "result " + std::to_string(result) + " of '" + fn->name() + "' holds a NaN" : given;
+      message = given.empty() ? "result " + std::to_string(result) + " of '" + fn->name() + holds : given;
     }
   }
   SetPythonException(PyExc_FloatingPointError, message, loc);

@@ -1,4 +1,5 @@
-// weft.debug_nans: which operation of a program gave a NaN, and on which line of the user's.
+// weft.debug_nans and weft.debug_infs: which operation of a program gave a NaN or an infinity, and on which line of the
+// user's.
 #ifndef WEFT_PYTHON_NATIVE_NANS_H_
 #define WEFT_PYTHON_NATIVE_NANS_H_
 
@@ -11,12 +12,15 @@
 
 namespace weft::python {
 
-// Where a result holds a NaN, runs the program once more, watching every equation, and raises Python's
-// FloatingPointError, which names the first whose result holds one. Without `args` (their memory was given away) it
+// Whether this thread looks for NaNs or for infinities.
+bool LooksForNans();
+
+// Where a result holds one, runs the program once more, watching every equation, and raises Python's
+// FloatingPointError, which names the first whose result does. Without `args` (their memory was given away) it
 // names the result only. The interpreter lock is held.
 void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensors& results);
 
-// The parts of it, for programs of which a process has a piece: which tensors hold a NaN ...
+// The parts of it, for programs of which a process has a piece: which tensors hold one ...
 std::vector<bool> HoldNans(const Tensors& tensors);
 // ... and the error, unless no result does. `run` runs another function of the same arguments.
 void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args, const std::vector<bool>& results,

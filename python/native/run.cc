@@ -105,6 +105,11 @@ std::shared_ptr<Program> ProgramOf(const FnRef& fn, const HowToCompile& how) {
   return Compile(RequestFor(fn, how));
 }
 
+void CheckMayRun(const std::string& what) {
+  if (On(Setting::kNoExecution))
+    throw Error(ErrorKind::kRuntime, "'" + what + "' would run here, and no_execution is set");
+}
+
 Tensors RunProgram(Program& program, Tensors args) {
   Unlocked unlocked;
   return program.RunOwned(std::move(args));
@@ -112,6 +117,7 @@ Tensors RunProgram(Program& program, Tensors args) {
 
 void InstallRunner() {
   SetRunner([](const FnRef& fn, const Tensors& args) {
+    CheckMayRun(fn->eqns().size() == 1 ? fn->eqns()[0].prim->name : fn->name());
     // Programs that are run at once, operation by operation, tend to be tiny and many.
     static auto& programs = *new std::unordered_map<FnRef, std::shared_ptr<Program>, FnHash, FnEqual>();
     static std::mutex mutex;
@@ -133,7 +139,7 @@ void InstallRunner() {
       programs.emplace(fn, program);
     }
     Tensors results = RunProgram(*program, args);
-    if (On(Setting::kDebugNans)) CheckNans(fn, args, results);
+    if (LooksForNans()) CheckNans(fn, args, results);
     return results;
   });
   InstallElementwise();

@@ -51,6 +51,8 @@ struct Unlocked {
 // Called when the interpreter ends. If threads still compile or run when the process ends after that, it ends without
 // destroying what they use (the compiler, the libraries of products), which would crash them.
 void LeaveRunningThreads();
+// Raises where nothing may run (Setting::kNoExecution); `what` would.
+void CheckMayRun(const std::string& what);
 // Runs it with Python's lock released. Arguments fit the parameters of the function.
 Tensors RunProgram(Program& program, Tensors args);
 // WEFT_INTERPRET=1: everything runs through the interpreter.

@@ -221,6 +221,17 @@ void BindTracing(py::module_& m) {
     return ListOf(out);
   });
   m.def("is_traced", [](py::handle object) { return IsArray(object.ptr()) && ValueOf(object.ptr()).traced(); });
+  // Whether a derivative that is being taken goes through it.
+  m.def("carries_derivative",
+        [](py::handle object) { return IsArray(object.ptr()) && CarriesDerivative(ValueOf(object.ptr())); });
+  // Whether it may be used here: it is no value of a trace that has ended.
+  m.def("is_usable", [](py::handle object) { return !IsArray(object.ptr()) || IsUsable(ValueOf(object.ptr())); });
+  // The number of the trace of a traced value, as current_trace says it; 0 for other values.
+  m.def("trace_of", [](py::handle object) {
+    return IsArray(object.ptr()) && PeekValue(object.ptr()).traced()
+               ? reinterpret_cast<uintptr_t>(PeekValue(object.ptr()).home().get())
+               : uintptr_t{0};
+  });
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
   // A number for the function that is being traced here, of those that are alive; 0 where none is.
   m.def("current_trace", [] { return reinterpret_cast<uintptr_t>(Trace::Current()); });

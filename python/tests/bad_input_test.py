@@ -127,7 +127,7 @@ MISTAKES = {
     "branches of different structure": (
         lambda: weft.cond(X[0, 0] > 0, lambda v: v, lambda v: (v, v), X),
         TypeError,
-        "structure",
+        "a tuple of length 2",
     ),
     "branches of different dtype": (
         lambda: weft.cond(X[0, 0] > 0, lambda v: v, lambda v: v.astype(int), X),
@@ -157,7 +157,7 @@ MISTAKES = {
     "argnums that is a name": (lambda: weft.jacfwd(wnp.sin, "x")(X), TypeError, "argnums is 'x' of type 'str'"),
     "jacobian argnums": (lambda: weft.jacfwd(lambda x: x, 2)(X), ValueError, "argnums has 2"),
     "no branches": (lambda: weft.switch(0, [], X), ValueError, "no functions"),
-    "carry structure": (lambda: weft.while_loop(lambda c: c < 3, lambda c: (c, c), X[0, 0]), TypeError, "structure"),
+    "carry structure": (lambda: weft.while_loop(lambda c: c < 3, lambda c: (c, c), X[0, 0]), TypeError, "length 2"),
     "carry shape": (lambda: weft.while_loop(lambda c: True, lambda c: X, X[0]), TypeError, "shapes must agree"),
     "while condition": (lambda: weft.while_loop(lambda c: c, lambda c: c, X), TypeError, "one boolean"),
     "scan lengths": (lambda: weft.scan(lambda c, y: (c, y), 0.0, (wnp.ones(3), X)), ValueError, "2 slices, expected 3"),
@@ -174,13 +174,13 @@ MISTAKES = {
     "grad of integers": (lambda: weft.grad(lambda v: v.sum())(wnp.ones(2, int)), TypeError, "float"),
     "grad argnums": (lambda: weft.grad(lambda v: v.sum(), argnums=2)(X), ValueError, "argnums has 2"),
     "tangent": (lambda: weft.jvp(lambda v: v, (X,), (wnp.ones(3),)), TypeError, r"f32\[3\]"),
-    "tangents": (lambda: weft.jvp(lambda v: v, (X,), (X, X)), TypeError, "structure"),
+    "tangents": (lambda: weft.jvp(lambda v: v, (X,), (X, X)), TypeError, "length 2"),
     "cotangent": (lambda: weft.vjp(lambda v: v, X)[1](wnp.ones(3)), TypeError, r"f32\[3\]"),
     "argument that is no array": (lambda: weft.jit(lambda v: v)("text"), TypeError, "'text' of type 'str'"),
     "leaf that is no array": (
         lambda: weft.jit(lambda v: v)({"a": object()}),
         TypeError,
-        "jit: argument v.'a'. of 'f' is <object",
+        "jit: argument v.'a'. of '<lambda>' is <object",
     ),
     "leaf of a keyword": (lambda: weft.jit(lambda v, w: v)(1.0, w=[1, "s"]), TypeError, "jit: argument w.1. of"),
     "leaf behind a static argument": (

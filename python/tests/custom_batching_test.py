@@ -174,7 +174,7 @@ def test_errors():
     with pytest.raises(TypeError, match="must return \\(result, out_batched\\)"):
         weft.vmap(f)(XS)
     f.def_vmap(lambda n, batched, x: ((x, x), True))
-    with pytest.raises(TypeError, match="returns the structure"):
+    with pytest.raises(TypeError, match="returns a"):
         weft.vmap(f)(XS)
     f.def_vmap(lambda n, batched, x: (x[0], True))
     with pytest.raises(TypeError, match=r"returns f64\[\]; expected the shape \(3,\)"):

@@ -151,7 +151,7 @@ WORDS = {
     "key(s): ['a', 'b'], extra key(s): ['b']; dict: {'a': a leaf, 'b': a leaf}.": lambda: weft.vmap(
         lambda a: a, in_axes=({"a": 0},)
     )({"a": V, "b": V}),
-    "jacfwd: 'f' has an argument i32[3]; expected real floating-point ones (holomorphic=True is for "
+    "jacfwd: '<lambda>' has an argument i32[3]; expected real floating-point ones (holomorphic=True is for "
     "complex-differentiable functions)": lambda: weft.jacfwd(lambda x: x)(wnp.arange(3)),
     "dynamic_slice: start_indices has 2 entries; expected one for each of 1 dimensions": lambda: lax.dynamic_slice(
         V, (0, 0), (1,)

@@ -426,7 +426,7 @@ def test_settings_that_scripts_make():
         assert config.read(name) == weft.default_backend()
     for precision in (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"):
         config.update("jax_default_matmul_precision", precision)
-    with pytest.raises(ValueError, match=r"jax_default_matmul_precision must be one of .* got 'exact'"):
+    with pytest.raises(ValueError, match=r"default_matmul_precision must be one of .* got 'exact'"):
         config.update("jax_default_matmul_precision", "exact")
     assert config.jax_enable_x64 is config.read("jax_enable_x64") is config.x64 is False
     with weft.enable_x64():

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.shapes import ShapeDtype
@@ -331,15 +332,16 @@ def checkpoint(
                 full = [fixed[i] if i in fixed else next(values) for i in range(len(args))]
                 return inner(*full, **rest, **keywords)
 
-        flat = flat_function(
-            called,
-            tuple(args[i] for i in places),
-            {k: v for k, v in kwargs.items() if k not in keywords},
-            positions=places,
-            original=inner,
-        )
-        t = trace_flat(flat, "checkpoint", known=False)
-        return _tree.unflatten(flat.out_tree, _weft.remat(t, flat.leaves, text, prevent_cse))
+        def run(function: Callable, args: tuple, kwargs: dict) -> Any:
+            flat = flat_function(function, args, kwargs, positions=places, original=inner)
+            t = trace_flat(flat, "checkpoint", known=False)
+            return _tree.unflatten(flat.out_tree, _weft.remat(t, flat.leaves, text, prevent_cse))
+
+        dynamic = tuple(args[i] for i in places)
+        named = {k: v for k, v in kwargs.items() if k not in keywords}
+        if stateful.references is not None:
+            return stateful.references.plainly("checkpoint", run, called, dynamic, named)
+        return run(called, dynamic, named)
 
     return rematerialised
 

@@ -9,7 +9,7 @@ from . import _weft
 from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.shapes import ShapeDtype
-from ._core.tracing import call_name, flat_function, trace_flat
+from ._core.tracing import flat_function, ir_name, trace_flat
 from .ad_checkpoint import Policy, Residual, checkpoint, residual_lines, residuals_of
 from .callbacks import pure_callback
 from .program import IR
@@ -50,7 +50,7 @@ class AheadOfTime:
     def __init__(self, function: Callable, fw_compiler: Callable, bw_compiler: Callable, partition: Any):
         self._function, self._fw, self._bw, self._partition = function, fw_compiler, bw_compiler, partition
         self._versions: dict = {}
-        self.__name__ = call_name(function)
+        self.__name__ = ir_name(function)
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
 

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.shapes import ShapedArray
@@ -89,6 +90,8 @@ def typeof(x: Any) -> ShapedArray:
         ShapeDtype((2, 3), float32)
     """
     if not _weft.is_operand(x):
+        if stateful.is_reference(x):
+            return x.aval
         raise type_error(f"typeof: x must be an array or a number, got {x!r} of type '{type(x).__name__}'")
     return ShapedArray.like(x)
 

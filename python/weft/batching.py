@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.shapes import ShapeDtype
@@ -69,6 +70,11 @@ def vmap(
 
     @functools.wraps(fun, updated=())
     def mapped(*args, **kwargs):
+        if stateful.references is not None:
+            return stateful.references.vmap(run, fun, in_axes, out_axes, args, kwargs)
+        return run(fun, in_axes, out_axes, args, kwargs)
+
+    def run(fun: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) -> Any:
         name = call_name(fun)
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise value_error(

@@ -81,7 +81,7 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
             raise
         out, got = _tree.flatten(result)
         if got != out_tree:
-            raise type_error(f"the callback returned the structure {got}, expected {out_tree}")
+            raise type_error(f"the callback returned {_tree.in_words(got)}, expected {_tree.in_words(out_tree)}")
         # A Python number has all its digits until it gets the dtype that is declared.
         return [v if isinstance(v, (int, float, complex)) else _weft.array(v, None, True) for v in out]
 

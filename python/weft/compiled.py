@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
-from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
+from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
 from ._sharding.partitioning import Communication
@@ -19,6 +19,7 @@ from ._sharding.shardings import NamedSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
+from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import plan_here, plan_of, rules_by_line
 from .program import IR, eval_shape
 from .recording import Recorded
@@ -220,6 +221,7 @@ def jit(
     jitted.__dict__["lower"] = functools.partial(_lower, jitted)
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
     jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
+    ALL.add(jitted)
     return jitted
 
 
@@ -227,11 +229,14 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
     # No argument of a compiled function is a string, unless it is static.
     names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
     target = kwargs.pop("target") if names_target else None
-    return Lowered(jitted, args, kwargs, target)
+    return without_references(jitted, args, kwargs, lambda: Lowered(jitted, args, kwargs, target))
 
 
 def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
     """What the compiled versions are (None); or "rules": which rules applied to each, at which lines, how often."""
+    state = jitted.__dict__.get("_state")  # of a function that uses references
+    if state is not None:
+        jitted = state.inner
     if what is None:
         return type(jitted).explain(jitted)
     if what != "rules":
@@ -426,7 +431,10 @@ class Lowered:
     def _leaves(self, args: tuple, kwargs: dict) -> list:
         leaves, tree = _tree.flatten((args, kwargs))
         if tree != self._in_tree:
-            raise type_error(f"the program was compiled for arguments of structure {self._in_tree}, got {tree}")
+            raise type_error(
+                f"the program was compiled for {_tree.arguments_in_words(self._in_tree)}, "
+                f"got {_tree.arguments_in_words(tree)}"
+            )
         for leaf, wanted in zip(leaves, self._ir.in_types):
             text = _weft.abstract(leaf)[3]
             if text != wanted:
@@ -559,7 +567,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
         function, dynamic, keywords, [i for i, _ in signature_args], original=jitted._function, apart=apart
     )
     names_of_leaves += flat.names
-    traced = trace_flat(flat, "jit", known=False)
+    traced = trace_jitted(jitted, flat, {**static_args, **static_kwargs})
     tree = flat.out_tree
     if tree == LEAF_TREE:
         return traced, None, flat.names
@@ -573,16 +581,7 @@ def _static_value(argument: Any) -> Any:
     return argument.item() if _weft.is_traced(argument) else argument
 
 
-def _refuse(jitted, args: tuple, kwargs: dict):
-    """Called from C++ where a leaf of the arguments is no array: raises TypeError, which names its argument."""
-    nums, names = jitted._static_argnums, jitted._static_argnames
-    positions = [i for i in range(len(args)) if i not in nums]
-    dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
-    hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
-    flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
-
-
-_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse)
+_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse, _call_stateful, UsesReferences)
 
 
 def _move(x: Any, sharding: NamedSharding) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from . import _weft
+from ._core import options
 from ._core.errors import runtime_error, value_error
 from ._sharding.devices import default_backend
 from .optimization import level_here, set_for_process
+from .options import checked_device, checked_precision
 
 
 class _Config:
@@ -19,20 +22,20 @@ class _Config:
 
     @property
     def x64(self) -> bool:
-        return _weft.setting(_X64)
+        return _weft.setting(options.X64)
 
     @x64.setter
     def x64(self, on: bool) -> None:
-        _weft.set_for_process(_X64, bool(on))
+        _weft.set_for_process(options.X64, bool(on))
 
     @property
     def debug_nans(self) -> bool:
         """Whether results are searched for NaN; FloatingPointError names the operation that gave one, and its line."""
-        return _weft.setting(_DEBUG_NANS)
+        return _weft.setting(options.DEBUG_NANS)
 
     @debug_nans.setter
     def debug_nans(self, on: bool) -> None:
-        _weft.set_for_process(_DEBUG_NANS, bool(on))
+        _weft.set_for_process(options.DEBUG_NANS, bool(on))
 
     @property
     def optimize(self) -> str:
@@ -47,11 +50,24 @@ class _Config:
     @property
     def jax_semantics(self) -> bool:
         """Whether Weft follows JAX where it differs on purpose (docs/jax_programs.md); weft.as_jax turns it on."""
-        return _weft.setting(_JAX_SEMANTICS)
+        return _weft.setting(options.JAX_SEMANTICS)
 
     @jax_semantics.setter
     def jax_semantics(self, on: bool) -> None:
-        _weft.set_for_process(_JAX_SEMANTICS, bool(on))
+        _weft.set_for_process(options.JAX_SEMANTICS, bool(on))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OPTIONS:
+            return OPTIONS[name].value
+        raise AttributeError(f"config: there is no setting '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in OPTIONS:
+            OPTIONS[name].set(value)
+        elif name not in vars(type(self)):
+            raise AttributeError(f"config: there is no setting '{name}'")
+        else:
+            super().__setattr__(name, value)
 
     @property
     def jax_enable_x64(self) -> bool:
@@ -66,7 +82,7 @@ class _Config:
     @property
     def jax_disable_jit(self) -> bool:
         """Whether jitted functions and control flow run step by step in Python."""
-        return _weft.setting(_DISABLE_JIT)
+        return _weft.setting(options.DISABLE_JIT)
 
     @property
     def jax_platforms(self) -> str:
@@ -76,13 +92,23 @@ class _Config:
     jax_platform_name = jax_platforms
 
     @property
+    def jax_default_device(self) -> Any:
+        """The device on which arrays are made: the first, which None stands for."""
+        return None
+
+    @property
+    def jax_transfer_guard(self) -> str:
+        """What update() set for all directions; read those: transfer_guard_host_to_device ..."""
+        return self.transfer_guard_host_to_device
+
+    @property
     def jax_default_matmul_precision(self) -> str:
         """How precise products of matrices are at least: "highest", whatever update() asks for."""
         return "highest"
 
     def read(self, name: str):
         """JAX's spelling: config.read("jax_enable_x64")."""
-        if name not in _SETTINGS:
+        if name not in _SETTINGS and name not in OPTIONS:
             raise value_error(f"config: there is no setting '{name}'")
         return getattr(self, name)
 
@@ -93,7 +119,7 @@ class _Config:
         elif name in ("jax_debug_nans", "debug_nans"):
             self.debug_nans = value
         elif name in ("jax_disable_jit", "disable_jit"):
-            _weft.set_for_process(_DISABLE_JIT, bool(value))
+            _weft.set_for_process(options.DISABLE_JIT, bool(value))
         elif name == "optimize":
             self.optimize = value
         elif name == "jax_semantics":
@@ -105,18 +131,37 @@ class _Config:
                     f"config: {name} must be '{self.jax_platforms}', the platform there is, got {value!r}"
                 )
         elif name == "jax_default_matmul_precision":
-            if value not in _PRECISIONS:
-                names = ", ".join(map(repr, _PRECISIONS))
-                raise value_error(f"config: jax_default_matmul_precision must be one of {names}, got {value!r}")
+            checked_precision(value)
+        elif name == "jax_default_device":
+            checked_device(value)
+        elif name == "jax_transfer_guard":
+            for direction in ("host_to_device", "device_to_host", "device_to_device"):
+                OPTIONS[f"transfer_guard_{direction}"].set(value)
+        elif name in OPTIONS:
+            OPTIONS[name].set(value)
         else:
             raise value_error(f"config: there is no setting '{name}'")
 
 
-# As in tracer/context.h.
-_X64, _DISABLE_JIT, _DEBUG_NANS, _JAX_SEMANTICS = range(4)
+# By their own names, and by JAX's.
+OPTIONS: dict[str, options.Option] = {
+    name: getattr(options, option)
+    for option in (
+        "debug_infs",
+        "no_tracing",
+        "no_execution",
+        "checking_leaks",
+        "log_compiles",
+        "explain_cache_misses",
+        "numpy_rank_promotion",
+        "numpy_dtype_promotion",
+        "transfer_guard_host_to_device",
+        "transfer_guard_device_to_host",
+        "transfer_guard_device_to_device",
+    )
+    for name in (option, "jax_check_tracer_leaks" if option == "checking_leaks" else f"jax_{option}")
+}
 _SETTINGS = [name for name, value in vars(_Config).items() if isinstance(value, property)]
-# Lower bounds, all of which products of the operands' own precision satisfy.
-_PRECISIONS = [None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"]
 
 
 config = _Config()
@@ -158,7 +203,7 @@ def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]
         3.0
         Array(6., dtype=float32, weak_type=True)
     """
-    return Scope(_DISABLE_JIT, disable)
+    return Scope(options.DISABLE_JIT, disable)
 
 
 def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
@@ -179,7 +224,7 @@ def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...         print(str(error).splitlines()[0])
         'log' gives a NaN
     """
-    return Scope(_DEBUG_NANS, on)
+    return Scope(options.DEBUG_NANS, on)
 
 
 def jax_semantics(on: bool = True) -> contextlib.AbstractContextManager[None]:
@@ -196,7 +241,7 @@ def jax_semantics(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...     wnp.asarray(np.arange(2.0))
         Array([0., 1.], dtype=float32)
     """
-    return Scope(_JAX_SEMANTICS, on)
+    return Scope(options.JAX_SEMANTICS, on)
 
 
 def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
@@ -212,4 +257,4 @@ def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...     wnp.array([1.0])
         Array([1.], dtype=float64)
     """
-    return Scope(_X64, on)
+    return Scope(options.X64, on)

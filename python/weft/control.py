@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
 from ._core.shapes import ShapeDtype
@@ -84,6 +85,8 @@ def cond(
         return cond(pred, lambda: on_true(of_true), lambda: on_false(of_false))
     if _in_python() and (chosen := _asked(bool, pred)) is not None:
         return (true_fun if chosen else false_fun)(*operands)
+    if stateful.references is not None:
+        return stateful.references.branches(_branches, pred, [false_fun, true_fun], operands, "cond")
     return _branches(pred, [false_fun, true_fun], operands, "cond")
 
 
@@ -117,6 +120,9 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any, op
         return branches[0](*operands)
     if _in_python() and (chosen := _asked(int, index)) is not None:
         return branches[min(max(chosen, 0), len(branches) - 1)](*operands)
+    if stateful.references is not None:
+        index = _weft.astype(index, "int32")
+        return stateful.references.branches(_branches, index, list(branches), operands, "switch")
     return _branches(_weft.astype(index, "int32"), list(branches), operands, "switch")
 
 
@@ -149,7 +155,10 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
         names = ["false_fun", "true_fun"] if what == "cond" else [f"branch {i}" for i in range(len(flats))]
     for flat, name in zip(flats[1:], names[1:]):
         if flat.out_tree != flats[0].out_tree:
-            raise type_error(f"{what}: {names[0]} returns the structure {flats[0].out_tree}, {name} {flat.out_tree}")
+            raise type_error(
+                f"{what}: {names[0]} returns {_tree.in_words(flats[0].out_tree)}, {name} "
+                f"{_tree.in_words(flat.out_tree)}"
+            )
     out = _weft.cond(index, traced, flats[0].leaves, names, _tree.path_texts(flats[0].out_tree), what)
     return _tree.unflatten(flats[0].out_tree, out)
 
@@ -207,6 +216,14 @@ def loop_while(
             init_val = body_fun(init_val)
         if go_on is not None:
             return init_val
+    if stateful.references is not None:
+        return stateful.references.while_loop(_loop_while, cond_fun, body_fun, init_val, what, paths, strategy)
+    return _loop_while(cond_fun, body_fun, init_val, what, paths, strategy)
+
+
+def _loop_while(
+    cond_fun: Callable, body_fun: Callable, init_val: Any, what: str, paths: Sequence[str] | None, strategy: str
+) -> Any:
     carry, tree = _tree.flatten(init_val)
     paths = _tree.path_texts(tree) if paths is None else list(paths)
     varying: list[str] = []
@@ -215,14 +232,17 @@ def loop_while(
             body = _flat_over(body_fun, carry, _tree.structure((init_val,)))
             traced = trace_flat(body, "while_loop", known=False, varying=varying)
             if body.out_tree != tree:
-                raise type_error(f"{what}: the carry has the structure {tree}, '{body.name}' returns {body.out_tree}")
+                raise type_error(
+                    f"{what}: the carry is {_tree.in_words(tree)}, '{body.name}' returns "
+                    f"{_tree.in_words(body.out_tree)}"
+                )
             carry, again = _weft.promote_carry(carry, traced, what, paths)
             if not again:
                 break
         test = _flat_over(cond_fun, carry, _tree.structure((init_val,)))
         condition = trace_flat(test, "while_loop", known=False, varying=varying)
         if test.out_tree != LEAF_TREE:
-            raise type_error(f"{what}: the condition must return one boolean, got the structure {test.out_tree}")
+            raise type_error(f"{what}: the condition must return one boolean, got {_tree.in_words(test.out_tree)}")
         # Where devices of a mesh may go on for longer than others, all that the loop reads counts as different on them.
         differ = _weft.result_varying(condition, 0)[0] if condition.num_results == 1 else []
         if set(differ) <= set(varying):
@@ -343,12 +363,15 @@ def loop_count(
         def step(carry, i):
             return body_fun(i, carry), None
 
+        step.__name__ = call_name(body_fun)
+
         if snapshots:  # the counter is a carry: an array of all its values would grow with the number of steps
 
             def count(state, _):
                 i, carry = state
                 return (i + 1, body_fun(i, carry)), None
 
+            count.__name__ = call_name(body_fun)
             names = _tree.path_texts(_tree.structure(init_val)) if paths is None else list(paths)
             first = (_weft.weak(_weft.full((), start, dtype)), init_val)
             return loop_scan(count, first, None, length, False, what, ["the counter", *names], snapshots)[0][1]
@@ -371,6 +394,7 @@ def loop_count(
         i, end, carry = state
         return i + 1, end, body_fun(i, carry)
 
+    body.__name__ = call_name(body_fun)
     # As in JAX, the index is weak where the lower bound is and has its dtype already.
     weak = lower.weak_type and lower.dtype == dtype
     init = (lower if weak else lower.astype(dtype), upper.astype(dtype), init_val)
@@ -430,6 +454,22 @@ def loop_scan(
 ):
     """scan; `what` and `paths` as in loop_while; snapshots: how many carries reverse mode stores, 0 for all."""
     check_callable(f, what)
+    if stateful.references is not None and not _in_python():
+        run = stateful.references.scan
+        return run(_loop_scan, f, init, xs, length, reverse, what, paths, snapshots)
+    return _loop_scan(f, init, xs, length, reverse, what, paths, snapshots)
+
+
+def _loop_scan(
+    f: Callable,
+    init: Any,
+    xs: Any,
+    length: Any,
+    reverse: bool,
+    what: str,
+    paths: Sequence[str] | None,
+    snapshots: int,
+) -> Any:
     carry, carry_tree = _tree.flatten(init)
     xs_leaves, xs_tree = _tree.flatten(xs)
     for leaf, path in zip(xs_leaves, _tree.path_texts(xs_tree)):
@@ -461,10 +501,12 @@ def loop_scan(
         traced = trace_flat(flat, "scan", known=False)
         out_tree = flat.out_tree
         if out_tree.type is not tuple or out_tree.num_children != 2:
-            raise type_error(f"{what}: '{flat.name}' must return a pair (carry, y), got the structure {out_tree}")
+            raise type_error(f"{what}: '{flat.name}' must return a pair (carry, y), got {_tree.in_words(out_tree)}")
         out_carry, y_tree = out_tree.children()
         if out_carry != carry_tree:
-            raise type_error(f"{what}: the carry has the structure {carry_tree}, '{flat.name}' returns {out_carry}")
+            raise type_error(
+                f"{what}: the carry is {_tree.in_words(carry_tree)}, '{flat.name}' returns {_tree.in_words(out_carry)}"
+            )
         carry, again = _weft.promote_carry(carry, traced, what, carry_paths)
         if not again:
             break

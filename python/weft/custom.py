@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
-from ._core.errors import type_error
+from ._core.errors import missing_rule, type_error
 from ._core.shapes import ShapeDtype
 from ._core.tracing import (
     Flat,
@@ -152,7 +153,7 @@ class _HostRule:
         """The leaves of the value that a rule gives, as those of the function's."""
         leaves, tree = _tree.flatten(value)
         if tree != self._out_tree:
-            problem = f"returns a value of structure {tree}, the function {self._out_tree}"
+            problem = f"returns a value that is {_tree.in_words(tree)}, the function {_tree.in_words(self._out_tree)}"
             raise type_error(self._said(role, problem, where))
         return self._fitting(leaves, self._results, tree, role, "value", where)
 
@@ -191,12 +192,13 @@ class _JvpRule(_HostRule):
         moved, _ = _tree.unflatten(self._in_tree, self._moved(tangents, [_weft.abstract(x) for x in leaves]))
         out = self._run(self._rule, (*self._fixed, primals, moved))
         if not isinstance(out, (tuple, list)) or len(out) != 2:
-            problem = f"must return (value, tangent), got a result of structure {_tree.structure(out)}"
+            problem = f"must return (value, tangent), got {_tree.in_words(_tree.structure(out))}"
             raise type_error(self._said(role, problem, where))
         value, tangent = out
         slopes, tree = _tree.flatten(tangent)
         if (value_tree := _tree.structure(value)) != self._out_tree or tree != self._out_tree:
-            problem = f"must return (value, tangent) of structure {_pair(self._out_tree)}, got ({value_tree}, {tree})"
+            found = f"{_tree.in_words(value_tree)} and {_tree.in_words(tree)}"
+            problem = f"must return a value and a tangent that are each {_tree.in_words(self._out_tree)}, got {found}"
             raise type_error(self._said(role, problem, where))
         values = self._values(value, role, where)
         known = [
@@ -204,10 +206,6 @@ class _JvpRule(_HostRule):
             for slope, (_, dtype, _) in zip(slopes, self._results)
         ]
         return values, self._fitting(known, self._results, tree, role, "tangent", where)
-
-
-def _pair(tree: Any) -> Any:
-    return _tree.structure((_tree.unflatten(tree, [0] * tree.num_leaves),) * 2)
 
 
 class _ForwardRule(_HostRule):
@@ -256,7 +254,9 @@ class _BackwardRule:
         cts = rules._run(rules._backward, (*rules._fixed, res, ct))
         args, _ = _tree.unflatten(rules._in_tree, list(range(len(self._specs))))
         if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
-            raise type_error(rules._said(role, f"must return a tuple of {len(args)} cotangents", where))
+            expected = f"a tuple of {len(args)} cotangent{'s' * (len(args) != 1)}, one for each argument"
+            problem = f"must return {expected}, got {_tree.in_words(_tree.structure(cts))}"
+            raise type_error(rules._said(role, problem, where))
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
         filled = tuple(
             _tree.map(lambda _: zero, arg) if c is None or isinstance(c, SymbolicZero) else c
@@ -265,7 +265,8 @@ class _BackwardRule:
         leaves, tree = _tree.flatten(filled)
         if tree != (in_tree := _tree.structure(args)):
             message = (
-                f"{rules._what}: the cotangents of '{rules._name}' have the structure {tree}, the arguments {in_tree}"
+                f"{rules._what}: the cotangents of '{rules._name}' are {_tree.in_words(tree)}, the arguments "
+                f"{_tree.in_words(in_tree)}"
             )
             raise type_error(_at(message, where))
         known = [
@@ -378,7 +379,13 @@ class custom_jvp(Generic[_P, _R]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._rule is None:
-            raise type_error(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
+            raise missing_rule(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
+        if stateful.references is not None:
+            return stateful.references.custom_jvp(self, args, kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        assert self._rule is not None
         every = as_positional(self._function, args, kwargs, "custom_jvp")
         function, fixed, moving, _ = _fixed(self._function, self._nondiff, every)
         flat = flat_function(
@@ -470,11 +477,16 @@ class custom_vjp(Generic[_P, _R]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._forward is None:
-            raise type_error(
+            raise missing_rule(
                 f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(fwd, bwd)"
             )
+        if stateful.references is not None:
+            return stateful.references.custom_vjp(self, args, kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        assert self._forward is not None and self._backward is not None
         every = as_positional(self._function, args, kwargs, "custom_vjp")
-        assert self._backward is not None  # checked by __call__, together with the forward rule
         function, fixed, moving, order = _fixed(self._function, self._nondiff, every)
         flat = flat_function(
             function, moving, {}, [i for i in range(len(every)) if i not in self._nondiff], self._function
@@ -578,7 +590,10 @@ def closure_convert(fun: Callable[..., _R], *example_args: Any) -> tuple[Callabl
         count = len(args) - len(values)
         leaves, tree = _tree.flatten((args[:count], {}))
         if tree != in_tree:
-            raise type_error(f"closure_convert: '{flat.name}' was converted for arguments {in_tree}, got {tree}")
+            raise type_error(
+                f"closure_convert: '{flat.name}' was converted for "
+                f"{_tree.arguments_in_words(in_tree)}, got {_tree.arguments_in_words(tree)}"
+            )
         return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, leaves + list(args[count:]), traced.weak_results))
 
     return converted, list(values)

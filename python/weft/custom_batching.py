@@ -104,7 +104,8 @@ def _rule_of(rule: Callable, call: Flat, results: list, what: str = "custom_vmap
             leaves, tree = _tree.flatten(result)
             if tree != out_tree:
                 raise type_error(
-                    f"{what}: the rule of '{name}' ({who}) returns the structure {tree}, the function {out_tree}"
+                    f"{what}: the rule of '{name}' ({who}) returns {_tree.in_words(tree)}, the function "
+                    f"{_tree.in_words(out_tree)}"
                 )
             flags_out[:] = [bool(f) for f in _tree.prefix_leaves(out_batched, result, f"{what}: out_batched")]
             return _tree.unflatten(tree, [_like(*item) for item in zip(leaves, flags_out, results)])

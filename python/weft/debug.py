@@ -10,11 +10,19 @@ from typing import Any
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import index_error, key_error, type_error, value_error
-from ._sharding.arrays import visualize_array_sharding
+from ._sharding.arrays import device_put, visualize_array_sharding
 from .arguments import text as _text
 from .callbacks import io_callback
 
-__all__ = ["callback", "check", "print", "visualize_array_sharding"]
+__all__ = [
+    "callback",
+    "check",
+    "inspect_array_sharding",
+    "log",
+    "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]
 
 
 def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
@@ -133,3 +141,79 @@ def callback(function: Callable[..., Any], *args: Any, ordered: bool = True, **k
         function(*args, **kwargs)
 
     io_callback(call, None, *args, ordered=ordered, **kwargs)
+
+
+def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Writes into the log "weft" when the program runs, at the level of information.
+
+    Args:
+        fmt: text with fields, as for print.
+        *args: arrays, numbers or trees of them.
+        ordered: accepted: logs keep their order.
+        **kwargs: arrays, numbers or trees of them, for fields with names.
+
+    Returns: None.
+
+    Raises:
+        TypeError: fmt is no text.
+
+    Example:
+        >>> weft.debug.log("loss {}", wnp.array(1.0))
+    """
+    text = _text(fmt, "debug.log: fmt")
+
+    def write(*args: Any, **kwargs: Any) -> None:
+        import logging  # which most programs do not load
+
+        logging.getLogger("weft").info("%s", text.format(*args, **kwargs))
+
+    callback(write, *args, ordered=ordered, **kwargs)
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
+    """Calls a function with the sharding of each array of a tree: of arrays at once, of traced values when the program
+    has run to them. A value inside of a program is whole there; where it is cut is said by Lowered.comms.
+
+    Args:
+        value: arrays, or a tree of them.
+        callback: takes a weft.Sharding.
+
+    Returns: None.
+
+    Raises:
+        TypeError: value holds no array.
+
+    Example:
+        >>> weft.debug.inspect_array_sharding(wnp.ones(2), callback=print)
+        SingleDeviceSharding(device=CpuDevice(id=0))
+    """
+    for leaf in _tree.leaves(value):
+        if not isinstance(leaf, _weft.Array):
+            raise type_error(f"debug.inspect_array_sharding: expected arrays, got {leaf!r}")
+        if _weft.is_traced(leaf):
+            io_callback(lambda x: callback(x.sharding), None, leaf, ordered=True)
+        else:
+            callback(leaf.sharding)
+
+
+def visualize_sharding(shape: Any, sharding: Any, *, use_color: bool = False) -> str:
+    """Prints a picture of who holds what of an array of one or two dimensions.
+
+    Args:
+        shape: the shape of the array.
+        sharding: how it lies on devices.
+        use_color: accepted, without effect.
+
+    Returns: the picture, a string.
+
+    Raises:
+        ValueError: the shape has other dimensions.
+
+    Example:
+        >>> picture = weft.debug.visualize_sharding((4,), wnp.zeros(4).sharding)
+        ┌───────┐
+        │ CPU 0 │
+        └───────┘
+    """
+    del use_color
+    return visualize_array_sharding(device_put(_weft.full(tuple(shape), 0, "bool"), sharding))

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
+from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar
 from ._core.errors import type_error
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE as _LEAF_TREE
@@ -40,28 +42,10 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
     return mask, nums
 
 
-def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
-    for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
-        if wanted and not allow_int and not _weft.is_inexact(_weft.abstract(leaf)[1]):
-            raise type_error(
-                f"{what}: argument {name} of '{flat.name}' is {_weft.abstract(leaf)[3]}; derivatives need a "
-                f"float or complex dtype"
-            )
-
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _X = TypeVar("_X")
 _Aux = TypeVar("_Aux")
-
-
-def _check_complex(flat: Flat, mask: Sequence[bool], what: str) -> None:
-    for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
-        if wanted and _weft.dtype_kind(_weft.abstract(leaf)[1]) != "complex":
-            raise type_error(
-                f"{what}: with holomorphic=True argument {name} of '{flat.name}' must be complex, got "
-                f"{_weft.abstract(leaf)[3]}"
-            )
 
 
 def lanes_apart(leaves: Sequence) -> list:
@@ -242,6 +226,11 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args, **kwargs):
+        if stateful.references is not None:
+            return stateful.references.value_and_grad(run, fun, args, kwargs, has_aux, argnums, what)
+        return run(fun, has_aux, args, kwargs, argnums)
+
+    def run(fun: Callable, has_aux: bool, args: tuple, kwargs: dict, argnums: Any) -> Any:
         called, args, kwargs = hold_others(fun, args, kwargs, argnums)
         if has_aux:
             called = holding_aux(called)
@@ -254,20 +243,24 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         types = [_weft.abstract(leaf) for leaf in flat.leaves]
         active = [wanted and _weft.is_inexact(t[1]) for wanted, t in zip(mask, types)]
         if active != mask:
-            _check_inexact(flat, mask, what, allow_int)
+            check_inexact(flat, mask, what, allow_int)
         apart = bool(_weft.axes_of_lanes())
         if apart:
             flat.leaves = flat.specs = [x if not m else lanes_apart([x])[0] for x, m in zip(flat.leaves, mask)]
         finish = _sum_of_lanes if apart else None
         t = trace_flat(flat, what, known=True, differentiated=active, finish=finish)
+        if stateful.references is not None:
+            stateful.references.check_aux(t, active)
         value_tree, aux_tree = _value_and_aux(flat, has_aux, what)
         if value_tree != _LEAF_TREE:
             raise type_error(
-                f"{what}: '{flat.name}' must return one scalar, got a result of structure {value_tree}"
-                + ("" if has_aux else "; pass has_aux=True if it returns (value, aux)")
+                f"{what}: '{flat.name}' must return one scalar, got {_tree.in_words(value_tree)}; choose one of "
+                f"its numbers, or sum "
+                "them up" + ("" if has_aux else ". Pass has_aux=True if it returns (value, aux)")
             )
+        check_scalar(flat, _weft.result_specs(t)[apart], holomorphic, what)
         if holomorphic:
-            _check_complex(flat, mask, what)
+            check_complex(flat, mask, what)
         fn = _weft.grad(t, active, True, has_aux or apart, holomorphic)
         weak, of_leaves = t.weak_results, _weak(flat.leaves) if apart else [kind[2] for kind in types]
         slopes = [w for w, on in zip(of_leaves, active) if on]
@@ -338,21 +331,32 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise type_error("jvp: primals and tangents must be tuples of arguments")
     primals, tangents = tuple(primals), tuple(tangents)
+    if stateful.references is not None:
+        run = lambda f, p, aux: _jvp(f, p, tangents, aux)
+        return stateful.references.forward(run, fun, primals, has_aux, "jvp")
+    return _jvp(fun, primals, tangents, has_aux)
+
+
+def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool) -> Any:
     flat = flat_function(fun, primals, {})
     t_leaves, t_tree = _tree.flatten((tangents, {}))
     if t_tree != flat.in_tree:
-        raise type_error(f"jvp: tangents have the structure {t_tree}, primals {flat.in_tree}")
+        raise type_error(
+            f"jvp: tangents are {_tree.arguments_in_words(t_tree)}, primals {_tree.arguments_in_words(flat.in_tree)}"
+        )
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     moving = []
     for leaf, tangent, name, on in zip(flat.leaves, t_leaves, flat.names, active):
         if not on:
-            _check_no_tangent(leaf, tangent, name)
+            check_no_tangent(leaf, tangent, name)
             continue
         (shape, dtype, _, text), (t_shape, t_dtype, t_weak, t_text) = _weft.abstract(leaf), _weft.abstract(tangent)
         if shape != t_shape or (dtype != t_dtype and not t_weak):
             raise type_error(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
         moving.append(_weft.astype(tangent, dtype))
     t = trace_flat(flat, "jvp", known=True, differentiated=active)
+    if stateful.references is not None:
+        stateful.references.check_aux(t, active)
     _value_and_aux(flat, has_aux, "jvp")
     fn, active_out = _weft.jvp(t, active)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
@@ -373,20 +377,6 @@ def _zero_tangent(value):
 def _weakened(tangents: list, values: list) -> list:
     """Tangents as weakly typed as their values."""
     return _weft.with_weak(tangents, [v.weak_type and _weft.is_inexact(v.dtype) for v in values])
-
-
-def _check_no_tangent(leaf, tangent, name: str) -> None:
-    """Raises TypeError unless it is what stands for the tangent of an integer or boolean: zeros of dtype bool, as
-    derivatives are given, or of JAX's float0."""
-    if getattr(getattr(tangent, "dtype", None), "kind", None) == "V":
-        return
-    _, _, _, text = _weft.abstract(leaf)
-    _, t_dtype, _, t_text = _weft.abstract(tangent)
-    if _weft.dtype_kind(t_dtype) != "bool":
-        raise type_error(
-            f"jvp: argument {name} is {text}, which has no derivative, and its tangent is {t_text}; give a float, or "
-            f"zeros of dtype bool for the tangent"
-        )
 
 
 @overload
@@ -421,10 +411,18 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         (Array(6., dtype=float32), (Array([3.], dtype=float32), Array([2.], dtype=float32)))
     """
     check_callable(fun, "vjp")
+    if stateful.references is not None:
+        return stateful.references.forward(_vjp, fun, primals, has_aux, "vjp")
+    return _vjp(fun, primals, has_aux)
+
+
+def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     flat = flat_function(fun, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     flat.leaves = flat.specs = lanes_apart(flat.leaves)
     t = trace_flat(flat, "vjp", known=True, differentiated=active, finish=lanes_apart)
+    if stateful.references is not None:
+        stateful.references.check_aux(t, active)
     value_tree, aux_tree = _value_and_aux(flat, has_aux, "vjp")
     count, n, in_tree = value_tree.num_leaves, t.num_results, flat.in_tree
     forward, backward, _ = _weft.vjp(t, active, count)
@@ -451,7 +449,7 @@ def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
     """The leaves of a cotangent for inexact results of these types, checked and converted."""
     cts, ct_tree = _tree.flatten(cotangent)
     if ct_tree != tree:
-        raise type_error(f"{what}: the cotangent has the structure {ct_tree}, the result {tree}")
+        raise type_error(f"{what}: the cotangent is {_tree.in_words(ct_tree)}, the result {_tree.in_words(tree)}")
     moving = []
     for ct, (shape, dtype, _, text) in zip(cts, specs):
         if not _weft.is_inexact(dtype):
@@ -492,10 +490,18 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     check_callable(fun, "linearize")
+    if stateful.references is not None:
+        return stateful.references.forward(_linearize, fun, primals, has_aux, "linearize")
+    return _linearize(fun, primals, has_aux)
+
+
+def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     flat = flat_function(fun, primals, {})
     leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
     t = trace_flat(flat, "linearize", known=True, differentiated=active)
+    if stateful.references is not None:
+        stateful.references.check_aux(t, active)
     value_tree, aux_tree = _value_and_aux(flat, has_aux, "linearize")
     count, n, in_tree = value_tree.num_leaves, t.num_results, flat.in_tree
     primal, tangent, _ = _weft.linearize(t, active, count)
@@ -507,7 +513,10 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     def apply_tangents(residuals, *tangents):
         leaves, tangent_tree = _tree.flatten((tangents, {}))
         if tangent_tree != in_tree:
-            raise type_error(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
+            raise type_error(
+                f"linearize: tangents are {_tree.arguments_in_words(tangent_tree)}, primals "
+                f"{_tree.arguments_in_words(in_tree)}"
+            )
         moving = []
         for x, (shape, dtype, _, text), on, name in zip(leaves, leaves_in, active, names):
             if not on:
@@ -547,7 +556,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     what = "linear_transpose"
     check_callable(fun, what)
     flat = flat_function(fun, primals, {})
-    _check_inexact(flat, [True] * len(flat.leaves), what)
+    check_inexact(flat, [True] * len(flat.leaves), what)
     lanes = _weft.axes_of_lanes()
     if lanes:
         flat.specs = [

@@ -1,11 +1,24 @@
-"""The names of JAX's exceptions, for programs that catch them: what Weft raises in the same place.
+"""The kinds of exceptions, under JAX's names where it has one: programs that catch JAX's catch Weft's.
 
-One exception of Weft's may stand for several of JAX's: TracerError for all that ask a traced value for its number.
+TracerError is what asks a traced value for its number, or uses one after its trace; the others of tracing are kinds
+of it.
 """
 
-from ._weft import TracerError
+from ._weft import (
+    ArgumentError,
+    AxisError,
+    ConcretizationTypeError,
+    NonConcreteBooleanIndexError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    TypePromotionError,
+    UnexpectedTracerError,
+)
 
 __all__ = [
+    "ArgumentError",
+    "AxisError",
     "ConcretizationTypeError",
     "JAXIndexError",
     "JAXTypeError",
@@ -14,9 +27,8 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TypePromotionError",
     "UnexpectedTracerError",
 ]
 
-ConcretizationTypeError = TracerArrayConversionError = TracerBoolConversionError = TracerError
-NonConcreteBooleanIndexError = TracerIntegerConversionError = UnexpectedTracerError = TracerError
 JAXTypeError, JAXIndexError, JaxRuntimeError = TypeError, IndexError, RuntimeError

@@ -22,7 +22,7 @@ def _like(what: str, got: Any, wanted: Any, of: str):
     leaves, tree = _tree.flatten(got)
     expected, expected_tree = _tree.flatten(wanted)
     if tree != expected_tree:
-        raise type_error(f"{what}: {of} returns the structure {tree}, b has {expected_tree}")
+        raise type_error(f"{what}: {of} returns {_tree.in_words(tree)}, b is {_tree.in_words(expected_tree)}")
     out = []
     for leaf, want in zip(leaves, expected):
         (shape, dtype, weak, text), (w_shape, w_dtype, _, w_text) = _weft.abstract(leaf), _weft.abstract(want)

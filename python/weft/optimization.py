@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from . import _weft
 from ._core.errors import type_error, value_error
-from ._core.tracing import call_name
+from ._core.tracing import ir_name
 from .program import IR
 
 __all__ = ["optimization", "passes", "register_pass", "rules"]
@@ -97,7 +97,7 @@ def _expanded(name: str) -> list[str]:
 def call_name_of(pass_: Any) -> str:
     """What a pass of the user's is called."""
     name = getattr(pass_, "name", None)
-    return name if isinstance(name, str) else call_name(pass_)
+    return name if isinstance(name, str) else ir_name(pass_)
 
 
 def _run_own(pass_: Callable[[IR], IR], ir: IR) -> IR:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.shapes import ShapeDtype
@@ -75,7 +76,10 @@ def shard_map(
         if over_processes(where) and not _weft.is_tracing():
             return over_all_processes(*args)
         specs = prefix_specs(in_specs, args, "shard_map: in_specs")
-        return _run(f, where, args, specs, out_specs, check, "shard_map")
+        run = lambda f, args, specs, out_specs: _run(f, where, args, specs, out_specs, check, "shard_map")
+        if stateful.references is not None:
+            return stateful.references.shard_map(run, f, args, specs, out_specs)
+        return run(f, args, specs, out_specs)
 
     over_all_processes = jit(sharded)
     return sharded

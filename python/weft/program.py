@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from . import _weft
 from ._core import ir_view as _ir_view
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
 from ._core.python_text import to_python
@@ -403,7 +404,10 @@ class IR:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = _tree.flatten((args, kwargs))
         if self._in_tree is not None and in_tree != self._in_tree:
-            raise type_error(f"'{self.__name__}' was traced for arguments of structure {self._in_tree}, got {in_tree}")
+            raise type_error(
+                f"'{self.__name__}' was traced for "
+                f"{_tree.arguments_in_words(self._in_tree)}, got {_tree.arguments_in_words(in_tree)}"
+            )
         results = _weft.apply(self._fn, leaves + self._captures, self._weak)
         if self._out_tree is not None:
             return _tree.unflatten(self._out_tree, results)
@@ -469,6 +473,11 @@ def make_ir(
 
     @functools.wraps(fun, updated=())
     def traced(*args, **kwargs) -> IR | tuple[IR, Any]:
+        if stateful.references is not None:
+            return stateful.references.looking("make_ir", run, fun, args, kwargs)
+        return run(fun, args, kwargs)
+
+    def run(fun: Callable, args: tuple, kwargs: dict) -> IR | tuple[IR, Any]:
         static = {i % max(len(args), 1) for i in static_places}
         if static:
             fixed = {i: args[i] for i in static}
@@ -562,6 +571,12 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         ShapeDtype((3, 3), float32)
     """
     check_callable(fun, "eval_shape")
+    if stateful.references is not None:
+        return stateful.references.looking("eval_shape", _eval_shape, fun, args, kwargs)
+    return _eval_shape(fun, args, kwargs)
+
+
+def _eval_shape(fun: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     flat = flat_function(fun, args, kwargs)
     _weft.being_lowered(True)  # only shapes are asked for, so no way of compiling is lost
     try:

@@ -109,6 +109,8 @@ def _term_leaves(i: int, primal, terms) -> list[list]:
     for k, term in enumerate(terms, 1):
         leaves, tree = _tree.flatten(term)
         if tree != structure:
-            raise value_error(f"jet: term {k} of argument {i} has the structure {tree}, the argument {structure}")
+            raise value_error(
+                f"jet: term {k} of argument {i} is {_tree.in_words(tree)}, the argument {_tree.in_words(structure)}"
+            )
         found.append(leaves)
     return found

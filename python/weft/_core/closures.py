@@ -34,6 +34,38 @@ def traced_values(*roots: Any, but: Collection[Any] = ()) -> list:
     return found
 
 
+def reachable(cls: type, *roots: Any) -> list:
+    """The objects of a class that functions can reach: those that traced_values finds, and those that they name among
+    the variables of their modules."""
+    found: list = []
+    seen: dict[int, Any] = {}
+    pending = list(roots)
+    while pending and len(seen) < _MOST:
+        item = pending.pop()
+        if isinstance(item, _LEAVES) or id(item) in seen:
+            continue
+        seen[id(item)] = item
+        if isinstance(item, cls):
+            found.append(item)
+            continue
+        pending.extend(itertools.islice(_parts(item), _MOST))
+        if isinstance(item, types.FunctionType):
+            pending.extend(_variables(item.__code__, item.__globals__))
+        elif isinstance(item, _weft.JitFunction):
+            pending.append(item._function)
+    return found
+
+
+def _variables(code: types.CodeType, variables: dict) -> list:
+    """What a function's code names in its module, unless that is a module, a class or another library's."""
+    found = [variables[name] for name in code.co_names if name in variables]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found += _variables(constant, variables)
+    home = variables.get("__name__")
+    return [x for x in found if getattr(x, "__module__", home) == home or not callable(x)]
+
+
 def _parts(item: Any):
     if isinstance(item, dict):
         yield from item.values()

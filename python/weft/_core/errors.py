@@ -17,36 +17,56 @@ from .. import _weft
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 _E = TypeVar("_E", bound=Exception)
+_JAX_SEMANTICS = 3  # as in tracer/context.h
 
 
 def type_error(message: str, traceback: TracebackType | None = None) -> TypeError:
     """`traceback`: of the exception in place of which this one is raised, whose innermost line comes first."""
     line = "" if traceback is None else _innermost(traceback)
-    return TypeError(f"{message}\n{line}\n{_weft.user_stack()}".rstrip() if line else _at_line(message))
+    kind = _weft.ArgumentError if _weft.setting(_JAX_SEMANTICS) else TypeError
+    return kind(f"{message}\n{line}\n{_weft.user_stack()}".rstrip() if line else at_line(message))
 
 
 def value_error(message: str) -> ValueError:
-    return ValueError(_at_line(message))
+    return (_weft.ArgumentError if _weft.setting(_JAX_SEMANTICS) else ValueError)(at_line(message))
 
 
 def index_error(message: str) -> IndexError:
-    return IndexError(_at_line(message))
+    return (_weft.AxisError if _weft.setting(_JAX_SEMANTICS) else IndexError)(at_line(message))
 
 
 def key_error(message: str) -> KeyError:
-    return KeyError(_at_line(message))
+    return KeyError(at_line(message))
 
 
 def recursion_error(message: str) -> RecursionError:
-    return RecursionError(_at_line(message))
+    return RecursionError(at_line(message))
+
+
+class MissingRule(TypeError, AttributeError):
+    """A function with rules of its own has none: a TypeError, and JAX's AttributeError."""
+
+
+def missing_rule(message: str) -> MissingRule:
+    return MissingRule(at_line(message))
+
+
+def in_hook(kind: type[_E], message: str) -> _E:
+    """An exception of what the native module calls in the middle of an operation, which the message names."""
+    stack = _weft.user_stack()
+    return kind(f"{message}\n{stack}" if stack else message)
+
+
+def unexpected_tracer(message: str) -> Exception:
+    return _weft.UnexpectedTracerError(at_line(message))
 
 
 def runtime_error(message: str) -> RuntimeError:
-    return RuntimeError(_at_line(message))
+    return RuntimeError(at_line(message))
 
 
 def not_implemented(message: str) -> NotImplementedError:
-    return NotImplementedError(_at_line(message))
+    return NotImplementedError(at_line(message))
 
 
 def foreign(error: _E) -> _E:
@@ -59,7 +79,7 @@ def foreign(error: _E) -> _E:
     while at is not None and at.tb_frame.f_code.co_filename.startswith(PACKAGE):
         at = at.tb_next
     if at is None and error.args:
-        error.args = (_at_line(str(error.args[0])), *error.args[1:])
+        error.args = (at_line(str(error.args[0])), *error.args[1:])
     return error
 
 
@@ -75,7 +95,7 @@ def _innermost(traceback: TracebackType) -> str:
     return line
 
 
-def _at_line(message: str) -> str:
+def at_line(message: str) -> str:
     """The message, which names the function that the user called, then the user's stack, innermost line first; as it is
     where it has one."""
     if "\n  at " in message:

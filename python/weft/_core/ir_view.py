@@ -180,8 +180,24 @@ class Operation:
             >>> op.bind(wnp.ones((4, 2)))
             Array([4., 4.], dtype=float32)
         """
-        inside = self.regions if regions is None else regions
-        results = _weft.bind_program(self.name, list(operands), self._kinds, [r._fn for r in inside])
+        inside = [r._fn for r in (self.regions if regions is None else regions)]
+        bind = lambda given: _weft.bind_program(self.name, given, self._kinds, inside)
+        # A number of the program stands for an array of any shape, as an array of no dimensions does not.
+        numbers = [
+            isinstance(own, Literal) and not _weft.is_traced(x) and not _weft.abstract(x)[0]
+            for own, x in zip(self.operands, operands)
+        ]
+        if any(numbers) and not all(numbers) and not _weft.is_tracing():
+            arrays = [x for x, is_number in zip(operands, numbers) if not is_number]
+
+            def with_numbers(leaves: list) -> list:
+                rest = iter(leaves)
+                return bind([x if is_number else next(rest) for x, is_number in zip(operands, numbers)])
+
+            traced = _weft.trace(with_numbers, arrays, [""] * len(arrays), self.name, "bind", [False] * len(arrays))
+            results = _weft.apply(traced.fn, arrays + traced.captures)
+        else:
+            results = bind(list(operands))
         return results[0] if len(results) == 1 else tuple(results)
 
     def at(self, name: str) -> Any:

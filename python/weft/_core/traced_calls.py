@@ -3,13 +3,15 @@
 Autograph links containers that a traced condition chooses (weft.autograph.aliases). At the end of a function that is
 traced, what its last statements wrote to such containers is written to all that they may be, and no links stay behind.
 Autograph is loaded when a function is converted, which may be in the middle of a trace, and most programs never do
-that. So it is told of calls here, from the moment on when it is there.
+that. So it is told of calls here, from the moment on when it is there; and so are references (weft._state).
 """
 
 from __future__ import annotations
 
 import threading
 from typing import Any, Protocol
+
+from . import stateful
 
 
 class Links(Protocol):
@@ -54,8 +56,10 @@ def arguments() -> list[tuple[tuple, dict]]:
 # Python's for every level of nesting.
 
 
-def begin(args: tuple, kwargs: dict) -> int:
+def begin(args: tuple, kwargs: dict, name: str, kind: str) -> int:
     """A function is called in order to be traced. Returns what `end` takes."""
+    if stateful.references is not None:
+        stateful.references.begin(name, kind)
     _calls.arguments.append((args, kwargs))
     return 0 if _links is None else _links.save()
 
@@ -68,6 +72,8 @@ def settle() -> None:
 
 def end(begun: int) -> None:
     """Its trace is over, whether it returned or raised."""
+    if stateful.references is not None:
+        stateful.references.end()
     _calls.arguments.pop()
     if _links is not None:
         _links.restore(begun)

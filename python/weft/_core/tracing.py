@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from . import traced_calls
+from . import options, stateful, traced_calls, watching
 from . import tree as _tree
 from .errors import PACKAGE, foreign, recursion_error, type_error, value_error
 
@@ -26,11 +26,17 @@ def check_callable(function: Any, what: str) -> None:
 
 
 def call_name(function: Callable) -> str:
-    """What to call a function in messages and in the IR."""
+    """What to call a function in messages: as Python does."""
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", None) or type(function).__name__
-    return name if isinstance(name, str) and name.isidentifier() else "f"
+    return name if isinstance(name, str) else "f"
+
+
+def ir_name(function: Callable) -> str:
+    """What to call a function in the IR, where a name is a word."""
+    name = call_name(function)
+    return name if name.isidentifier() else "f"
 
 
 def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> tuple:
@@ -167,6 +173,12 @@ def flat_function(
     flat.names = leaf_names(original or function, args, kwargs, positions, flat.in_tree)
     flat.specs = flat.leaves
     for leaf, name in zip(flat.leaves, flat.names):
+        if stateful.is_reference(leaf):
+            raise type_error(
+                f"{what}argument {name} of '{flat.name}' is a reference, {leaf!r}, which is not taken here; "
+                f"give what it "
+                "holds, ref[...]"
+            )
         if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             raise type_error(
                 f"{what}argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
@@ -208,14 +220,19 @@ def trace_flat(
     respect to which a derivative is taken (tracer/differentiated.h). `concrete`: it is what runs, so that an effect
     whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result."""
 
+    number = 0
+
     def run(leaves):
+        nonlocal number
+        if options.checking_leaks.value:
+            number = _weft.current_trace()
         args, kwargs = (tuple(leaves), {}) if flat.plain else _tree.unflatten(flat.in_tree, leaves)
         results = flatten_result(flat, call_traced(flat.function, args, kwargs, flat.name, kind))
         return results if finish is None else finish(results)
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
     hints = [name if name.isidentifier() else "" for name in flat.names]
-    return _weft.trace(
+    traced = _weft.trace(
         run,
         flat.specs,
         hints,
@@ -227,11 +244,14 @@ def trace_flat(
         list(differentiated),
         concrete,
     )
+    if number:
+        watching.check_leaks(number, flat.name, kind)
+    return traced
 
 
 def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: str) -> Any:
     """A function of the user's called on traced values; `name` and `kind` are for messages."""
-    begun = traced_calls.begin(args, kwargs)
+    begun = traced_calls.begin(args, kwargs, name, kind)
     try:
         result = function(*args, **kwargs)
         traced_calls.settle()
@@ -274,6 +294,8 @@ def flatten_result(flat: Flat, result: Any) -> list:
     for i, leaf in enumerate(leaves):
         if not _weft.is_operand(leaf):
             path = _tree.path_texts(flat.out_tree)[i]
+            if stateful.is_reference(leaf):
+                stateful.references.refuse_result(flat.name, leaf, path, "tracing")
             raise type_error(
                 f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
                 "a traced function returns arrays, numbers, or containers of them"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from .. import _pickled, _weft
 from .._core import tree as _tree
+from .._core import watching
 from .._core.errors import type_error, value_error
 from .devices import Device, device_of_pickle, local_devices, process_index
 from .meshes import Mesh, common_axes
@@ -104,7 +106,10 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
     out = []
     for leaf, place in zip(leaves, places):
         is_array = isinstance(leaf, _weft.Array) and not _weft.is_traced(leaf)
-        array = leaf if is_array and (place is not None or may_alias is True) else _weft.array(leaf, None, True)
+        if is_array and (place is not None or may_alias is True):
+            array = leaf
+        else:
+            array = watching.explicitly(functools.partial(_weft.array, leaf, None, True), leaf)
         if isinstance(place, Device):
             place = SingleDeviceSharding(place)
         if place is not None and not isinstance(place, Sharding):

@@ -20,10 +20,6 @@ class prng_key(extended):
     """The kind of the dtypes of random keys."""
 
 
-class TypePromotionError(ValueError):
-    """Raised by JAX for dtypes that have none in common; Weft raises TypeError."""
-
-
 class ExtendedDType:
     """A dtype of one's own; arrays of Weft's have none."""
 

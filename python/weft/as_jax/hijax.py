@@ -1,5 +1,5 @@
 """Classes of JAX that libraries derive from or name in isinstance() when they are imported. Weft has no types of one's
-own in programs and no arrays that change: no object of these classes is ever part of a program."""
+own in programs: no object of these classes, references apart, is ever part of a program."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 import weft.numpy as wnp
 
 from .._core.errors import not_implemented, type_error
+from ..ref import AbstractRef, Ref
 from .core import AbstractValue
 from .rules import Zero, is_undefined_primal
+
+AbstractValue.register(AbstractRef)
 
 __all__ = ["AbstractRef", "AbstractValue", "Ref", "Zero", "is_undefined_primal"]
 
@@ -84,14 +87,6 @@ def instantiate_zeros(tangent: Any) -> Any:
     return wnp.zeros(tangent.aval.shape, tangent.aval.dtype) if isinstance(tangent, Zero) else tangent
 
 
-class Ref:
-    """An array that changes."""
-
-
-class AbstractRef(AbstractValue):
-    """The type of an array that changes."""
-
-
 MutableArray = Ref
 
 
@@ -100,8 +95,8 @@ def cur_qdd(x: Any) -> Any:
     raise type_error(f"weft.as_jax: {x!r} is no object that changes")
 
 
-class TransformedRef(Ref):
-    """A part of one."""
+class TransformedRef:
+    """A part of a reference; no object of this class exists."""
 
 
 class EArray:

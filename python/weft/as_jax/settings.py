@@ -1,8 +1,9 @@
 """jax.config and the context managers of its options.
 
 Options that Weft has are Weft's (weft.config). Every other option of JAX's is accepted, keeps what it is set to, and
-has no effect: it says how XLA compiles, where JAX logs, what JAX checks. An option that JAX does not have is an
-error."""
+has no effect: it says how XLA compiles, where JAX logs, what JAX checks. Setting one to something else than JAX's
+default warns
+of that, once. An option that JAX does not have is an error."""
 
 from __future__ import annotations
 
@@ -10,10 +11,13 @@ import contextlib
 import os
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import weft
+
+from ..config import OPTIONS
 
 # Options of jax.config that are Weft's.
 _OURS = frozenset(
@@ -24,6 +28,9 @@ _OURS = frozenset(
         "jax_platforms",
         "jax_platform_name",
         "jax_default_matmul_precision",
+        "jax_default_device",
+        "jax_transfer_guard",
+        *(name for name in OPTIONS if name.startswith("jax_")),
     ]
 )
 
@@ -34,22 +41,16 @@ _WITHOUT_EFFECT: dict[str, Any] = {
             "jax_allow_f16_reductions",
             "jax_auto_pcast",
             "jax_check_static_indices",
-            "jax_check_tracer_leaks",
             "jax_compiler_enable_remat_pass",
-            "jax_debug_infs",
             "jax_debug_key_reuse",
             "jax_distributed_debug",
             "jax_enable_checks",
             "jax_enable_custom_prng",
-            "jax_explain_cache_misses",
             "jax_explicit_x64_dtypes",
             "jax_high_dynamic_range_gumbel",
             "jax_legacy_prng_key",
             "jax_log_checkpoint_residuals",
-            "jax_log_compiles",
             "jax_mutable_array_checks",
-            "jax_no_execution",
-            "jax_no_tracing",
             "jax_raise_persistent_cache_errors",
             "jax_use_magma",
             "jax_use_direct_linearize",
@@ -59,8 +60,6 @@ _WITHOUT_EFFECT: dict[str, Any] = {
             "jax_use_simplified_jaxpr_constants",
             "jax_disallow_mesh_context_manager",
             "jax2tf_associative_scan_reductions",
-            "jax_enable_compilation_cache",
-            "jax_threefry_partitionable",
             "jax_pprint_use_color",
             "jax_use_shardy_partitioner",
             "jax_vjp3",
@@ -101,22 +100,27 @@ _WITHOUT_EFFECT: dict[str, Any] = {
             "jax_rocm_visible_devices",
             "jax_pjrt_client_create_options",
             "jax_dump_ir_to",
-            "jax_default_device",
             "jax_enable_pgle",
             "jax_refs_to_pins",
         ]
     ),
+    "jax_threefry_partitionable": True,
+    "jax_enable_compilation_cache": True,
     "jax_default_prng_impl": "threefry2x32",
-    "jax_numpy_rank_promotion": "allow",
-    "jax_numpy_dtype_promotion": "standard",
     "jax_traceback_filtering": "auto",
-    "jax_transfer_guard": "allow",
-    "jax_transfer_guard_device_to_device": "allow",
-    "jax_transfer_guard_device_to_host": "allow",
-    "jax_transfer_guard_host_to_device": "allow",
     "jax_array_garbage_collection_guard": "allow",
     "jax_thread_guard": False,
 }
+
+
+_said: set[str] = set()
+
+
+def _say_without_effect(name: str, value: Any) -> None:
+    if value == _WITHOUT_EFFECT[name] or value is None or name in _said:
+        return
+    _said.add(name)
+    warnings.warn(f"weft.as_jax: the option {name} has no effect in Weft", stacklevel=3)
 
 
 class Config:
@@ -130,6 +134,7 @@ class Config:
         if name in _OURS:
             weft.config.update(name, value)
         elif name in self._kept:
+            _say_without_effect(name, value)
             self._kept[name] = value
         else:
             raise AttributeError(f"Unrecognized config option: {name}")
@@ -191,7 +196,9 @@ class _Option:
         self.name, self._default = name, default
 
     def __call__(self, new_val: Any = None) -> contextlib.AbstractContextManager[None]:
-        return _kept_for(self.name, self._default if new_val is None else new_val)
+        value = self._default if new_val is None else new_val
+        _say_without_effect(self.name, value)
+        return _kept_for(self.name, value)
 
     @property
     def value(self) -> Any:
@@ -204,16 +211,36 @@ class _Option:
 class _OwnOption(_Option):
     """... for one that Weft has."""
 
-    def __init__(self, name: str, scope: Callable[[bool], contextlib.AbstractContextManager[None]]):
+    def __init__(self, name: str, scope: Callable[[Any], contextlib.AbstractContextManager[None]]):
         super().__init__(name, True)
         self._scope = scope
 
     def __call__(self, new_val: Any = True) -> contextlib.AbstractContextManager[None]:
-        return self._scope(bool(new_val))
+        return self._scope(new_val)
 
 
 enable_x64 = _OwnOption("jax_enable_x64", weft.enable_x64)
 debug_nans = _OwnOption("jax_debug_nans", weft.debug_nans)
+for _name in [
+    "checking_leaks",
+    "debug_infs",
+    "default_device",
+    "default_matmul_precision",
+    "explain_cache_misses",
+    "log_compiles",
+    "no_execution",
+    "no_tracing",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+]:
+    globals()[_name] = _OwnOption(
+        {"checking_leaks": "jax_check_tracer_leaks"}.get(_name, f"jax_{_name}"), getattr(weft, _name)
+    )
+check_tracer_leaks = checking_leaks  # type: ignore[name-defined]  # noqa: F821
 
 
 def disable_x64() -> contextlib.AbstractContextManager[None]:
@@ -221,23 +248,11 @@ def disable_x64() -> contextlib.AbstractContextManager[None]:
     return weft.enable_x64(False)
 
 
-_ON = """check_tracer_leaks checking_leaks debug_infs debug_key_reuse enable_checks enable_custom_prng
-explain_cache_misses log_compiles no_execution no_tracing legacy_prng_key threefry_partitionable softmax_custom_jvp
+_ON = """debug_key_reuse enable_checks enable_custom_prng legacy_prng_key threefry_partitionable softmax_custom_jvp
 allow_f16_reductions auto_pcast thread_guard"""
 for _name in _ON.split():
-    globals()[_name] = _Option({"checking_leaks": "jax_check_tracer_leaks"}.get(_name, f"jax_{_name}"), True)
-for _name in [
-    "default_device",
-    "default_matmul_precision",
-    "default_prng_impl",
-    "numpy_rank_promotion",
-    "numpy_dtype_promotion",
-    "transfer_guard",
-    "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device",
-    "array_garbage_collection_guard",
-]:
+    globals()[_name] = _Option(f"jax_{_name}", True)
+for _name in ["default_prng_impl", "array_garbage_collection_guard"]:
     globals()[_name] = _Option(f"jax_{_name}", None)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import platform
 import sys
-from typing import Any
 
 import numpy as np
 
@@ -14,17 +12,9 @@ import weft
 from .table import VERSION
 
 
-def live_arrays(platform: str | None = None) -> list[Any]:
-    """The arrays of the process that are alive."""
-    del platform
-    return [x for x in gc.get_objects() if type(x) is weft.Array and not x.is_deleted()]
-
-
-def clear_caches() -> None:
-    """Nothing: compiled programs are kept as long as their functions."""
-
-
-clear_backends = clear_caches
+def clear_backends() -> None:
+    """clear_caches(): there is one backend."""
+    weft.clear_caches()
 
 
 def set_cache_dir(path: str) -> None:

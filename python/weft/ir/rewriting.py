@@ -11,7 +11,7 @@ from typing import Any
 from .. import _weft
 from .._core import patterns
 from .._core.errors import type_error, value_error
-from .._core.tracing import call_name, check_callable
+from .._core.tracing import check_callable, ir_name
 from ..program import IR, make_ir
 
 __all__ = ["Rewrite", "rewrite"]
@@ -38,7 +38,7 @@ class Rewrite:
 
     def __init__(self, function: Callable[..., Any], pattern: str, once: bool):
         self._function, self._pattern, self._once = function, patterns.parse(pattern), once
-        self.name = call_name(function)
+        self.name = ir_name(function)
         self.applied = 0
         code = getattr(function, "__code__", None)
         self._place = f"{code.co_filename}:{code.co_firstlineno}" if code else "?"

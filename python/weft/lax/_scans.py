@@ -63,7 +63,9 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
             raise foreign(error)  # fn does not take two
         out, tree = _tree.flatten(combined)
         if tree != treedef:
-            raise type_error(f"associative_scan: fn returns the structure {tree}, the elements have {treedef}")
+            raise type_error(
+                f"associative_scan: fn returns {_tree.in_words(tree)}, the elements are {_tree.in_words(treedef)}"
+            )
         return [_weft.moveaxis(x, axis, 0) for x in out]
 
     def run(xs: list) -> list:

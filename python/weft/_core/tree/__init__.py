@@ -31,6 +31,7 @@ from .paths import (
     path_texts,
 )
 from .registration import NAMESPACE, is_container, register, register_dataclass, register_with_keys
+from .words import arguments_in_words, in_words
 
 __all__ = [
     "DictKey",
@@ -43,10 +44,12 @@ __all__ = [
     "TreeDef",
     "all",
     "are_arrays",
+    "arguments_in_words",
     "assembled",
     "broadcast",
     "flatten",
     "flatten_with_path",
+    "in_words",
     "inside_itself",
     "is_container",
     "jax_semantics",

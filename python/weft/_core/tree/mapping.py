@@ -12,6 +12,7 @@ import optree
 from ..errors import foreign, type_error, value_error
 from .flattening import TreeDef, flatten, leaves, structure
 from .registration import check_function
+from .words import in_words
 
 
 def map(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
@@ -122,7 +123,7 @@ def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_t
     for part in parts:
         if structure(part) != inner_treedef:
             raise value_error(
-                f"tree.transpose: inner_treedef is {inner_treedef}, but a leaf of the outer tree has the structure "
-                f"{structure(part)}"
+                f"tree.transpose: inner_treedef is {in_words(inner_treedef)}, but a leaf of the outer tree is "
+                f"{in_words(structure(part))}"
             )
     return optree.tree_transpose(outer_treedef, inner_treedef, pytree_to_transpose)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from ..served import Served, because, of, refused
 
-_CHECKIFY = because(
-    "errors of compiled programs are exceptions: check() raises one", "checkify check_error init_error discharge_checks"
-)
-
 _COLOCATED = "Python runs where the program runs"
 
 EXPERIMENTAL: dict[str, Served] = {
@@ -30,12 +26,7 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.shard_map": Served(names=of("weft", "shard_map")),
     "jax.experimental.ode": Served(everything_of=("weft.as_jax.ode",)),
     "jax.experimental.checkify": Served(
-        names=of(
-            "weft.as_jax.checkify",
-            "Error check user_checks nan_checks index_checks div_checks float_checks automatic_checks all_checks "
-            "ErrorCategory debug_check JaxRuntimeError",
-        ),
-        absent=_CHECKIFY,
+        everything_of=("weft.experimental.checkify",), names=of("weft.experimental.checkify", "ErrorCategory")
     ),
     "jax.experimental.sparse": Served(
         everything_of=("weft.as_jax.sparse",),

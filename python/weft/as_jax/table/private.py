@@ -84,7 +84,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.ad_util": Served(
         names={**of("weft.as_jax.rules", "Zero SymbolicZero"), "stop_gradient_p": PRIMITIVES["stop_gradient_p"]}
     ),
-    "jax._src.checkify": Served(everything_of=("weft.as_jax.checkify",)),
+    "jax._src.checkify": Served(everything_of=("weft.experimental.checkify",)),
     "jax._src.state": Served(),
     "jax._src.state.types": Served(names=of("weft.as_jax.hijax", "AbstractRef")),
     "jax._src.earray": Served(names=of("weft.as_jax.hijax", "EArray")),

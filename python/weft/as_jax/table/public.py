@@ -18,11 +18,6 @@ thread_guard"""
 
 PRIMITIVES = of("weft.as_jax.lax_primitives", " ".join(f"{name}_p" for name in NAMES))
 
-_REFS = because(
-    "arrays that change are not there; use x = x.at[index].set(value)",
-    "ArrayRef new_ref empty_ref free_ref freeze ref array_ref mutable_array MutableArray",
-)
-
 PUBLIC: dict[str, Served] = {
     "jax": Served(
         everything_of=("weft",),
@@ -36,17 +31,16 @@ PUBLIC: dict[str, Served] = {
                 "weft.as_jax.transforms",
                 "jit make_jaxpr eval_shape fwd_and_bwd device_put_replicated device_put_sharded",
             ),
-            **of("weft.as_jax.state", "live_arrays clear_caches clear_backends print_environment_info"),
+            **of("weft.as_jax.state", "clear_backends print_environment_info"),
             **of("weft.as_jax.devices", "devices local_devices copy_to_host_async process_indices host_count host_id"),
             **of("weft.as_jax.devices", "host_ids default_backend"),
             **of("weft.as_jax.meshes", "set_mesh reshard smap make_mesh"),
             "typeof": f"{_CORE}:typeof",
-            "Ref": "weft.as_jax.hijax:Ref",
             "ds": "weft.as_jax.arrays:ds",
             "ffi": "jax.ffi",
         },
         absent={
-            **_REFS,
+            **because("the name is jax.new_ref", "ArrayRef array_ref mutable_array MutableArray"),
             **because("jax.linear_util went with JAX 0.4; use jax.extend.linear_util", "linear_util"),
             **because("jax.tree_map went with JAX 0.4.26; use jax.tree.map", "tree_map tree_leaves tree_flatten"),
             **because("it went with JAX 0.4; it is jax.experimental.export's", "abstract_arrays util"),
@@ -84,6 +78,7 @@ PUBLIC: dict[str, Served] = {
             ]
         ),
     ),
+    "jax.ref": Served(everything_of=("weft.ref",)),
     "jax.numpy": Served(
         everything_of=("weft.numpy",),
         names={
@@ -202,7 +197,8 @@ PUBLIC: dict[str, Served] = {
     "jax.flatten_util": Served(everything_of=("weft.flatten_util",)),
     "jax.dtypes": Served(
         names={
-            **of("weft.as_jax.dtypes", "TypePromotionError bfloat16 canonicalize_dtype extended float0 issubdtype"),
+            **of("weft.as_jax.dtypes", "bfloat16 canonicalize_dtype extended float0 issubdtype"),
+            "TypePromotionError": "weft.errors:TypePromotionError",
             **of("weft.as_jax.dtypes", "itemsize_bits prng_key scalar_type_of"),
             **of("weft.numpy", "finfo iinfo result_type"),
         }

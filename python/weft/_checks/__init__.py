@@ -1,0 +1,1 @@
+"""Errors of programs as values (weft.experimental.checkify)."""

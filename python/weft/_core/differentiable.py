@@ -1,0 +1,57 @@
+"""What of a function can be differentiated: TypeErrors that name the argument or the result that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import _weft
+from .errors import type_error
+from .shapes import ShapeDtype
+from .tracing import Flat
+
+
+def check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
+    for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
+        if wanted and not allow_int and not _weft.is_inexact(_weft.abstract(leaf)[1]):
+            raise type_error(
+                f"{what}: argument {name} of '{flat.name}' is {_weft.abstract(leaf)[3]}; derivatives need a "
+                f"float or complex dtype"
+            )
+
+
+def check_complex(flat: Flat, mask: Sequence[bool], what: str) -> None:
+    for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
+        if wanted and _weft.dtype_kind(_weft.abstract(leaf)[1]) != "complex":
+            raise type_error(
+                f"{what}: with holomorphic=True argument {name} of '{flat.name}' must be complex, got "
+                f"{_weft.abstract(leaf)[3]}"
+            )
+
+
+def check_scalar(flat: Flat, spec: tuple, holomorphic: bool, what: str) -> None:
+    """Raises TypeError unless a result is one that has a gradient."""
+    shape, dtype, _ = spec
+    is_complex = _weft.dtype_kind(dtype) == "complex"
+    if not shape and _weft.is_inexact(dtype) and (holomorphic or not is_complex):
+        return
+    remedy = "sum it up, take one element, or use weft.jacrev, which gives the derivatives of all of them"
+    if not shape:
+        remedy = "holomorphic=True is for complex derivatives" if is_complex else "convert it: x.astype(float)"
+    raise type_error(
+        f"{what}: '{flat.name}' must return one {'complex' if holomorphic else 'real floating-point'} scalar, got "
+        f"{_weft.abstract(ShapeDtype(shape, dtype))[3]}; {remedy}"
+    )
+
+
+def check_no_tangent(leaf, tangent, name: str) -> None:
+    """Raises TypeError unless it is what stands for the tangent of an integer or boolean: zeros of dtype bool, as
+    derivatives are given, or of JAX's float0."""
+    if getattr(getattr(tangent, "dtype", None), "kind", None) == "V":
+        return
+    _, _, _, text = _weft.abstract(leaf)
+    _, t_dtype, _, t_text = _weft.abstract(tangent)
+    if _weft.dtype_kind(t_dtype) != "bool":
+        raise type_error(
+            f"jvp: argument {name} is {text}, which has no derivative, and its tangent is {t_text}; give a float, or "
+            f"zeros of dtype bool for the tangent"
+        )

@@ -1,0 +1,115 @@
+"""Options with more than two values, and those that Python alone asks for: of the process, and of `with` statements
+of a
+thread."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import _weft
+from .errors import value_error
+
+# As in tracer/context.h.
+X64, DISABLE_JIT, DEBUG_NANS, JAX_SEMANTICS, DEBUG_INFS, NO_EXECUTION = range(6)
+STRICT_PROMOTION, WATCH_RANKS, WATCH_TRANSFERS = range(6, 9)
+
+
+class Option:
+    """One option. `setting`: the one of the native module that is on where `is_on(value)`."""
+
+    def __init__(
+        self,
+        name: str,
+        default: Any,
+        check: Callable[[Any], Any],
+        setting: int | None = None,
+        is_on: Callable[[Any], bool] = bool,
+    ):
+        self.name, self._process, self._check, self._default = name, default, check, default
+        self._setting, self._is_on = setting, is_on
+        self._local = threading.local()
+
+    @property
+    def value(self) -> Any:
+        """For this thread: that of its innermost `with` statement that sets it, or else of the process."""
+        scopes = getattr(self._local, "scopes", None)
+        return scopes[-1][1] if scopes else self._process
+
+    def set(self, value: Any) -> None:
+        """For the process."""
+        self._process = value = self._check(value)
+        if self._setting is not None:
+            _weft.set_for_process(self._setting, self._is_on(value))
+
+    @contextlib.contextmanager
+    def scope(self, value: Any) -> Iterator[None]:
+        """A `with` statement. Those of one thread may end in any order."""
+        mine = (object(), value)
+        number = None if self._setting is None else _weft.open_setting(self._setting, self._is_on(value))
+        self._local.__dict__.setdefault("scopes", []).append(mine)
+        try:
+            yield
+        finally:
+            self._local.scopes.remove(mine)
+            if number is not None:
+                _weft.close_setting(self._setting, number)
+
+    def __call__(self, value: Any) -> contextlib.AbstractContextManager[None]:
+        return self.scope(self._check(value))
+
+
+def one_of(name: str, *words: Any) -> Callable[[Any], Any]:
+    """The check of an option that is one of some words."""
+
+    def check(value: Any) -> Any:
+        if value not in words or isinstance(value, bool) != any(value is w for w in words if isinstance(w, bool)):
+            raise value_error(f"{name} must be one of {', '.join(map(repr, words))}, got {value!r}")
+        return value
+
+    return check
+
+
+def switch(name: str, setting: int | None = None) -> Option:
+    """An option that is on or off."""
+    return Option(name, False, bool, setting)
+
+
+_GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+
+
+def _guard(name: str, watched: bool) -> Option:
+    return Option(
+        name,
+        "allow",
+        one_of(name, *_GUARDS),
+        WATCH_TRANSFERS if watched else None,
+        lambda level: level != "allow",
+    )
+
+
+no_tracing = switch("no_tracing")
+no_execution = switch("no_execution", NO_EXECUTION)
+checking_leaks = switch("checking_leaks")
+log_compiles = switch("log_compiles")
+explain_cache_misses = switch("explain_cache_misses")
+debug_infs = switch("debug_infs", DEBUG_INFS)
+numpy_rank_promotion = Option(
+    "numpy_rank_promotion",
+    "allow",
+    one_of("numpy_rank_promotion", "allow", "warn", "raise"),
+    WATCH_RANKS,
+    lambda level: level != "allow",
+)
+numpy_dtype_promotion = Option(
+    "numpy_dtype_promotion",
+    "standard",
+    one_of("numpy_dtype_promotion", "standard", "strict"),
+    STRICT_PROMOTION,
+    lambda level: level == "strict",
+)
+transfer_guard_host_to_device = _guard("transfer_guard_host_to_device", watched=True)
+transfer_guard_device_to_host = _guard("transfer_guard_device_to_host", watched=False)
+transfer_guard_device_to_device = _guard("transfer_guard_device_to_device", watched=False)

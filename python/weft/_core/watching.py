@@ -1,0 +1,208 @@
+"""What options of weft.config make of a program that is traced, or that takes what it should not."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import _weft
+from . import options
+from .errors import in_hook, runtime_error
+
+
+def _warn(text: str, *values: Any) -> None:
+    """Into the log of weft."""
+    import logging  # which most programs do not load
+
+    logging.getLogger("weft").warning(text, *values)
+
+
+# --- Tracing ----------------------------------------------------------------------------------------------------------
+
+
+def _place(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return f"'{function.__name__}' at {code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+
+
+def before_tracing(jitted: Any, function: Any, name: str, types: dict[str, str], static: dict[str, str]) -> float:
+    """A jitted function is traced for arguments of these types. Returns when that began."""
+    if options.no_tracing.value:
+        raise runtime_error(
+            f"jit: {_place(function)} would be traced here, for arguments {_signature(types, static)}, and "
+            f"no_tracing is set"
+        )
+    seen = jitted.__dict__.setdefault("_seen", [])
+    if options.explain_cache_misses.value:
+        _warn("%s", _explained(function, types, static, seen))
+    if len(seen) < 1000:
+        seen.append((types, static))
+    return time.perf_counter()
+
+
+def after_tracing(name: str, began: float, types: dict[str, str], static: dict[str, str]) -> None:
+    """It has been traced, and is compiled when it runs."""
+    if options.log_compiles.value:
+        _warn("Finished tracing %s for jit in %.6f sec", name, time.perf_counter() - began)
+        _warn("Compiling jit(%s) for arguments %s", name, _signature(types, static))
+
+
+def _signature(types: dict[str, str], static: dict[str, str]) -> str:
+    words = [f"{name}: {text}" for name, text in types.items()] + [f"{name}={text}" for name, text in static.items()]
+    return f"({', '.join(words)})"
+
+
+def _explained(function: Any, types: dict[str, str], static: dict[str, str], seen: list) -> str:
+    where = _weft.user_stack().partition("\n")[0].strip()
+    text = f"TRACING CACHE MISS {where}:\n"
+    if not seen:
+        return text + f"  never seen function:\n    {_place(function)}"
+    text += f"  for {_place(function)}\n  it has been traced for other arguments. The closest of {len(seen)}:"
+
+    def differences(before: tuple[dict[str, str], dict[str, str]]) -> list[str]:
+        lines = []
+        for now, then in ((types, before[0]), (static, before[1])):
+            for name in sorted({*now, *then}, key=str):
+                if now.get(name) != then.get(name):
+                    lines.append(
+                        f"  * {name}, now {now.get(name, 'not there')} and before {then.get(name, 'not there')}"
+                    )
+        return lines
+
+    closest = min((differences(before) for before in reversed(seen)), key=len)
+    return "\n".join([text, *(closest or ["  * a setting, a mesh, or the structure of containers"])])
+
+
+# --- Leaks ------------------------------------------------------------------------------------------------------------
+
+
+def _holders() -> Iterator[tuple[Any, Any]]:
+    """(container, what is in it), of all that Python keeps account of."""
+    own = {id(frame) for frame in sys._current_frames().values()}
+    for container in gc.get_objects():
+        if id(container) in own or type(container).__name__ == "frame":
+            continue
+        for item in gc.get_referents(container):
+            yield container, item
+
+
+def check_leaks(trace: int, name: str, kind: str) -> None:
+    """Raises RuntimeError for values of a trace that has ended which something still holds."""
+    gc.collect()
+    found: dict[int, tuple[Any, Any]] = {}
+    for container, item in _holders():
+        if type(item) is _weft.Tracer and _weft.trace_of(item) == trace and not _weft.is_usable(item):
+            found.setdefault(id(item), (container, item))
+    if not found:
+        return
+    lines = []
+    for container, item in found.values():
+        owner = next((o for o in gc.get_referrers(container) if isinstance(o, dict) and "__name__" in o), None)
+        named = [k for k, v in owner.items() if v is container] if owner is not None else []
+        variable = f", which is {owner['__name__']}.{named[0]}" if owner is not None and named else ""
+        lines.append(f"  {_described(item)}, in a {type(container).__name__}{variable}")
+    raise runtime_error(
+        f"{kind}: '{name}' leaked traced values, which mean nothing after its trace:\n"
+        + "\n".join(lines)
+        + "\nReturn them from the function instead of storing them outside (found since checking_leaks is set)"
+    )
+
+
+def _described(item: Any) -> str:
+    return f"a traced {item.dtype}{list(item.shape)}"
+
+
+def live_arrays() -> list[Any]:
+    """The arrays of the process that something holds."""
+    found = {}
+    # Variables first: Python keeps a copy of them, which is then up to date.
+    for frame in sys._current_frames().values():
+        at: Any = frame
+        while at is not None:
+            if not at.f_code.co_filename.startswith(os.path.dirname(__file__)):
+                for item in list(at.f_locals.values()):
+                    if type(item) is _weft.Array and not item.is_deleted():
+                        found[id(item)] = item
+            at = at.f_back
+    for _, item in _holders():
+        if type(item) is _weft.Array and not item.is_deleted():
+            found[id(item)] = item
+    return list(found.values())
+
+
+# --- Operands ---------------------------------------------------------------------------------------------------------
+
+
+class _Inside(threading.local):
+    busy = False
+
+
+_inside = _Inside()
+
+
+def transferred(x: Any, explicit: bool = False) -> None:
+    """A number of Python's or an array of NumPy's becomes an array; `explicit`: by device_put."""
+    level = options.transfer_guard_host_to_device.value
+    # What a traced function computes with is part of its program.
+    if _inside.busy or level == "allow" or _weft.is_tracing() or (explicit and not level.endswith("_explicit")):
+        return
+    _inside.busy = True
+    try:
+        what = f"{type(x).__name__}{list(x.shape) if hasattr(x, 'shape') else ''}"
+        if level.startswith("log"):
+            _warn("host-to-device transfer: %s%s", what, _line())
+            return
+        remedy = "" if explicit else "; put it there before, by device_put"
+        raise in_hook(
+            RuntimeError,
+            f"Disallowed host-to-device transfer: {what}{remedy} (transfer_guard_host_to_device is {level!r})",
+        )
+    finally:
+        _inside.busy = False
+
+
+def _line() -> str:
+    stack = _weft.user_stack()
+    return f"\n{stack}" if stack else ""
+
+
+def explicitly(function: Callable[[], Any], x: Any) -> Any:
+    """A transfer that was asked for."""
+    if options.transfer_guard_host_to_device.value == "allow":
+        return function()
+    if not isinstance(x, _weft.Array):
+        transferred(x, explicit=True)
+    number = _weft.open_setting(options.WATCH_TRANSFERS, False)
+    try:
+        return function()
+    finally:
+        _weft.close_setting(options.WATCH_TRANSFERS, number)
+
+
+def ranks_differ(what: str, shapes: list[str]) -> None:
+    """Operands of different ranks meet. (Those of where do by its definition, as in JAX.)"""
+    if what == "where":
+        return
+    level = options.numpy_rank_promotion.value
+    if level == "warn":
+        warnings.warn(
+            f"Following NumPy automatic rank promotion for {what} on shapes {' '.join(shapes)}. Set "
+            f"numpy_rank_promotion to "
+            f"'allow' to disable this warning{_line()}",
+            stacklevel=2,
+        )
+    elif level == "raise":
+        raise in_hook(
+            ValueError,
+            f"{what}: operands of shapes {' '.join(shapes)} could not be broadcast together, since "
+            "numpy_rank_promotion is 'raise'; give them as many dimensions: x[None, :], or weft.numpy.broadcast_to",
+        )
+
+
+_weft.set_watchers(transferred, ranks_differ)

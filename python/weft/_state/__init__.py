@@ -1,0 +1,1 @@
+"""References: arrays whose contents change, and what transforms do with the functions that change them."""

@@ -1,0 +1,100 @@
+"""References among arguments and results."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _weft
+from .._core import closures
+from .._core import tree as _tree
+from .._core.errors import value_error
+from .._core.tracing import call_name
+from . import scopes
+from .refs import Ref
+
+
+class Given:
+    """A reference among arguments: a container without leaves."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Any):
+        self.ref = ref
+
+
+_tree.register(Given, lambda given: ((), given.ref), lambda ref, _: Given(ref))
+
+
+def refs_among(tree: Any) -> list[Ref]:
+    """The references that are leaves of a tree."""
+    return [leaf for leaf in _tree.leaves(tree) if isinstance(leaf, Ref)]
+
+
+def released(tree: Any) -> Any:
+    is_given = lambda x: isinstance(x, Given)
+    return _tree.map(lambda x: x.ref if is_given(x) else x, tree, is_leaf=is_given)
+
+
+def held(tree: Any) -> Any:
+    return _tree.map(lambda x: Given(x) if isinstance(x, Ref) else x, tree)
+
+
+def naming(wrapper: Callable, function: Callable) -> Callable:
+    """The wrapper, called as the function is in messages."""
+    functools.update_wrapper(wrapper, function, updated=())
+    if not hasattr(wrapper, "__name__") or not hasattr(function, "__name__"):
+        wrapper.__name__ = wrapper.__qualname__ = call_name(function)
+    return wrapper
+
+
+def called_as(wrapper: Callable, function: Callable) -> Callable:
+    """The wrapper, which takes other arguments than the function, under its name in messages."""
+    wrapper.__name__ = wrapper.__qualname__ = call_name(function)
+    return wrapper
+
+
+def reachable(*roots: Any) -> list[Ref]:
+    """The references that functions can reach, and that may be used here."""
+    return [r for r in closures.reachable(Ref, *roots) if scopes.usable(r) and not r._frozen]
+
+
+def refuse_references_in(function: Callable, out: Any, kind: str) -> None:
+    if not any(isinstance(leaf, Ref) for leaf in _tree.leaves(out)):
+        return
+    leaves, tree = _tree.flatten(out)
+    for leaf, path in zip(leaves, _tree.path_texts(tree)):
+        refuse_result(call_name(function), leaf, path, kind)
+
+
+def refuse_result(name: str, leaf: Any, path: str, kind: str) -> None:
+    """Raises ValueError for a reference that a traced function returns."""
+    if isinstance(leaf, Ref):
+        where = f"the result{' ' + path if path else ''} of '{name}'"
+        raise value_error(
+            f"{kind}: {where} is a reference of type {leaf._type}, made{leaf._line or ' outside'}; functions that are "
+            f"traced return arrays. Return what it holds, ref[...], or make it outside of '{name}'"
+        )
+
+
+def settled(ref: Ref, value: Any) -> Any:
+    return _weft.with_weak([_weft.astype(value, ref.dtype)], [ref.weak_type])[0]
+
+
+def refuse_aliases(
+    given: Sequence[Ref], used: Sequence[Ref], what: str, name: str, where: Callable[[int], str]
+) -> None:
+    """Raises ValueError for a reference that a function gets twice."""
+    for i, ref in enumerate(given):
+        for j in range(i):
+            if given[j] is ref:
+                raise value_error(
+                    f"{what}: {where(j)} and {where(i)} of '{name}' are the same reference, of type {ref._type}, made"
+                    f"{ref._line or ' here'}; give it once"
+                )
+        if any(u is ref for u in used):
+            raise value_error(
+                f"{what}: {where(i)} of '{name}' is a reference of type {ref._type}, made{ref._line or ' here'}, which "
+                f"'{name}' also uses from outside; do one of the two"
+            )

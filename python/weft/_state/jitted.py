@@ -1,0 +1,168 @@
+"""Jitted functions that use references: their programs take what references hold, and return what they hold at the end.
+
+C++ calls such a function through call_jitted (python/native/jit.cc), from when it has been found to use one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _weft
+from .._core import tree as _tree
+from .._core.errors import value_error
+from .._core.tracing import call_name, leaf_names
+from . import scopes
+from .given import called_as, naming, refuse_aliases, refuse_references_in, settled
+from .refs import Ref
+from .scopes import Site, Unbound
+
+
+class _Slot:
+    """Where a reference stands among the arguments of a jitted function: a container without leaves."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: int):
+        self.place = place
+
+
+_tree.register(_Slot, lambda slot: ((), slot.place), lambda place, _: _Slot(place))
+
+
+class _Jitted(Site):
+    """What is known of a jitted function that uses references. `used`: those from outside, in the order in which its
+    program takes them."""
+
+    def __init__(self, jitted: Any):
+        super().__init__("jit")
+        self.used: list[Ref] = []
+        self.touched: set[int] = set()
+        self.jitted = jitted
+        self.inner = self._made(jitted)
+
+    def _made(self, jitted: Any) -> Any:
+        """The jitted function (what references hold, *arguments) -> (result, what they hold at the end)."""
+
+        def pure(held: Any, *args: Any, **kwargs: Any) -> Any:
+            return self._pure(held, *args, **kwargs)
+
+        inner = _weft.JitFunction(
+            called_as(pure, jitted._function),
+            frozenset(n + 1 for n in jitted._static_argnums),
+            jitted._static_argnames,
+            frozenset(n + 1 for n in jitted._donate_argnums),
+            jitted._donate_argnames,
+        )
+        inner.__dict__["_inside"] = self
+        for name, value in jitted.__dict__.items():
+            if name not in ("_state", "_shardings", "lower", "explain", "eval_shape", "__wrapped__"):
+                inner.__dict__[name] = value
+        if "_shardings" in jitted.__dict__:
+            ins, outs = jitted.__dict__["_shardings"]
+            if ins is not None and not isinstance(ins, tuple):
+                raise value_error(
+                    f"jit: '{call_name(jitted._function)}' uses references, so in_shardings must be a tuple, with one "
+                    "for each argument"
+                )
+            inner.__dict__["_shardings"] = (None if ins is None else (None, *ins), (outs, None, None))
+        return inner
+
+    def _pure(self, held: Any, *args: Any, **kwargs: Any) -> Any:
+        values, contents = held
+        scope = scopes.here()
+        assert scope is not None
+        scope.site = self
+        used = self.used[: len(values)]
+        for ref, value in zip(used, values):
+            scope.bind(ref, value)
+        inner = [Ref(value) for value in contents]
+        is_slot = lambda x: isinstance(x, _Slot)
+        put = lambda tree: _tree.map(lambda x: inner[x.place] if is_slot(x) else x, tree, is_leaf=is_slot)
+        static = self.jitted._static_argnums
+        placed = [a if i in static else put(a) for i, a in enumerate(args)]
+        named = {k: v if k in self.jitted._static_argnames else put(v) for k, v in kwargs.items()}
+        function = self.jitted._function
+        out = function(*placed, **named)
+        refuse_references_in(function, out, "jit")
+        self.touched |= scope.touched | set(self.written)
+        return out, [scope.value(r) for r in used], [scope.value(r) for r in inner]
+
+    def __call__(self, args: tuple, kwargs: dict) -> Any:
+        static, names = self.jitted._static_argnums, self.jitted._static_argnames
+        given: list[Ref] = []
+
+        def slot(x: Any) -> Any:
+            if not isinstance(x, Ref):
+                return x
+            given.append(x)
+            return _Slot(len(given) - 1)
+
+        placed = [a if i in static else _tree.map(slot, a) for i, a in enumerate(args)]
+        named = {k: v if k in names else _tree.map(slot, v) for k, v in kwargs.items()}
+        where = lambda i: self._path(args, kwargs, i)
+        name = call_name(self.jitted._function)
+        refuse_aliases(given, [], "jit", name, where)
+        while True:
+            if not all(map(scopes.usable, self.used)):
+                self.used = [r for r in self.used if scopes.usable(r)]
+                self.inner = self._made(self.jitted)
+            refuse_aliases(given, [r for r in self.used if id(r) in self.touched], "jit", name, where)
+            held = ([scopes.read(r) for r in self.used], [scopes.read(r) for r in given])
+            try:
+                out, news, contents = self.inner(held, *placed, **named)
+                break
+            except Unbound as unbound:
+                if unbound.site is not self:
+                    raise
+                self.used.append(unbound.ref)
+        refuse_aliases(given, [r for r in self.used if id(r) in self.touched], "jit", name, where)
+        for ref, new in zip([*self.used, *given], [*news, *contents]):
+            if any(ref is g for g in given) or id(ref) in self.written:
+                scopes.write(ref, settled(ref, new))
+        return out
+
+    def _path(self, args: tuple, kwargs: dict, i: int) -> str:
+        is_ref = [isinstance(leaf, Ref) for leaf in _tree.leaves((args, kwargs))]
+        tree = _tree.structure((args, kwargs))
+        names = leaf_names(self.jitted._function, args, kwargs, tree=tree)
+        return f"argument {[name for name, on in zip(names, is_ref) if on][i]}"
+
+
+def call_jitted(jitted: Any, args: tuple, kwargs: dict) -> Any:
+    """A call of a jitted function that uses references."""
+    state = jitted.__dict__.get("_state")
+    if state is None:
+        state = jitted.__dict__["_state"] = _Jitted(jitted)
+    return state(args, kwargs)
+
+
+def is_inner(jitted: Any) -> bool:
+    """Whether it is what such a function is called through."""
+    return "_inside" in jitted.__dict__
+
+
+def first_trace(jitted: Any, function: Callable) -> Callable:
+    """The function of a jitted one of which it is not known whether it uses references from outside."""
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        scope = scopes.here()
+        assert scope is not None
+        scope.site = jitted
+        out = function(*args, **kwargs)
+        refuse_references_in(function, out, "jit")
+        return out
+
+    return naming(watched, function)
+
+
+def found_in(jitted: Any, unbound: Unbound) -> bool:
+    """Whether a reference was found unbound in the trace of this jitted function; it is called with it from now on."""
+    if unbound.site is not jitted:
+        return False
+    state = jitted.__dict__.get("_state")
+    if state is None:
+        state = jitted.__dict__["_state"] = _Jitted(jitted)
+    state.used.append(unbound.ref)
+    jitted._stateful = True
+    return True

@@ -1,0 +1,157 @@
+"""What references hold while functions are traced.
+
+Each function that is being traced has a scope. A reference is *bound* in a scope that says what it holds there: in
+the one in which it was made, and in those of functions that transforms have made take its contents as an argument and
+return them (weft._state.sites). Outside of all it holds an array.
+
+A function that finds a reference unbound may read it as far as values of outer functions may be read. To change it, the
+transform has to know: Unbound goes up to it, and it traces the function once more with the reference bound.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from .. import _weft
+from .._core import traced_calls
+from .._core.errors import not_implemented, unexpected_tracer, value_error
+
+
+class Site:
+    """A call of a transform, which binds references in what it traces. `written`: the ids of those that changed, with
+    the
+    line where, if the transform differentiates."""
+
+    def __init__(self, kind: str, differentiates: bool = False):
+        self.kind, self.differentiates = kind, differentiates
+        self.written: dict[int, str] = {}
+
+
+class Scope:
+    """Of one function that is being traced."""
+
+    __slots__ = ("bound", "kind", "name", "open", "site", "touched")
+
+    def __init__(self, name: str, kind: str):
+        self.name, self.kind = name, kind
+        self.bound: dict[int, tuple[Any, Any]] = {}  # by id: the reference, and what it holds
+        self.site: Any = None
+        self.touched: set[int] = set()
+        self.open = True
+
+    def bind(self, ref: Any, value: Any) -> None:
+        self.bound[id(ref)] = (ref, value)
+
+    def value(self, ref: Any) -> Any:
+        return self.bound[id(ref)][1]
+
+
+class Unbound(BaseException):
+    """A reference is used in a function that does not take its contents yet; for the site of that function.
+    `backward`: a
+    backward rule may change it, so that the site has to say what it holds then."""
+
+    def __init__(self, ref: Any, site: Any, backward: bool = False):
+        super().__init__("a reference is not bound")
+        self.ref, self.site, self.backward = ref, site, backward
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        # Those of functions that were being traced before the first reference was made: none of them uses one.
+        self.scopes = [Scope("", "") for _ in traced_calls.arguments()]
+
+
+_thread = _Thread()
+
+
+def start() -> None:
+    """This thread makes the first reference."""
+    _thread.__init__()  # type: ignore[misc]
+
+
+def begin(name: str, kind: str) -> None:
+    """A function is traced from here on."""
+    _thread.scopes.append(Scope(name, kind))
+
+
+def end() -> None:
+    """Its trace is over."""
+    scope = _thread.scopes.pop()
+    scope.open = False
+    scope.bound.clear()
+
+
+def here() -> Scope | None:
+    """The scope of the innermost function that is being traced."""
+    return _thread.scopes[-1] if _thread.scopes else None
+
+
+def usable(ref: Any) -> bool:
+    """Whether a reference may be used here: it was made outside of all functions, or in one that is being traced."""
+    return ref._home is None or ref._home in _thread.scopes
+
+
+def read(ref: Any) -> Any:
+    """What it holds here."""
+    scope = _locate(ref, writing=False)
+    return ref._value if scope is None else scope.value(ref)
+
+
+def write(ref: Any, value: Any) -> None:
+    """From here on it holds `value`."""
+    scope = _locate(ref, writing=True)
+    if scope is None:
+        ref._value = value
+        return
+    scope.bind(ref, value)
+    if isinstance(scope.site, Site):
+        moving = any(isinstance(s.site, Site) and s.site.differentiates for s in _thread.scopes)
+        scope.site.written[id(ref)] = _weft.user_stack().partition("\n")[0].strip() if moving else ""
+
+
+def differentiating(ref: Any) -> Any:
+    """The site of the innermost reverse mode around, where a reference was made outside of it; None where there is
+    none."""
+    for scope in reversed(_thread.scopes):
+        if scope is ref._home:
+            return None
+        if isinstance(scope.site, Site) and scope.site.differentiates:
+            return scope.site
+    return None
+
+
+def _locate(ref: Any, writing: bool) -> Scope | None:
+    """The scope that says what it holds; None outside of all."""
+    scopes, key = _thread.scopes, id(ref)
+    at = len(scopes) - 1
+    while at >= 0 and key not in scopes[at].bound:
+        at -= 1
+    if at < 0 and ref._home is not None:
+        where = f"inside '{ref._home.name}' ({ref._home.kind})"
+        raise unexpected_tracer(
+            f"a reference escaped: {ref._type} made {where}{ref._line}, was used after the trace of that function had "
+            "ended, or in another thread. Return ref[...], what it holds, instead of storing the reference outside"
+        )
+    for scope in scopes[at + 1 :]:
+        # The program of a jitted function is for other calls, too, when the reference holds something else.
+        if writing or scope.kind == "jit":
+            if scope.site is None:
+                _refuse(ref, scope)
+            raise Unbound(ref, scope.site)
+    if at < 0:
+        return None
+    scopes[at].touched.add(key)
+    return scopes[at]
+
+
+def _refuse(ref: Any, scope: Scope) -> None:
+    made = f"a reference of type {ref._type} that was made outside of it{ref._line}"
+    what = f"{scope.kind}: '{scope.name}' changes {made}"
+    if scope.kind == "vmap":
+        raise value_error(
+            f"{what}, and is mapped over several values at once. Make the reference an argument that is mapped, or sum "
+            "up the results outside"
+        )
+    raise not_implemented(f"{what}, which {scope.kind} cannot follow; return the new contents and write them outside")

@@ -1,0 +1,99 @@
+"""What all jitted functions have in common: they are traced, may use references, and forget their programs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from . import _weft
+from ._core import stateful, watching
+from ._core.errors import not_implemented
+from ._core.tracing import Flat, call_name, flat_function, trace_flat
+
+ALL: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def clear_caches() -> None:
+    """Forgets the programs of all jitted functions, which are traced and compiled again when they are called.
+
+    Returns: None.
+
+    Example:
+        >>> f = weft.jit(lambda x: x + 1)
+        >>> _ = f(1.0)
+        >>> weft.clear_caches()
+        >>> len(f.explain())
+        0
+    """
+    for jitted in list(ALL):
+        jitted.clear_cache()
+        jitted.__dict__.pop("_seen", None)
+        state = jitted.__dict__.get("_state")
+        if state is not None:
+            state.inner.clear_cache()
+
+
+def described(leaf: Any) -> str:
+    _, _, weak, text = _weft.abstract(leaf)
+    return f"{text} (weak)" if weak else text
+
+
+class UsesReferences(BaseException):
+    """A jitted function uses references: C++ calls it through Python from now on."""
+
+
+def trace_jitted(jitted: Any, flat: Flat, static: dict) -> Any:
+    """The trace of a call of a jitted function; `static`: its static arguments, by position or name."""
+    types = {name: described(leaf) for name, leaf in zip(flat.names, flat.leaves)}
+    fixed = {str(name): repr(value) for name, value in static.items()}
+    began = watching.before_tracing(jitted, jitted._function, flat.name, types, fixed)
+    traced = _traced(jitted, flat)
+    watching.after_tracing(flat.name, began, types, fixed)
+    return traced
+
+
+def _traced(jitted: Any, flat: Flat) -> Any:
+    references = stateful.references
+    if references is None or jitted._stateful:
+        return trace_flat(flat, "jit", known=False)
+    if isinstance(jitted, _weft.JitFunction) and not references.is_inner(jitted):
+        flat.function = references.first_trace(jitted, flat.function)
+    try:
+        return trace_flat(flat, "jit", known=False)
+    except references.Unbound as unbound:
+        if not references.found_in(jitted, unbound):
+            raise
+        raise UsesReferences from None
+
+
+def _call_stateful(jitted: Any, args: tuple, kwargs: dict) -> Any:
+    """Called from C++ for a function that uses references."""
+    return stateful.references.call_jitted(jitted, args, kwargs)
+
+
+def without_references(jitted: Any, args: tuple, kwargs: dict, lower: Callable[[], Any]) -> Any:
+    """lower(); NotImplementedError where the function uses references."""
+    if stateful.references is None:
+        return lower()
+    try:
+        if not jitted._stateful and not stateful.references.refs_among((args, kwargs)):
+            return lower()
+    except UsesReferences:
+        pass
+    raise not_implemented(
+        f"lower: '{call_name(jitted._function)}' uses references, which its program takes and returns; lower a "
+        "function that takes and returns arrays"
+    )
+
+
+def _refuse(jitted, args: tuple, kwargs: dict):
+    """Called from C++ where a leaf of the arguments is no array. Calls a function of references; raises TypeError,
+    which names the argument, for other leaves."""
+    if stateful.references is not None and stateful.references.refs_among((args, kwargs)):
+        return stateful.references.call_jitted(jitted, args, kwargs)
+    nums, names = jitted._static_argnums, jitted._static_argnames
+    positions = [i for i in range(len(args)) if i not in nums]
+    dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
+    hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
+    return flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
