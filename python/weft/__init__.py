@@ -88,6 +88,8 @@ from .distributed import (
 )
 from .jacobians import hessian, jacfwd, jacrev
 from .mesh import (
+    AbstractMesh,
+    AxisType,
     Device,
     Mesh,
     NamedSharding,
@@ -100,15 +102,18 @@ from .mesh import (
     device_count,
     device_put,
     devices,
+    get_abstract_mesh,
+    get_mesh,
     local_device_count,
     local_devices,
     make_mesh,
     process_count,
     process_index,
+    set_mesh,
 )
 from .optimization import optimization, register_pass
-from .parallel import pmap, shard_map
-from .partitioning import Communication, pjit, with_sharding_constraint
+from .parallel import pmap, shard_map, smap
+from .partitioning import Communication, pjit, reshard, with_sharding_constraint
 from .program import IR, PassRecord, ShapedArray, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
 
@@ -191,6 +196,8 @@ jacobian = jacrev
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbstractMesh",
+    "AxisType",
     "Array",
     "Communication",
     "DerivativeError",
@@ -248,6 +255,8 @@ __all__ = [
     "flatten_util",
     "fori_loop",
     "grad",
+    "get_abstract_mesh",
+    "get_mesh",
     "hessian",
     "image",
     "io_callback",
@@ -288,11 +297,14 @@ __all__ = [
     "recurrence",
     "register_pass",
     "remat",
+    "reshard",
     "rewrite",
     "saved_residuals",
     "scan",
     "scipy",
+    "set_mesh",
     "shard_map",
+    "smap",
     "stop_gradient",
     "switch",
     "transforms",

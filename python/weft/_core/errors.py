@@ -33,6 +33,10 @@ def index_error(message: str) -> IndexError:
     return IndexError(_at_line(message))
 
 
+def name_error(message: str) -> NameError:
+    return NameError(_at_line(message))
+
+
 def key_error(message: str) -> KeyError:
     return KeyError(_at_line(message))
 

@@ -37,6 +37,7 @@ from ._rounding import *  # noqa: F403
 from ._sets import *  # noqa: F403
 from ._shape import *  # noqa: F403
 from ._sorting import *  # noqa: F403
+from ._standard import __array_api_version__, __array_namespace_info__, array_namespace  # noqa: F401
 from ._statistics import *  # noqa: F403
 
 bool = bool_  # noqa: F405  # as NumPy has it
