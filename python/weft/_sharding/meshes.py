@@ -328,7 +328,9 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
 
 
 def get_mesh() -> Mesh | AbstractMesh:
-    """The mesh around the call, of `with mesh:` or weft.set_mesh; an empty weft.AbstractMesh where there is none.
+    """The mesh around the call, of `with mesh:` or weft.set_mesh.
+
+    Returns: weft.Mesh; where there is none a weft.AbstractMesh without axes.
 
     Example:
         >>> weft.get_mesh().empty
@@ -339,6 +341,8 @@ def get_mesh() -> Mesh | AbstractMesh:
 
 def get_abstract_mesh() -> AbstractMesh:
     """The mesh around the call without its devices; inside of shard_map the axes over which it runs are Manual.
+
+    Returns: weft.AbstractMesh; without axes where there is none.
 
     Example:
         >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):

@@ -147,7 +147,7 @@ def _check_shared(given: Any, out: Array) -> None:
         # Of a traced array only the conversion is a copy; what has the same dtype is the same value.
         shared = given is out or given.dtype == out.dtype
     elif isinstance(given, np.ndarray):
-        shared = not _weft.is_traced(out) and out.unsafe_buffer_pointer() == given.ctypes.data
+        shared = bool(not _weft.is_traced(out) and out.unsafe_buffer_pointer() == given.ctypes.data)
     else:
         return  # lists and numbers have none
     if not shared:
