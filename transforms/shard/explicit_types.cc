@@ -219,8 +219,8 @@ class ExplicitTypes {
     for (size_t i = 0; i < e.num_results; ++i) {
       // What the result has no dimension for is put together.
       std::vector<std::vector<int>> kept(cuts.size());
-      for (const auto& factors : map.results[i]) {
-        for (int f : factors) kept[f] = cuts[f];
+      for (const std::vector<int>& held : map.results[i]) {
+        for (int f : held) kept[f] = cuts[f];
       }
       std::optional<Layout> l = LayoutOfCuts(mesh_, map, map.results[i], kept);
       if (!l && !open) {

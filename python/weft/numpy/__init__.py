@@ -22,6 +22,7 @@ from ._cumulative import *  # noqa: F403
 from ._dtypes import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._files import *  # noqa: F403
+from ._grids import *  # noqa: F403
 from ._indexing import *  # noqa: F403
 from ._joining import *  # noqa: F403
 from ._linalg import *  # noqa: F403
