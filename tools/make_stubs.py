@@ -125,6 +125,7 @@ def array_stub() -> str:
         "contains": ("value: ArrayLike", "bool"),
         "round": ("ndigits: int = ...", "Array"),
         "array": ("dtype: Any = ..., copy: Any = ...", "np.ndarray[Any, Any]"),
+        "array_namespace": ("*, api_version: str | None = ...", "Any"),
     }
     for name, (parameters, result) in special.items():
         text += f"    def __{name}__(self{', ' if parameters else ''}{parameters}) -> {result}: ...\n"
@@ -160,6 +161,8 @@ def array_stub() -> str:
         "is_deleted": "bool",
         "item": "Any",
         "nonzero": "tuple[Array, ...]",
+        "on_device_size_in_bytes": "int",
+        "unsafe_buffer_pointer": "int",
     }
     results |= {"tobytes": "bytes", "tolist": "Any"}
     for name in sorted(n for n in dir(weft.Array) if not n.startswith("_") and n not in types):

@@ -243,10 +243,22 @@ std::optional<Value> ComparedBeyond(Binary op, const Operand& x, const Operand& 
   return Elementwise(FindPrim(holds ? "eq" : "ne"), {array, array});
 }
 
+bool AreKeys(const Operand& x, const Operand& y) {
+  return !x.is_scalar() && !y.is_scalar() && x.dtype().dtype == DType::kKey && y.dtype().dtype == DType::kKey;
+}
+
+// Random keys are equal where both of their words are.
+Value CompareKeys(Binary op, const Operand& x, const Operand& y) {
+  const Prim& unwrap = FindPrim("random_unwrap");
+  const Value words = Elementwise(PrimOf(op), {Bind(unwrap, {x.ToValue()})[0], Bind(unwrap, {y.ToValue()})[0]});
+  return ReduceAxes(op == Binary::kEq ? "reduce_and" : "reduce_or", words, Ints{-1}, false);
+}
+
 }  // namespace
 
 Value Apply(Binary op, const Operand& x, const Operand& y) {
   const Operand xs[] = {x, y};
+  if ((op == Binary::kEq || op == Binary::kNe) && AreKeys(x, y)) return CompareKeys(op, x, y);
   switch (op) {
     case Binary::kEq:
     case Binary::kNe:

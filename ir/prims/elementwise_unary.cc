@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/complex_functions.h"
 #include "base/product.h"
 #include "base/special_functions.h"
 #include "ir/prims/elementwise.h"
@@ -29,10 +30,35 @@ using MaybeExpr = std::optional<Expr>;
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
 // Where x^2 + 1 rounds to x^2, and derivatives may leave the 1 out before x^2 overflows.
-double FarFrom1(DType dtype) { return std::ldexp(1.0, RowOf(dtype).digits / 2 + 1); }
+double FarFrom1(DType dtype) { return std::ldexp(1.0, RowOf(RealPart(dtype)).digits / 2 + 1); }
 
 // 1 - x^2 without cancellation near 1, and with a derivative that has none near 0.
 Expr OneMinusSquare(const Expr& x) { return Select(Lt(Abs(x), 0.5), 1.0 - x * x, (1.0 - x) * (1.0 + x)); }
+
+// The root of 1 - x^2, on whose branch cut the sign of zero says which side is meant, as it does for asin.
+Expr RootOfOneMinusSquare(const Expr& x) { return Sqrt(1.0 - x) * Sqrt(x + 1.0); }
+
+// 1 / x with the sign that makes the real part positive: 1 / sqrt(x^2 + 1) where x is large.
+Expr ReciprocalToTheRight(const Expr& x) { return Select(Lt(Real(x), 0.0), -1.0 / x, 1.0 / x); }
+
+MaybeExpr AsinDerivative(const Expr& x, const Expr&) {
+  return IsComplex(x.dtype()) ? 1.0 / RootOfOneMinusSquare(x) : Rsqrt(OneMinusSquare(x));
+}
+MaybeExpr AtanDerivative(const Expr& x, const Expr&) {
+  return Select(Gt(Abs(x), FarFrom1(x.dtype())), Square(1.0 / x), 1.0 / (1.0 + x * x));
+}
+MaybeExpr AsinhDerivative(const Expr& x, const Expr&) {
+  const Expr far = IsComplex(x.dtype()) ? ReciprocalToTheRight(x) : 1.0 / Abs(x);
+  return Select(Gt(Abs(x), FarFrom1(x.dtype())), far, Rsqrt(x * x + 1.0));
+}
+MaybeExpr AcoshDerivative(const Expr& x, const Expr&) {
+  if (IsComplex(x.dtype())) return 1.0 / (Sqrt(x - 1.0) * Sqrt(x + 1.0));
+  return Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt((x - 1.0) * (x + 1.0)));
+}
+MaybeExpr AtanhDerivative(const Expr& x, const Expr&) {
+  if (!IsComplex(x.dtype())) return 1.0 / OneMinusSquare(x);
+  return Select(Gt(Abs(x), FarFrom1(x.dtype())), -Square(1.0 / x), 1.0 / ((1.0 - x) * (x + 1.0)));
+}
 
 double SignOf(double x) { return std::isnan(x) || x == 0 ? x : std::copysign(1, x); }
 
@@ -110,8 +136,11 @@ double LogisticDensity(double x) {
 
 // Derivatives from the operand where the result has lost the digits: y + 1 where y is near -1, y (1 - y) and 1 - y^2
 // where y is near 1.
-MaybeExpr Expm1Derivative(const Expr& x, const Expr& y) { return Select(Gt(y, -0.5), y + 1.0, Exp(x)); }
-MaybeExpr LogisticDerivative(const Expr& x, const Expr&) {
+MaybeExpr Expm1Derivative(const Expr& x, const Expr& y) {
+  return IsComplex(x.dtype()) ? Exp(x) : Select(Gt(y, -0.5), y + 1.0, Exp(x));
+}
+MaybeExpr LogisticDerivative(const Expr& x, const Expr& y) {
+  if (IsComplex(x.dtype())) return y * Logistic(-x);
   return Expr{x.b, x.b->Emit1(FindPrim("logistic_density"), {x})};
 }
 MaybeExpr TanhDerivative(const Expr& x, const Expr& y) {
@@ -124,15 +153,15 @@ MaybeExpr TanhDerivative(const Expr& x, const Expr& y) {
 void RegisterExponential(PrimRegistry& r) {
   AddUnary(r, "exp", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.",
            {.work = 15, .ulps = 1});
-  AddUnary(r, "exp2", kAnyFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.",
-           {.work = 15, .ulps = 1.5});
-  AddUnary(r, "expm1", kAnyFloats, OnFloats<1>(WEFT_F(std::expm1(x))), Expm1Derivative, "e^x - 1, accurate near 0.",
-           {.work = 15, .ulps = 2});
+  AddUnary(r, "exp2", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(Exp2(x))), WEFT_D(y * std::numbers::ln2),
+           "2 to the power x.", {.work = 15, .ulps = 1.5});
+  AddUnary(r, "expm1", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(Expm1(x))), Expm1Derivative,
+           "e^x - 1, accurate near 0.", {.work = 15, .ulps = 2});
   Prim& log = AddUnary(r, "log", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x),
                        "Natural logarithm. With accuracy=\"highest\" compiled code for CPUs calls the C library's, in "
                        "double precision; without, vector code computes it, several times as fast.",
                        {.work = 15, .ulps = 1});
-  Prim& log1p = AddUnary(r, "log1p", kAnyFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)),
+  Prim& log1p = AddUnary(r, "log1p", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(Log1p(x))), WEFT_D(1.0 / (x + 1.0)),
                          "log(1 + x), accurate near 0.", {.work = 15, .ulps = 1.5});
   Prim& log2 = AddUnary(r, "log2", kAnyFloats, OnFloats<1>(WEFT_F(std::log2(x))), WEFT_D(std::numbers::log2e / x),
                         "Logarithm to base 2; of powers of 2 exact.", {.work = 15, .ulps = 1});
@@ -159,7 +188,7 @@ void RegisterExponential(PrimRegistry& r) {
     }
     return samples;
   };
-  AddUnary(r, "logistic", kAnyFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), LogisticDerivative,
+  AddUnary(r, "logistic", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(Logistic(x))), LogisticDerivative,
            "1 / (1 + e^-x).", {.work = 15, .ulps = 3});
   AddUnary(r, "softplus", kAnyFloats, OnFloats<1>(WEFT_F((x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))))),
            [](Expr x, Expr) { return MaybeExpr(Logistic(x)); }, "log(1 + e^x), which does not overflow.",
@@ -169,8 +198,8 @@ void RegisterExponential(PrimRegistry& r) {
            {.work = 15, .ulps = 4});
   Prim& sqrt = AddUnary(r, "sqrt", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),
                         "Square root; principal branch for complex x.", {.work = 4});
-  Prim& rsqrt = AddUnary(r, "rsqrt", kAnyFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D((-0.5 * y) / x),
-                         "1 / sqrt(x).", {.work = 4, .ulps = 1.5});
+  Prim& rsqrt = AddUnary(r, "rsqrt", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(1.0 / std::sqrt(x))),
+                         WEFT_D((-0.5 * y) / x), "1 / sqrt(x).", {.work = 4, .ulps = 1.5});
   Prim& cbrt = AddUnary(r, "cbrt", kAnyFloats, OnFloats<1>(WEFT_F(CubeRoot(x))),
                         // As a power: its derivatives at 0 are infinite too, not NaN. Of 2 y: 1 / y^2 of the least half
                         // is too large.
@@ -207,22 +236,21 @@ void RegisterTrigonometric(PrimRegistry& r) {
            "Sine of x in radians.", {.work = 15, .ulps = 1.5});
   AddUnary(r, "cos", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::cos(x))), WEFT_D(-Sin(x)),
            "Cosine of x in radians.", {.work = 15, .ulps = 1.5});
-  Domain(AddUnary(r, "tan", kAnyFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y),
+  Domain(AddUnary(r, "tan", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y),
                   "Tangent of x in radians.", {.work = 30, .ulps = 3}),
          -1.2, 1.2);
-  Domain(AddUnary(r, "asin", kAnyFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(OneMinusSquare(x))),
+  Domain(AddUnary(r, "asin", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::asin(x))), AsinDerivative,
                   "Inverse sine, in [-pi/2, pi/2] radians.", {.work = 30, .ulps = 2}),
          -0.9, 0.9);
-  Domain(AddUnary(r, "acos", kAnyFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(OneMinusSquare(x))),
-                  "Inverse cosine, in [0, pi] radians.", {.work = 30, .ulps = 1.5}),
+  Domain(AddUnary(r, "acos", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::acos(x))),
+                  WEFT_D(-*AsinDerivative(x, y)), "Inverse cosine, in [0, pi] radians.", {.work = 30, .ulps = 1.5}),
          -0.9, 0.9);
-  AddUnary(r, "atan", kAnyFloats, OnFloats<1>(WEFT_F(std::atan(x))),
-           WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), Square(1.0 / x), 1.0 / (1.0 + x * x))),
+  AddUnary(r, "atan", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::atan(x))), AtanDerivative,
            "Inverse tangent, in (-pi/2, pi/2) radians.", {.work = 30, .ulps = 2});
-  AddUnary(r, "sinh", kAnyFloats, OnFloats<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.",
+  AddUnary(r, "sinh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.",
            {.work = 30, .ulps = 3});
-  AddUnary(r, "cosh", kAnyFloats, OnFloats<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)), "Hyperbolic cosine.",
-           {.work = 30, .ulps = 3});
+  AddUnary(r, "cosh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)),
+           "Hyperbolic cosine.", {.work = 30, .ulps = 3});
   AddUnary(r, "tanh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), TanhDerivative,
            "Hyperbolic tangent.", {.work = 15, .ulps = 4});
   AddUnary(
@@ -230,14 +258,12 @@ void RegisterTrigonometric(PrimRegistry& r) {
       "1 / cosh(x)^2, the derivative of tanh, accurate where tanh(x) rounds to 1. What is less than twice the least "
       "normal number may be 0.",
       {.work = 15, .ulps = 3});
-  AddUnary(r, "asinh", kAnyFloats, OnFloats<1>(WEFT_F(std::asinh(x))),
-           WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt(x * x + 1.0))),
+  AddUnary(r, "asinh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::asinh(x))), AsinhDerivative,
            "Inverse hyperbolic sine.", {.work = 30, .ulps = 2});
-  Domain(AddUnary(r, "acosh", kAnyFloats, OnFloats<1>(WEFT_F(std::acosh(x))),
-                  WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt((x - 1.0) * (x + 1.0)))),
+  Domain(AddUnary(r, "acosh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::acosh(x))), AcoshDerivative,
                   "Inverse hyperbolic cosine, x >= 1.", {.work = 30, .ulps = 2}),
          1.2, 4);
-  Domain(AddUnary(r, "atanh", kAnyFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / OneMinusSquare(x)),
+  Domain(AddUnary(r, "atanh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::atanh(x))), AtanhDerivative,
                   "Inverse hyperbolic tangent, |x| <= 1.", {.work = 30, .ulps = 2}),
          -0.9, 0.9);
 }

@@ -14,24 +14,26 @@
 // y. (Single precision through double is rounded correctly nearly always, and these calls are rare.)
 #define WEFT_MATH_TABLE(ROW)                                                           \
   ROW("exp", FLOATS(std::exp(v)), COMPLEX(std::exp(v)))                                \
-  ROW("exp2", FLOATS(std::exp2(v)))                                                    \
-  ROW("expm1", FLOATS(std::expm1(v)))                                                  \
+  ROW("exp2", FLOATS(std::exp2(v)), COMPLEX(Exp2(v)))                                  \
+  ROW("expm1", FLOATS(std::expm1(v)), COMPLEX(Expm1(v)))                               \
   ROW("log", FLOATS(std::log(v)), COMPLEX(std::log(v)))                                \
-  ROW("log1p", FLOATS(std::log1p(v)))                                                  \
+  ROW("log1p", FLOATS(std::log1p(v)), COMPLEX(Log1p(v)))                               \
   ROW("sqrt", FLOATS(std::sqrt(v)), COMPLEX(std::sqrt(v)))                             \
+  ROW("rsqrt", COMPLEX(1.0 / std::sqrt(v)))                                            \
+  ROW("logistic", COMPLEX(Logistic(v)))                                                \
   ROW("cbrt", FLOATS(CubeRoot(v)))                                                     \
   ROW("sin", FLOATS(std::sin(v)), COMPLEX(std::sin(v)))                                \
   ROW("cos", FLOATS(std::cos(v)), COMPLEX(std::cos(v)))                                \
   ROW("tan", FLOATS(std::tan(v)), COMPLEX(std::tan(v)))                                \
-  ROW("asin", FLOATS(std::asin(v)))                                                    \
-  ROW("acos", FLOATS(std::acos(v)))                                                    \
-  ROW("atan", FLOATS(std::atan(v)))                                                    \
+  ROW("asin", FLOATS(std::asin(v)), COMPLEX(std::asin(v)))                             \
+  ROW("acos", FLOATS(std::acos(v)), COMPLEX(std::acos(v)))                             \
+  ROW("atan", FLOATS(std::atan(v)), COMPLEX(std::atan(v)))                             \
   ROW("sinh", FLOATS(std::sinh(v)), COMPLEX(std::sinh(v)))                             \
   ROW("cosh", FLOATS(std::cosh(v)), COMPLEX(std::cosh(v)))                             \
   ROW("tanh", FLOATS(std::tanh(v)), COMPLEX(std::tanh(v)))                             \
-  ROW("asinh", FLOATS(std::asinh(v)))                                                  \
-  ROW("acosh", FLOATS(std::acosh(v)))                                                  \
-  ROW("atanh", FLOATS(std::atanh(v)))                                                  \
+  ROW("asinh", FLOATS(std::asinh(v)), COMPLEX(std::asinh(v)))                          \
+  ROW("acosh", FLOATS(std::acosh(v)), COMPLEX(std::acosh(v)))                          \
+  ROW("atanh", FLOATS(std::atanh(v)), COMPLEX(std::atanh(v)))                          \
   ROW("erf", FLOATS(std::erf(v)))                                                      \
   ROW("erfc", FLOATS(std::erfc(v)))                                                    \
   ROW("erf_inv", FLOATS(ErfInv(v, sizeof(x) == sizeof(float))))                        \

@@ -4,6 +4,7 @@
 #include "python/native/bindings.h"
 #include "transforms/opt/pass.h"
 #include "transforms/shard/deterministic.h"
+#include "transforms/shard/explicit_types.h"
 #include "transforms/shard/partition.h"
 
 namespace weft::python {
@@ -90,6 +91,26 @@ void BindPartition(py::module_& m) {
     for (const Atom& a : t.fn->results()) read(a);
     return stays;
   });
+  // The cuts of each result along axes whose types say it: explicit_cuts(traced, axes of the mesh, those axes, cuts of
+  // each parameter or None).
+  m.def("explicit_cuts",
+        [](const Traced& t, const Axes& axes, const Strings& said, const std::vector<std::optional<CutsOfDims>>& cuts) {
+          const Mesh mesh = MeshFrom(axes);
+          uint32_t bits = 0;
+          for (size_t a = 0; a < mesh.axes.size(); ++a) {
+            if (std::find(said.begin(), said.end(), mesh.axes[a].name) != said.end())
+              bits |= AxisBit(static_cast<int>(a));
+          }
+          const OptionalLayouts given = LayoutsFrom(mesh, cuts);
+          std::vector<Layout> params;
+          for (size_t i = 0; i < t.fn->params().size(); ++i) {
+            const bool known = i < given.size() && given[i];
+            params.push_back(known ? *given[i] : Replicated(t.fn->TypeOf(Var{static_cast<uint32_t>(i)}).rank()));
+          }
+          std::vector<CutsOfDims> results;
+          for (const Layout& l : ExplicitLayouts(t.fn, mesh, bits, params)) results.push_back(ShardingOf(mesh, l).dims);
+          return results;
+        });
   m.def("has_constraint", [](const Traced& t) { return HasConstraint(*t.fn); });
   // The same program with deterministic sums.
   m.def("fixed_order", [](const Traced& t) {
@@ -97,12 +118,13 @@ void BindPartition(py::module_& m) {
     fixed.fn = WithDeterministicSums(t.fn);
     return fixed;
   });
-  // partition(traced, axes of the mesh, cuts of each parameter or None, with cheaper layouts, deterministic sums)
+  // partition(traced, axes of the mesh, cuts of each parameter or None, with cheaper layouts, deterministic sums,
+  //           cuts of each result or None; [] where nothing is said of them)
   //   -> (Fn, cuts of each parameter, cuts of each result, communications, bytes in all)
   m.def("partition", [](const Traced& t, const Axes& axes, const std::vector<std::optional<CutsOfDims>>& cuts,
-                        bool cheaper, bool deterministic) {
+                        bool cheaper, bool deterministic, const std::vector<std::optional<CutsOfDims>>& results_as) {
     const Mesh mesh = MeshFrom(axes);
-    PartitionOptions options{mesh, LayoutsFrom(mesh, cuts), {}, deterministic};
+    PartitionOptions options{mesh, LayoutsFrom(mesh, cuts), LayoutsFrom(mesh, results_as), deterministic};
     Partitioned p;
     std::vector<CheaperLayout> less;
     {

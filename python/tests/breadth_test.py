@@ -56,14 +56,8 @@ LACKING = {
         "Tolerance": _ATTRIBUTES,
         "after_all": _TOKENS,
         "create_token": _TOKENS,
-        "conv_general_permutations": "dimension numbers are strings",
-        "conv_general_shape_tuple": _SHAPES,
-        "conv_shape_tuple": _SHAPES,
-        "conv_transpose_shape_tuple": _SHAPES,
-        "reduce_window_shape_tuple": _SHAPES,
         "dce_sink": _TOKENS,
         "index_take": "weft.numpy.take, or brackets",
-        "padtype_to_pads": _SHAPES,
         "precv": "point to point over processes: ppermute",
         "psend": "point to point over processes: ppermute",
         "ragged_all_to_all": "sizes that depend on values between devices",
@@ -189,3 +183,47 @@ def test_one_level_of_a_tree():
         assert mine.is_tree_node(cls) == (cls not in (int, np.ndarray))
     assert mine.tree_reduce_associative(lambda a, b: f"({a}{b})", [1, 2, 3, 4, 5]) == "(((12)(34))5)"
     assert mine.default_registry.flatten_one_level(TREE) == mine.flatten_one_level(TREE)
+
+
+NUMBERS = [("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC"), ("HWCN", "OWIH", "WNHC")]
+
+
+@pytest.mark.parametrize("numbers", NUMBERS, ids="-".join)
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 2), (0, 0)]], ids=str)
+def test_shapes_of_convolutions(numbers, padding):
+    sizes = {"N": 4, "C": 3, "O": 5, "I": 3, "H": 9, "W": 8}
+    kernel = {**sizes, "H": 3, "W": 2}
+    lhs, rhs = [sizes[c] for c in numbers[0]], [kernel[c] for c in numbers[1]]
+    mine, theirs = weft.lax, jax.lax
+    assert mine.conv_general_permutations(numbers) == tuple(map(tuple, theirs.conv_general_permutations(numbers)))
+    for strides in [(1, 1), (2, 3)]:
+        for name in ("conv_general_shape_tuple", "conv_transpose_shape_tuple"):
+            shape = getattr(mine, name)(lhs, rhs, strides, padding, numbers)
+            assert shape == tuple(map(int, getattr(theirs, name)(lhs, rhs, strides, padding, numbers))), name
+        dims = jax.lax.conv_dimension_numbers(tuple(lhs), tuple(rhs), numbers)
+        x, k = np.ones(lhs, "float32"), np.ones(rhs, "float32")
+        real = jax.lax.conv_general_dilated(x, k, strides, padding, dimension_numbers=dims).shape
+        assert mine.conv_general_shape_tuple(lhs, rhs, strides, padding, numbers) == real
+
+
+def test_shapes_of_windows():
+    for padding in ("SAME", "VALID", "SAME_LOWER"):
+        pads = weft.lax.padtype_to_pads((9, 8), (3, 2), (2, 3), padding)
+        assert pads == [tuple(map(int, p)) for p in jax.lax.padtype_to_pads((9, 8), (3, 2), (2, 3), padding)]
+        assert weft.lax.conv_shape_tuple((4, 3, 9, 8), (5, 3, 3, 2), (2, 3), padding) == tuple(
+            map(int, jax.lax.conv_shape_tuple((4, 3, 9, 8), (5, 3, 3, 2), (2, 3), padding))
+        )
+    assert weft.lax.conv_shape_tuple((4, 3, 9), (5, 3, 3), (2,), [(1, 0)], 2) == (2, 5, 4)
+    for dilations in ({}, {"base_dilation": (2, 1), "window_dilation": (1, 3)}):
+        given = (9, 8), (3, 2), (2, 3), [(1, 0), (2, 2)]
+        shape = weft.lax.reduce_window_shape_tuple(*given, **dilations)
+        assert shape == tuple(map(int, jax.lax.reduce_window_shape_tuple(*given, **dilations)))
+    for call, error, message in (
+        (lambda: weft.lax.conv_shape_tuple((4, 3, 9), (5, 3, 3), (1,), [(0, 0)] * 2), TypeError, "2 pairs of padding"),
+        (lambda: weft.lax.conv_shape_tuple((4, 3, 9), (5, 3, 3), (1,), [(-9, -1)]), ValueError, "takes more than"),
+        (lambda: weft.lax.conv_shape_tuple((4, 3, 9), (5, 3, 3), (1,), [(0, 0)], 3), ValueError, "3 groups"),
+        (lambda: weft.lax.conv_general_permutations(("NHH", "HIO", "NHC")), TypeError, "once each"),
+        (lambda: weft.lax.padtype_to_pads((3,), (2,), (1,), "HALF"), ValueError, "padding must be"),
+    ):
+        with pytest.raises(error, match=message):
+            call()

@@ -180,3 +180,24 @@ def test_parameters_outside_end_at_once(name):
                 assert np.isfinite(number)
             else:
                 np.testing.assert_equal(float(number), wanted)
+
+
+def test_keys_are_compared_word_by_word():
+    a, b = weft.random.split(weft.random.key(0), 3), weft.random.split(weft.random.key(1), 3)
+    theirs = jax.random.split(jax.random.key(0), 3), jax.random.split(jax.random.key(1), 3)
+    mixed, same = (
+        weft.random.wrap_key_data(wnp.stack([weft.random.key_data(a)[0], *weft.random.key_data(b)[1:]])),
+        a[:1],
+    )
+    for run in (lambda f: f, weft.jit):
+        assert run(lambda x, y: x == y)(a, a).tolist() == (theirs[0] == theirs[0]).tolist() == [True] * 3
+        assert run(lambda x, y: x == y)(a, b).tolist() == (theirs[0] == theirs[1]).tolist() == [False] * 3
+        assert run(lambda x, y: x == y)(a, mixed).tolist() == [True, False, False]
+        assert run(lambda x, y: x != y)(a, mixed).tolist() == [False, True, True]
+        assert run(lambda x, y: wnp.equal(x, y))(a, same).tolist() == [True, False, False]
+        assert bool(run(lambda x: x == x)(weft.random.key(7)))
+    assert weft.vmap(lambda x, y: x == y)(a, mixed).tolist() == [True, False, False]
+    with pytest.raises(TypeError):
+        a < b  # noqa: B015
+    with pytest.raises(TypeError):
+        a == 1  # noqa: B015

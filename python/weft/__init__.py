@@ -89,6 +89,8 @@ from .distributed import (
 from .jacobians import hessian, jacfwd, jacrev
 from .jitted import clear_caches
 from .mesh import (
+    AbstractMesh,
+    AxisType,
     Device,
     Mesh,
     NamedSharding,
@@ -101,11 +103,14 @@ from .mesh import (
     device_count,
     device_put,
     devices,
+    get_abstract_mesh,
+    get_mesh,
     local_device_count,
     local_devices,
     make_mesh,
     process_count,
     process_index,
+    set_mesh,
 )
 from .optimization import optimization, register_pass
 from .options import (
@@ -125,8 +130,8 @@ from .options import (
     transfer_guard_device_to_host,
     transfer_guard_host_to_device,
 )
-from .parallel import pmap, shard_map
-from .partitioning import Communication, pjit, with_sharding_constraint
+from .parallel import pmap, shard_map, smap
+from .partitioning import Communication, pjit, reshard, with_sharding_constraint
 from .plugins import load_plugin
 from .program import IR, PassRecord, ShapedArray, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
@@ -218,6 +223,8 @@ jacobian = jacrev
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbstractMesh",
+    "AxisType",
     "Array",
     "Communication",
     "DerivativeError",
@@ -285,6 +292,8 @@ __all__ = [
     "free_ref",
     "freeze",
     "grad",
+    "get_abstract_mesh",
+    "get_mesh",
     "hessian",
     "image",
     "io_callback",
@@ -334,11 +343,14 @@ __all__ = [
     "ref",
     "register_pass",
     "remat",
+    "reshard",
     "rewrite",
     "saved_residuals",
     "scan",
     "scipy",
+    "set_mesh",
     "shard_map",
+    "smap",
     "stop_gradient",
     "switch",
     "transfer_guard",

@@ -9,11 +9,14 @@ from typing import Any, ParamSpec, TypeVar
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.errors import not_implemented, type_error, value_error
+from ._core.errors import type_error, value_error
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
+from ._sharding.meshes import current_mesh
+from ._sharding.partitioning import constrain
+from ._sharding.shardings import NamedSharding, PartitionSpec
 from .arguments import hold, is_fixed, releasing
-from .collectives import check_axis_name
+from .collectives import axis_names, check_axis_name
 
 __all__ = ["vmap"]
 
@@ -42,7 +45,8 @@ def vmap(
         axis_name: a name for the mapped axis: collectives inside over that name (weft.lax.psum, all_gather, ppermute,
             axis_index ...) work across the lanes.
         axis_size: the size of the axis, where no argument says; otherwise it must agree.
-        spmd_axis_name: must be None; with_sharding_constraint says how the mapped axis lies on a mesh.
+        spmd_axis_name: the axis of a mesh, or several, that cut the mapped axis: of the mesh around the call, or else
+            of the mesh of an argument; where there is none it says nothing.
 
     Returns: function of the same arguments, with one more dimension each.
 
@@ -50,7 +54,6 @@ def vmap(
         ValueError: when called: sizes differ, nothing is mapped, an axis is out of range, or a mapped result has
             out_axes None.
         TypeError: when called: in_axes holds something else.
-        NotImplementedError: spmd_axis_name is given.
 
     Example:
         >>> weft.vmap(lambda x, w: x @ w, in_axes=(0, None))(wnp.ones((5, 3)), wnp.ones(3)).shape
@@ -59,10 +62,7 @@ def vmap(
         Array([-2., -1.,  3.], dtype=float32)
     """
     check_callable(fun, "vmap")
-    if spmd_axis_name is not None:
-        raise not_implemented(
-            f"vmap: spmd_axis_name={spmd_axis_name!r}; lay the mapped axis on the mesh with with_sharding_constraint"
-        )
+    cut_by = () if spmd_axis_name is None else tuple(axis_names(spmd_axis_name, "vmap: spmd_axis_name"))
     if axis_name is not None:
         check_axis_name(axis_name, "vmap")
     if isinstance(in_axes, list):
@@ -127,9 +127,32 @@ def vmap(
                     f"vmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
                 )
         fn = _weft.vmap(t, batched, size, outs, axis_name or "")
-        return _tree.unflatten(flat.out_tree, _weft.apply(fn, moved + t.captures, t.weak_results))
+        if cut_by:
+            moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
+        results = _weft.apply(fn, moved + t.captures, t.weak_results)
+        if cut_by:
+            results = _cut_mapped(results, outs, cut_by)
+        return _tree.unflatten(flat.out_tree, results)
 
     return mapped
+
+
+def _cut_mapped(leaves: list, axes: list, cut_by: tuple[str, ...]) -> list:
+    """The leaves, whose mapped axes these axes of a mesh cut."""
+    meshes = (
+        getattr(x.sharding, "mesh", None) for x in leaves if isinstance(x, _weft.Array) and not _weft.is_traced(x)
+    )
+    mesh = current_mesh() or next((m for m in meshes if m is not None), None)
+    if mesh is None or any(_weft.axis_is_bound(name) for name in mesh.axis_names):
+        return leaves
+    out = []
+    for leaf, axis in zip(leaves, axes):
+        if axis is not None:
+            rank = len(_weft.abstract(leaf)[0])
+            dims = [cut_by if d == axis % rank else PartitionSpec.UNCONSTRAINED for d in range(rank)]
+            leaf = constrain(leaf, NamedSharding(mesh, PartitionSpec(*dims)), "vmap: spmd_axis_name")
+        out.append(leaf)
+    return out
 
 
 def _hold_unmapped(function: Callable[..., Any], args: tuple, axes: list) -> tuple[Callable[..., Any], tuple, list]:

@@ -5,14 +5,17 @@ An axis is given by its name, several by a list of names, the first one major. E
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import contextlib
+import threading
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from . import _weft
 from ._core import tree as _tree
-from ._core.errors import not_implemented, type_error, value_error
+from ._core.errors import name_error, type_error, value_error
 from ._weft import Array
 from .arguments import flag, int64
+from .index_groups import IndexGroups
 
 __all__ = [
     "all_gather",
@@ -51,21 +54,46 @@ def axis_names(axis_name: Any, what: str) -> list[str]:
         raise value_error(f"{what}: axis_name is empty; expected at least one name")
     for name in names:
         check_axis_name(name, what)
+        if name in _left_alone.axes:
+            raise name_error(
+                f"{what}: '{name}' is an axis that the shard_map around leaves alone; it runs over those that its "
+                "axis_names has"
+            )
     if len(set(names)) != len(names):
         raise value_error(f"{what}: an axis is named twice in {tuple(names)}")
     return names
 
 
-def _no_groups(groups: Any, what: str) -> None:
-    if groups is not None:
-        raise not_implemented(
-            f"{what}: axis_index_groups is not supported; give the groups an axis of their own (a mesh of two axes)"
-        )
+class _LeftAlone(threading.local):
+    """Axes of the mesh over which the shard_map around this thread's code does not run (its axis_names)."""
+
+    axes: frozenset[str] = frozenset()
+
+
+_left_alone = _LeftAlone()
+
+
+def axes_left_alone() -> frozenset[str]:
+    """Axes of the mesh over which the shard_map around does not run: its axis_names has others."""
+    return _left_alone.axes
+
+
+@contextlib.contextmanager
+def leaving_alone(names: Iterable[str]) -> Iterator[None]:
+    """Inside it these are the axes that are left alone."""
+    before = _left_alone.axes
+    _left_alone.axes = frozenset(names)
+    try:
+        yield
+    finally:
+        _left_alone.axes = before
 
 
 def _reduce(name: str, x: Any, axis_name: Any, groups: Any) -> Any:
-    _no_groups(groups, name)
     names = axis_names(axis_name, name)
+    if groups is not None:
+        within = IndexGroups(groups, names, name, equal=False)
+        return _tree.map(lambda leaf: within.reduced(name, leaf), x)
     return _tree.map(lambda leaf: _weft.reduce_over_devices(name, leaf, names), x)
 
 
@@ -76,22 +104,25 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     Args:
         x: array, number or tree of them.
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
-        axis_index_groups: must be None; give groups an axis of their own.
+        axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x; booleans become integers.
 
     Raises:
         NameError: nothing around binds the axis.
-        NotImplementedError: axis_index_groups is given.
+        TypeError, ValueError: axis_index_groups are no such lists.
 
     Example:
         >>> weft.vmap(lambda x: x / weft.lax.psum(x, "i"), axis_name="i")(wnp.array([1.0, 1.0, 2.0]))
         Array([0.25, 0.25, 0.5 ], dtype=float32)
     """
-    _no_groups(axis_index_groups, "psum")
     names = axis_names(axis_name, "psum")
+    within = None if axis_index_groups is None else IndexGroups(axis_index_groups, names, "psum", equal=False)
 
     def total(leaf):
+        if within is not None:
+            number = type(leaf) in (int, float, complex, bool) and within.equal
+            return leaf * within.count if number else within.reduced("psum", leaf)
         if type(leaf) in (int, float, complex, bool):
             size = _weft.axis_size(names, "psum")
             if isinstance(size, int):
@@ -107,19 +138,21 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     Args:
         x: array, number or tree of them.
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
-        axis_index_groups: must be None; give groups an axis of their own.
+        axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x, of inexact dtypes.
 
     Raises:
         NameError: nothing around binds the axis.
-        NotImplementedError: axis_index_groups is given.
+        TypeError, ValueError: axis_index_groups are no such lists.
 
     Example:
         >>> weft.vmap(lambda x: x - weft.lax.pmean(x, "i"), axis_name="i")(wnp.array([1.0, 2.0, 6.0]))
         Array([-2., -1.,  3.], dtype=float32)
     """
-    _no_groups(axis_index_groups, "pmean")
+    if axis_index_groups is not None:
+        count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+        return _tree.map(lambda leaf: psum(leaf, axis_name, axis_index_groups=axis_index_groups) / count, x)
     names = axis_names(axis_name, "pmean")
     size = _weft.axis_size(names, "pmean")
     every = tuple(names)
@@ -134,13 +167,13 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     Args:
         x: array, number or tree of them.
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
-        axis_index_groups: must be None; give groups an axis of their own.
+        axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x.
 
     Raises:
         NameError: nothing around binds the axis.
-        NotImplementedError: axis_index_groups is given.
+        TypeError, ValueError: axis_index_groups are no such lists.
 
     Example:
         >>> weft.vmap(lambda x: weft.lax.pmax(x, "i"), axis_name="i")(wnp.array([1, 5, 2]))
@@ -156,13 +189,13 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     Args:
         x: array, number or tree of them.
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
-        axis_index_groups: must be None; give groups an axis of their own.
+        axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x.
 
     Raises:
         NameError: nothing around binds the axis.
-        NotImplementedError: axis_index_groups is given.
+        TypeError, ValueError: axis_index_groups are no such lists.
 
     Example:
         >>> weft.vmap(lambda x: weft.lax.pmin(x, "i"), axis_name="i")(wnp.array([1, 5, 2]))
@@ -213,23 +246,65 @@ def all_gather(
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
         axis: where the values stand: a new dimension, or with `tiled` the one along which they follow each other.
         tiled: whether the values are put one after the other instead of stacked.
-        axis_index_groups: must be None; give groups an axis of their own.
+        axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x, with one dimension more, or a longer one.
 
     Raises:
         NameError: nothing around binds the axis.
-        NotImplementedError: axis_index_groups is given.
+        TypeError, ValueError: axis_index_groups are no such lists.
 
     Example:
         >>> weft.vmap(lambda x: weft.lax.all_gather(x, "i"), axis_name="i")(wnp.array([1, 2]))
         Array([[1, 2],
                [1, 2]], dtype=int32)
     """
-    _no_groups(axis_index_groups, "all_gather")
     names, tiled = axis_names(axis_name, "all_gather"), flag(tiled, "all_gather: tiled")
     axis = int64(axis, "all_gather: axis")
+    if axis_index_groups is not None:
+        within = IndexGroups(axis_index_groups, names, "all_gather", equal=True)
+        return _tree.map(lambda leaf: _together(within.gathered(leaf), axis, tiled), x)
     return _tree.map(lambda leaf: _weft.all_gather(leaf, names, axis, tiled), x)
+
+
+def _together(stacked: Array, axis: int, tiled: bool) -> Array:
+    """What stands along the first dimension, as a dimension of its own, or one after the other."""
+    axis = _weft.check_axis(axis, stacked.ndim - tiled, "axis")
+    if not tiled:
+        return _weft.moveaxis(stacked, 0, axis)
+    shape = stacked.shape[1:]
+    merged = _weft.moveaxis(stacked, 0, axis)
+    return merged.reshape((*shape[:axis], -1, *shape[axis + 1 :]))
+
+
+def _part(x: Array, place: Any, count: int, axis: int, tiled: bool, what: str) -> Array:
+    """The part of a dimension that belongs to a place among `count`: an element, or a block."""
+    axis = _weft.check_axis(axis, x.ndim, what)
+    size = x.shape[axis]
+    if (size % count if tiled else size != count) and isinstance(size, int):
+        fits = f"a multiple of {count}" if tiled else str(count)
+        raise value_error(f"{what}: dimension {axis} of shape {x.shape} must have size {fits}, as the groups have")
+    blocks = x.reshape((*x.shape[:axis], count, -1, *x.shape[axis + 1 :])) if tiled else x
+    return _weft.take(blocks, place, axis, "clip")
+
+
+def block_of_axes(x: Any, names: Sequence[str], axis: int) -> Array:
+    """The block of a dimension that belongs to this lane or device along axes."""
+    count = _weft.axis_size(list(names), "shard_map")
+    return _part(_weft.array(x, None, False), _weft.axis_index(list(names)), count, axis, True, "shard_map")
+
+
+def whole_of_blocks(x: Any, names: Sequence[str], axis: int) -> Array:
+    """What the blocks of a dimension make together, as a value that is the same on all: every place adds its block to
+    zeros, which are negative, so that no sign of a zero is lost."""
+    x = _weft.array(x, None, False)
+    count, dtype = _weft.axis_size(list(names), "shard_map"), x.dtype
+    here = _weft.iota((count,), 0, "int32") == _weft.axis_index(list(names))
+    here = here.reshape((1,) * axis + (count,) + (1,) * (x.ndim - axis))
+    nothing = _weft.full((), -0.0 if _weft.is_inexact(dtype) else 0, dtype)
+    blocks = _weft.where(here, _weft.expand_dims(x, axis), nothing)
+    total = _weft.astype(_weft.reduce_over_devices("psum", blocks, list(names)), dtype)
+    return total.reshape((*x.shape[:axis], -1, *x.shape[axis + 1 :]))
 
 
 def psum_scatter(
@@ -242,22 +317,26 @@ def psum_scatter(
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
         scatter_dimension: the dimension that is divided: element k, or with `tiled` block k, stays with the k-th.
         tiled: whether the dimension is cut in blocks; otherwise it has the size of the axis and goes away.
-        axis_index_groups: must be None; give groups an axis of their own.
+        axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x, with one dimension less, or a shorter one.
 
     Raises:
         NameError: nothing around binds the axis.
-        NotImplementedError: axis_index_groups is given.
+        TypeError, ValueError: axis_index_groups are no such lists.
         ValueError, TypeError: the dimension does not have the size of the axis, or no multiple of it.
 
     Example:
         >>> weft.vmap(lambda x: weft.lax.psum_scatter(x, "i"), axis_name="i")(wnp.array([[1, 2], [10, 20]]))
         Array([11, 22], dtype=int32)
     """
-    _no_groups(axis_index_groups, "psum_scatter")
     names, tiled = axis_names(axis_name, "psum_scatter"), flag(tiled, "psum_scatter: tiled")
     scatter_dimension = int64(scatter_dimension, "psum_scatter: scatter_dimension")
+    if axis_index_groups is not None:
+        within = IndexGroups(axis_index_groups, names, "psum_scatter", equal=True)
+        total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+        part = lambda leaf: _part(leaf, within.own_place(), within.count, scatter_dimension, tiled, "psum_scatter")
+        return _tree.map(part, total)
     return _tree.map(lambda leaf: _weft.psum_scatter(leaf, names, scatter_dimension, tiled), x)
 
 
@@ -277,14 +356,14 @@ def all_to_all(
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
         split_axis: the dimension that is cut: of the size of the axis, or with `tiled` of a multiple.
         concat_axis: where the parts are put together.
-        axis_index_groups: must be None; give groups an axis of their own.
+        axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
         tiled: whether dimensions are cut and grow; otherwise split_axis goes away, and concat_axis is a new one.
 
     Returns: tree like x.
 
     Raises:
         NameError: nothing around binds the axis.
-        NotImplementedError: axis_index_groups is given.
+        TypeError, ValueError: axis_index_groups are no such lists.
         ValueError, TypeError: split_axis does not have the size of the axis, or no multiple of it.
 
     Example:
@@ -292,10 +371,19 @@ def all_to_all(
         Array([[1, 3],
                [2, 4]], dtype=int32)
     """
-    _no_groups(axis_index_groups, "all_to_all")
     names, tiled = axis_names(axis_name, "all_to_all"), flag(tiled, "all_to_all: tiled")
     split_axis = int64(split_axis, "all_to_all: split_axis")
     concat_axis = int64(concat_axis, "all_to_all: concat_axis")
+    if axis_index_groups is not None:
+        within = IndexGroups(axis_index_groups, names, "all_to_all", equal=True)
+
+        def exchanged(leaf):
+            # Of everyone in the group, in front, the part for this one.
+            dimension = _weft.check_axis(split_axis, _weft.array(leaf, None, False).ndim, "all_to_all") + 1
+            parts = _part(within.gathered(leaf), within.own_place(), within.count, dimension, tiled, "all_to_all")
+            return _together(parts, concat_axis, tiled)
+
+        return _tree.map(exchanged, x)
     return _tree.map(lambda leaf: _weft.all_to_all(leaf, names, split_axis, concat_axis, tiled), x)
 
 
@@ -354,13 +442,13 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any 
         x: array, number or tree of them.
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
         axis: the dimension.
-        axis_index_groups: must be None; give groups an axis of their own.
+        axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x.
 
     Raises:
         NameError: nothing around binds the axis.
-        NotImplementedError: axis_index_groups is given.
+        TypeError, ValueError: axis_index_groups are no such lists.
         ValueError: the dimension does not have the size of the axis.
 
     Example:

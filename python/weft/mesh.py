@@ -31,10 +31,21 @@ from ._sharding.devices import (
     process_count,
     process_index,
 )
-from ._sharding.meshes import Mesh, current_mesh, make_mesh
+from ._sharding.meshes import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    current_mesh,
+    get_abstract_mesh,
+    get_mesh,
+    make_mesh,
+    set_mesh,
+)
 from ._sharding.shardings import NamedSharding, P, PartitionSpec, Sharding, SingleDeviceSharding
 
 __all__ = [
+    "AbstractMesh",
+    "AxisType",
     "Device",
     "Mesh",
     "NamedSharding",
@@ -46,11 +57,14 @@ __all__ = [
     "device_count",
     "device_put",
     "devices",
+    "get_abstract_mesh",
+    "get_mesh",
     "local_device_count",
     "local_devices",
     "make_mesh",
     "process_count",
     "process_index",
+    "set_mesh",
     "visualize_array_sharding",
 ]
 

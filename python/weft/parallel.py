@@ -19,12 +19,19 @@ from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import Mesh, check_mesh, mesh_axes, mesh_devices
 from ._sharding.partitioning import over_processes
-from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs
+from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs, spec_axes
 from .arguments import ints
-from .collectives import check_axis_name
+from .collectives import (
+    axes_left_alone,
+    block_of_axes,
+    check_axis_name,
+    leaving_alone,
+    pbroadcast,
+    whole_of_blocks,
+)
 from .compiled import jit
 
-__all__ = ["pjit", "pmap", "shard_map"]
+__all__ = ["pjit", "pmap", "shard_map", "smap"]
 
 
 def shard_map(
@@ -33,6 +40,7 @@ def shard_map(
     in_specs: Any = None,
     out_specs: Any = None,
     *,
+    axis_names: Iterable[str] | None = None,
     check_vma: bool | None = None,
     check_rep: bool | None = None,
 ) -> Callable:
@@ -48,6 +56,8 @@ def shard_map(
         in_specs: how arguments are cut: a PartitionSpec for each, or a tree of them (a prefix suffices). Along axes
             that a spec does not name all devices get the same.
         out_specs: likewise how the parts of the results are put together.
+        axis_names: the axes of the mesh over which it runs; None: all. Along the others, which specs may not name, all
+            devices compute the same, and collectives are refused. Inside, another shard_map may run over them.
         check_vma: False: of results that differ along an axis that their spec leaves out, the first device's are taken.
         check_rep: an older spelling of check_vma.
 
@@ -55,7 +65,8 @@ def shard_map(
 
     Raises:
         ValueError: when called: specs do not fit the mesh or the shapes, devices cannot share a size evenly, or a
-            result may differ along an axis that its spec leaves out.
+            result may differ along an axis that its spec leaves out; axis_names or a spec names an axis that it may
+            not.
         NameError: when called: a collective names an axis that nothing binds.
 
     Example:
@@ -66,17 +77,27 @@ def shard_map(
     """
     if f is None:
         return functools.partial(
-            shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma, check_rep=check_rep
+            shard_map,
+            mesh=mesh,
+            in_specs=in_specs,
+            out_specs=out_specs,
+            axis_names=axis_names,
+            check_vma=check_vma,
+            check_rep=check_rep,
         )
+    chosen = None if axis_names is None else frozenset([axis_names] if isinstance(axis_names, str) else axis_names)
     check = check_vma is not False and check_rep is not False
 
     @functools.wraps(f, updated=())
     def sharded(*args):
         where = check_mesh(mesh, "shard_map")
+        manual = _manual_axes(where, chosen)
+        if manual <= axes_left_alone():
+            return _over_axes_left_alone(f, where, manual, args, in_specs, out_specs, check)
         if over_processes(where) and not _weft.is_tracing():
             return over_all_processes(*args)
         specs = prefix_specs(in_specs, args, "shard_map: in_specs")
-        run = lambda f, args, specs, out_specs: _run(f, where, args, specs, out_specs, check, "shard_map")
+        run = lambda f, args, specs, out_specs: _run(f, where, args, specs, out_specs, check, "shard_map", manual)
         if stateful.references is not None:
             return stateful.references.shard_map(run, f, args, specs, out_specs)
         return run(f, args, specs, out_specs)
@@ -85,8 +106,84 @@ def shard_map(
     return sharded
 
 
-def _run(f: Callable, mesh: Mesh, args: tuple, in_specs: list, out_specs: Any, check: bool, what: str) -> Any:
-    flat = flat_function(f, args, {})
+def _manual_axes(mesh: Mesh, chosen: frozenset[str] | None) -> frozenset[str]:
+    if chosen is None:
+        # Inside of a shard_map over some axes: those that it leaves alone.
+        return frozenset(mesh.axis_names) & axes_left_alone() or frozenset(mesh.axis_names)
+    if missing := chosen - set(mesh.axis_names):
+        raise value_error(f"shard_map: axis_names has {sorted(missing)}, which are no axes of {mesh}")
+    return chosen or frozenset(mesh.axis_names)
+
+
+def _check_named(specs: Sequence[Any], manual: frozenset[str], what: str) -> None:
+    for spec in specs:
+        for names in spec_axes(spec or PartitionSpec()):
+            for name in names:
+                if name not in manual:
+                    raise value_error(
+                        f"{what}: {spec} names '{name}', over which the function does not run: axis_names has "
+                        f"{', '.join(map(repr, sorted(manual)))}"
+                    )
+
+
+def _over_axes_left_alone(
+    f: Callable, mesh: Mesh, manual: frozenset[str], args: tuple, in_specs: Any, out_specs: Any, check: bool
+) -> Any:
+    """shard_map inside of another one that leaves these axes alone: all devices along them have the same values here,
+    of which each takes its part."""
+    what = "shard_map: in_specs"
+    leaves, tree = _tree.flatten(args)
+    specs = prefix_specs(in_specs, args, what)
+    _check_named(specs, manual, what)
+    alone = axes_left_alone()
+    with leaving_alone(alone - manual):
+        parts = []
+        for leaf, spec in zip(leaves, specs):
+            axes = cuts_of(mesh, spec or PartitionSpec(), _weft.abstract(leaf)[0], what)
+            for d, names in enumerate(axes):
+                if names:
+                    leaf = block_of_axes(leaf, names, d)
+            parts.append(leaf)
+        results = f(*_tree.unflatten(tree, parts))
+        found, out_tree = _tree.flatten(results)
+        places = prefix_specs(out_specs, results, "shard_map: out_specs")
+        _check_named(places, manual, "shard_map: out_specs")
+        wholes = []
+        for i, (leaf, spec) in enumerate(zip(found, places)):
+            axes = cuts_of(mesh, spec or PartitionSpec(), [0] * len(_weft.abstract(leaf)[0]), "shard_map: out_specs")
+            differ = set(_weft.varying(leaf)) & manual - {name for names in axes for name in names}
+            if differ and check:
+                raise value_error(
+                    f"shard_map: result {i} of '{call_name(f)}' may differ between the devices along "
+                    f"{', '.join(map(repr, sorted(differ)))}, which its out_specs entry, {spec}, does not name"
+                )
+            if differ:
+                leaf = pbroadcast(leaf, tuple(sorted(differ)), 0)
+            for d, names in enumerate(axes):
+                if names:
+                    leaf = whole_of_blocks(leaf, names, d)
+            wholes.append(leaf)
+    return _tree.unflatten(out_tree, wholes)
+
+
+def _run(
+    f: Callable,
+    mesh: Mesh,
+    args: tuple,
+    in_specs: list,
+    out_specs: Any,
+    check: bool,
+    what: str,
+    manual: frozenset[str],
+) -> Any:
+    _check_named(in_specs, manual, f"{what}: in_specs")
+
+    @functools.wraps(f, updated=())
+    def on_these(*given):
+        with leaving_alone(set(mesh.axis_names) - manual):
+            return f(*given)
+
+    flat = flat_function(on_these if len(manual) < len(mesh.axis_names) else f, args, {}, original=f)
     cuts = []
     for leaf, spec, name in zip(flat.leaves, in_specs, flat.names):
         where = f"{what}: argument {name} of '{flat.name}'"
@@ -95,6 +192,7 @@ def _run(f: Callable, mesh: Mesh, args: tuple, in_specs: list, out_specs: Any, c
 
     def cut_results(t: Any) -> tuple[list, list]:
         outs[:] = prefix_specs(out_specs, flat.out_tree.unflatten([0] * flat.out_tree.num_leaves), f"{what}: out_specs")
+        _check_named(outs, manual, f"{what}: out_specs")
         paths = _tree.path_texts(flat.out_tree)
         out_cuts, unchecked = [], []
         for i, (shape, _, _) in enumerate(_weft.result_specs(t)):
@@ -138,6 +236,50 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
     out_cuts, unchecked = cut_results(t)
     return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, out_cuts, unchecked, flat.leaves)
+
+
+def smap(
+    f: Callable | None = None, /, *, in_axes: Any = 0, out_axes: Any = 0, axis_name: str | None = None
+) -> Callable:
+    """shard_map over one axis of the mesh around the call, with vmap's way to say which dimensions are cut.
+
+    Args:
+        f: the function of one device; None: smap is used as a decorator with arguments.
+        in_axes: for each argument the dimension that the axis cuts, None for one that all devices get whole, or a tree
+            of them (a prefix suffices).
+        out_axes: likewise for the results.
+        axis_name: the axis of the mesh.
+
+    Returns: function of whole arrays.
+
+    Raises:
+        TypeError: in_axes or out_axes holds something else.
+        ValueError: what shard_map refuses; there is no mesh around the call.
+
+    Example:
+        >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):
+        ...     weft.smap(lambda x: x * 2, in_axes=0, out_axes=0, axis_name="x")(wnp.arange(3))
+        Array([0, 2, 4], dtype=int32)
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    name = check_axis_name(axis_name, "smap")
+
+    def specs(axes: Any, what: str) -> Any:
+        if axes is None:
+            return PartitionSpec()
+        if isinstance(axes, int) and not isinstance(axes, bool):
+            if axes < 0:
+                raise value_error(f"smap: {what} has {axes}; dimensions are counted from the front")
+            return PartitionSpec(*[None] * axes, name)
+        if isinstance(axes, (tuple, list)):
+            items = [specs(item, what) for item in axes]
+            return type(axes)(*items) if hasattr(axes, "_fields") else type(axes)(items)
+        if isinstance(axes, dict):
+            return type(axes)((k, specs(v, what)) for k, v in axes.items())
+        raise type_error(f"smap: {what} must hold integers and None, got {axes!r}")
+
+    return shard_map(f, in_specs=specs(in_axes, "in_axes"), out_specs=specs(out_axes, "out_axes"), axis_names={name})
 
 
 # --- pmap -------------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """One program for arrays that are cut over a mesh: constraints, pjit, and what moves between devices."""
 
 from ._core.names import belong_to as _belong_to
-from ._sharding.partitioning import Communication, with_sharding_constraint
+from ._sharding.partitioning import Communication, reshard, with_sharding_constraint
 from .parallel import pjit
 
-__all__ = ["Communication", "pjit", "with_sharding_constraint"]
+__all__ = ["Communication", "pjit", "reshard", "with_sharding_constraint"]
 
-_belong_to(globals(), Communication, pjit, with_sharding_constraint)
+_belong_to(globals(), Communication, pjit, reshard, with_sharding_constraint)

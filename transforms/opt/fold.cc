@@ -15,6 +15,8 @@ namespace {
 
 bool Foldable(const Eqn& e, const Atoms& operands) {
   if (e.prim->has_effect || operands.empty() || e.prim->family == Family::kEffect || e.prim->may_diverge) return false;
+  // What names a mesh says how its results lie on it, which a literal does not.
+  if (e.attrs.Find("mesh") != nullptr) return false;
   // What it gives depends on who runs it.
   if (e.prim->family == Family::kCollective || !e.FreeAxes().empty()) return false;
   for (const FnRef& r : e.regions) {

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "backends/cpu/core/runtime.h"
+#include "base/complex_functions.h"
 #include "base/dtype.h"
 #include "base/product.h"
 #include "base/special_functions.h"

@@ -22,6 +22,8 @@ _SHARED = {
     "axis": "the axis, negative from the end.",
     "axes": "the axes, negative from the end.",
     "dtype": "the dtype of the result; None: see above.",
+    "device": "where the result lies, a weft.Device or a weft.Sharding; None: on the first device, or as operands do.",
+    "out_sharding": "how the result is cut: a weft.NamedSharding, or a PartitionSpec for the mesh around the call.",
     "out": "must be None: arrays never change.",
     "keepdims": "whether the axes that are gone over stay, with size 1.",
     "where": "booleans that broadcast against the array: the elements that count; None: all.",

@@ -35,6 +35,10 @@ def index_error(message: str) -> IndexError:
     return (_weft.AxisError if _weft.setting(_JAX_SEMANTICS) else IndexError)(at_line(message))
 
 
+def name_error(message: str) -> NameError:
+    return NameError(_at_line(message))
+
+
 def key_error(message: str) -> KeyError:
     return KeyError(at_line(message))
 

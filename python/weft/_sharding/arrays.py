@@ -12,7 +12,7 @@ from .._core import tree as _tree
 from .._core import watching
 from .._core.errors import type_error, value_error
 from .devices import Device, device_of_pickle, local_devices, process_index
-from .meshes import Mesh, common_axes
+from .meshes import Mesh, check_mesh, common_axes
 from .shardings import (
     NamedSharding,
     PartitionSpec,
@@ -40,7 +40,7 @@ def _put_over_processes(x: Any, sharding: Sharding, own: bool | None) -> Any:
     if x.sharding == sharding:
         return _weft.with_sharding(x, sharding, own)
     if isinstance(sharding, NamedSharding):
-        if sharding.mesh == x.sharding.mesh:
+        if sharding.mesh.same_place(x.sharding.mesh):
             return move_by_program(x, sharding)
         if (names := common_axes(x.sharding.mesh, sharding.mesh)) is not None:
             # Both cut the array over axes of one finer mesh: the first and the last step copy nothing.
@@ -84,7 +84,8 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
 
     Args:
         x: NumPy array, array, number or tree of them.
-        device: a weft.Device, a weft.Sharding, or a tree of them (a prefix of x suffices); None: the first device.
+        device: a weft.Device, a weft.Sharding, a PartitionSpec for the mesh around the call (weft.set_mesh), or a tree
+            of them (a prefix of x suffices); None: the first device.
         donate: arrays of x that are put somewhere are deleted; the result has their memory where it can.
         may_alias: whether the result may share the memory of an array in x; then neither can be donated while the other
             lives. None: where the same devices hold the same blocks already.
@@ -112,6 +113,8 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             array = watching.explicitly(functools.partial(_weft.array, leaf, None, True), leaf)
         if isinstance(place, Device):
             place = SingleDeviceSharding(place)
+        elif isinstance(place, PartitionSpec):
+            place = NamedSharding(check_mesh(None, f"device_put: {place}"), place)
         if place is not None and not isinstance(place, Sharding):
             raise type_error(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
@@ -210,6 +213,40 @@ def addressable_data(self: Any, index: int) -> Any:
         Array([0, 1, 2], dtype=int32)
     """
     return _shards_of(self)[index].data
+
+
+def unsafe_buffer_pointer(self: Any) -> int:
+    """The address of the first element, for other libraries: it is valid for as long as the array lives, and nothing
+    may be written there.
+
+    Returns: int.
+
+    Raises:
+        ValueError: the array lies on several devices.
+        weft.TracerError: the array is traced.
+
+    Example:
+        >>> x = wnp.arange(3)
+        >>> x.unsafe_buffer_pointer() == wnp.asarray(x).unsafe_buffer_pointer()
+        True
+    """
+    if len(_devices_of(self)) > 1:
+        raise value_error(
+            "unsafe_buffer_pointer: the array lies on several devices; x.addressable_data(i) is what one of them holds"
+        )
+    return np.asarray(self).__array_interface__["data"][0]
+
+
+def on_device_size_in_bytes(self: Any) -> int:
+    """How many bytes the elements take, on all devices of this process together.
+
+    Returns: int.
+
+    Example:
+        >>> wnp.zeros((2, 3)).on_device_size_in_bytes()
+        24
+    """
+    return sum(shard.data.nbytes for shard in _shards_of(self))
 
 
 def _is_fully_addressable(array: Any) -> bool:

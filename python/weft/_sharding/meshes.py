@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import math
 import threading
 from collections.abc import Iterator, Sequence
@@ -12,21 +13,179 @@ import numpy as np
 
 from .. import _weft
 from .._core.errors import runtime_error, type_error, value_error
-from ..collectives import check_axis_name
+from ..collectives import axes_left_alone, check_axis_name
 from . import devices as _devices
 from .devices import Device, process_index
 
 
-class Mesh:
+class AxisType(enum.Enum):
+    """What decides how arrays are cut along an axis of a mesh: Auto, the compiler; Explicit, the program itself, whose
+    types say it (docs/parallel.md); Manual, the function that shard_map runs on every device.
+
+    Example:
+        >>> weft.make_mesh((1,), ("x",), axis_types=(weft.AxisType.Explicit,)).axis_types
+        (Explicit,)
+    """
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _checked_types(types: Any, names: tuple[str, ...], what: str) -> tuple[AxisType, ...]:
+    types = (
+        (AxisType.Auto,) * len(names) if types is None else (types,) if isinstance(types, AxisType) else tuple(types)
+    )
+    if not all(isinstance(t, AxisType) for t in types):
+        raise type_error(f"{what}: axis_types are weft.AxisType, got {types!r}")
+    if len(types) != len(names):
+        raise value_error(f"{what}: {len(types)} axis_types {types} for the axes {names}")
+    return types
+
+
+def _checked_names(names: Any, what: str) -> tuple[str, ...]:
+    names = (names,) if isinstance(names, str) else tuple(names)
+    for name in names:
+        check_axis_name(name, what)
+    if len(set(names)) != len(names):
+        raise value_error(f"{what}: an axis is named twice in {names}")
+    return names
+
+
+class _Axes:
+    """What meshes with and without devices have in common: names, sizes and types of axes."""
+
+    axis_names: tuple[str, ...]
+    axis_types: tuple[AxisType, ...]
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """The size of each axis."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The size of each axis, by name."""
+        return dict(zip(self.axis_names, self.axis_sizes))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
+        """The names and sizes of the axes."""
+        return tuple(self.shape.items())
+
+    @property
+    def size(self) -> int:
+        """How many devices it has."""
+        return math.prod(self.axis_sizes)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no axes: what weft.get_abstract_mesh gives where there is no mesh."""
+        return not self.axis_names
+
+    def _of_type(self, wanted: AxisType) -> tuple[str, ...]:
+        return tuple(name for name, t in zip(self.axis_names, self.axis_types) if t is wanted)
+
+    @property
+    def auto_axes(self) -> tuple[str, ...]:
+        """The axes of type Auto."""
+        return self._of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[str, ...]:
+        """The axes of type Explicit."""
+        return self._of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[str, ...]:
+        """The axes of type Manual."""
+        return self._of_type(AxisType.Manual)
+
+    def _text(self) -> str:
+        parts = [f"{name!r}: {size}" for name, size in self.shape.items()]
+        if any(t is not AxisType.Auto for t in self.axis_types):
+            parts.append(f"axis_types=({', '.join(map(repr, self.axis_types))}{',' * (len(parts) == 1)})")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def __repr__(self) -> str:
+        return self._text()
+
+
+class AbstractMesh(_Axes):
+    """Names, sizes and types of axes, without devices: of types, and of functions that are traced for no devices.
+
+    Args:
+        axis_sizes: the size of each axis.
+        axis_names: its name.
+        axis_types: its weft.AxisType; None: Auto.
+
+    Raises:
+        TypeError: something is no size, name or type.
+        ValueError: they are not equally many, or a name is there twice.
+
+    Example:
+        >>> weft.AbstractMesh((4, 2), ("data", "model")).size
+        8
+    """
+
+    def __init__(self, axis_sizes: Sequence[int], axis_names: str | Sequence[str], axis_types: Any = None):
+        self.axis_names = _checked_names(axis_names, "AbstractMesh")
+        self._sizes = tuple(int(n) for n in axis_sizes)
+        if len(self._sizes) != len(self.axis_names):
+            raise value_error(f"AbstractMesh: sizes {self._sizes} for the axes {self.axis_names}")
+        self.axis_types = _checked_types(axis_types, self.axis_names, "AbstractMesh")
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        return self._sizes
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """Itself."""
+        return self
+
+    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None) -> AbstractMesh:
+        """The same with some of it changed.
+
+        Args:
+            axis_sizes: other sizes; None: the same.
+            axis_names: other names; None: the same.
+            axis_types: other types; None: the same.
+
+        Returns: weft.AbstractMesh.
+
+        Example:
+            >>> weft.AbstractMesh((4,), ("x",)).update(axis_types=weft.AxisType.Manual)
+            AbstractMesh('x': 4, axis_types=(Manual,))
+        """
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        mine = self._sizes, self.axis_names, self.axis_types
+        return isinstance(other, AbstractMesh) and mine == (other._sizes, other.axis_names, other.axis_types)
+
+    def __hash__(self) -> int:
+        return hash((self._sizes, self.axis_names, self.axis_types))
+
+
+class Mesh(_Axes):
     """Devices in an array, each dimension of which has a name. `with mesh:` makes it the mesh that shard_map uses where
     none is given, in this thread.
 
     Args:
         devices: array of weft.Device, each at most once.
         axis_names: a name for each dimension: words.
+        axis_types: a weft.AxisType for each; None: Auto.
 
     Raises:
-        TypeError: something is no device.
+        TypeError: something is no device or no type.
         ValueError: names do not fit the dimensions or are there twice; a device is there twice; there is none.
 
     Example:
@@ -35,15 +194,12 @@ class Mesh:
         {'data': 1, 'model': 1}
     """
 
-    def __init__(self, devices: Any, axis_names: str | Sequence[str]):
+    def __init__(self, devices: Any, axis_names: str | Sequence[str], axis_types: Any = None):
         self.devices = np.asarray(devices, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if self.devices.ndim != len(names):
             raise value_error(f"Mesh: {len(names)} axis names {names} for devices in {self.devices.ndim} dimensions")
-        for name in names:
-            check_axis_name(name, "Mesh")
-        if len(set(names)) != len(names):
-            raise value_error(f"Mesh: an axis is named twice in {names}")
+        names = _checked_names(names, "Mesh")
         for device in self.devices.flat:
             if not isinstance(device, Device):
                 raise type_error(f"Mesh: expected devices, got {device!r} of type '{type(device).__name__}'")
@@ -52,35 +208,57 @@ class Mesh:
         if self.devices.size == 0:
             raise value_error("Mesh: no devices")
         self.axis_names = names
+        self.axis_types = _checked_types(axis_types, names, "Mesh")
+        _TYPES.setdefault(self._place(), set()).add(self.axis_types)
 
     @property
-    def shape(self) -> dict[str, int]:
-        """The size of each axis."""
-        return dict(zip(self.axis_names, self.devices.shape))
+    def axis_sizes(self) -> tuple[int, ...]:
+        return self.devices.shape
 
     @property
-    def size(self) -> int:
-        """How many devices it has."""
-        return self.devices.size
+    def abstract_mesh(self) -> AbstractMesh:
+        """The same without devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    @property
+    def device_ids(self) -> np.ndarray:
+        """The numbers of its devices, in an array of its shape."""
+        return np.array([d.id for d in self.devices.flat]).reshape(self.devices.shape)
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether its devices belong to several processes."""
+        return len({d.process_index for d in self.devices.flat}) > 1
+
+    def _place(self) -> tuple:
+        """Where arrays on it lie, whatever the types of its axes are."""
+        return self.axis_names, self.devices.shape, tuple(d.id for d in self.devices.flat)
 
     @property
     def local_devices(self) -> list[Device]:
         """Its devices that belong to this process, in the order of the mesh."""
         return [d for d in self.devices.flat if d.process_index == process_index()]
 
+    def same_place(self, other: Mesh) -> bool:
+        """Whether the same devices have the same places along the same axes, of whatever types.
+
+        Args:
+            other: a mesh.
+
+        Returns: bool.
+
+        Example:
+            >>> mesh = weft.make_mesh((1,), ("x",))
+            >>> mesh.same_place(weft.make_mesh((1,), ("x",), axis_types=weft.AxisType.Explicit))
+            True
+        """
+        return self is other or self._place() == other._place()
+
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Mesh)
-            and self.axis_names == other.axis_names
-            and self.devices.shape == other.devices.shape
-            and all(a is b for a, b in zip(self.devices.flat, other.devices.flat))
-        )
+        return isinstance(other, Mesh) and self.axis_types == other.axis_types and self.same_place(other)
 
     def __hash__(self) -> int:
-        return hash((self.axis_names, self.devices.shape, tuple(d.id for d in self.devices.flat)))
-
-    def __repr__(self) -> str:
-        return "Mesh(" + ", ".join(f"{name!r}: {size}" for name, size in self.shape.items()) + ")"
+        return hash((self._place(), self.axis_types))
 
     # The mesh that shard_map uses where none is given.
     def __enter__(self) -> Mesh:
@@ -93,6 +271,10 @@ class Mesh:
             raise runtime_error("`with mesh:` must end in the thread in which it began")
         _around.meshes.pop()
         _weft.set_mesh_around(current_mesh())
+
+
+# The types of axes with which there are meshes of a place. The native module knows names and sizes alone.
+_TYPES: dict[tuple, set[tuple[AxisType, ...]]] = {}
 
 
 class _Around(threading.local):
@@ -110,6 +292,73 @@ def current_mesh() -> Mesh | None:
     return _around.meshes[-1] if _around.meshes else None
 
 
+class set_mesh(contextlib.AbstractContextManager[Any]):
+    """The mesh around what follows in this thread, from the call on; used as `with weft.set_mesh(mesh):` until the end
+    of the block. Where it is, PartitionSpecs alone say how arrays lie: device_put(x, P("x")), reshard,
+    with_sharding_constraint, out_sharding=, shard_map without a mesh.
+
+    Args:
+        mesh: the mesh; None: none.
+
+    Raises:
+        TypeError: it is something else.
+
+    Example:
+        >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):
+        ...     weft.device_put(wnp.arange(4), weft.P("x")).sharding.spec
+        PartitionSpec('x')
+    """
+
+    def __init__(self, mesh: Mesh | None):
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise type_error(f"set_mesh: expected a weft.Mesh, got {mesh!r} of type '{type(mesh).__name__}'")
+        self._mesh = mesh
+        _around.meshes.append(mesh)
+        self._depth = len(_around.meshes)
+        _weft.set_mesh_around(mesh)
+
+    def __enter__(self) -> Mesh | None:
+        return self._mesh
+
+    def __exit__(self, *_: object) -> None:
+        if len(_around.meshes) < self._depth:
+            raise runtime_error("`with set_mesh(mesh):` must end in the thread in which it began")
+        del _around.meshes[self._depth - 1 :]
+        _weft.set_mesh_around(current_mesh())
+
+
+def get_mesh() -> Mesh | AbstractMesh:
+    """The mesh around the call, of `with mesh:` or weft.set_mesh.
+
+    Returns: weft.Mesh; where there is none a weft.AbstractMesh without axes.
+
+    Example:
+        >>> weft.get_mesh().empty
+        True
+    """
+    return current_mesh() or AbstractMesh((), ())
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The mesh around the call without its devices; inside of shard_map the axes over which it runs are Manual.
+
+    Returns: weft.AbstractMesh; without axes where there is none.
+
+    Example:
+        >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):
+        ...     weft.get_abstract_mesh()
+        AbstractMesh('x': 1)
+    """
+    mesh = current_mesh()
+    if mesh is None:
+        return AbstractMesh((), ())
+    types = [
+        AxisType.Manual if _weft.axis_is_bound(name) and name not in axes_left_alone() else kind
+        for name, kind in zip(mesh.axis_names, mesh.axis_types)
+    ]
+    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, types)
+
+
 @contextlib.contextmanager
 def mesh_around(mesh: Mesh | None) -> Iterator[None]:
     """Inside it this is the mesh around, as it was where what runs here was called; or none is."""
@@ -123,13 +372,18 @@ def mesh_around(mesh: Mesh | None) -> Iterator[None]:
 
 
 def make_mesh(
-    axis_shapes: Sequence[int], axis_names: Sequence[str], *, devices: Sequence[Device] | None = None
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[str],
+    axis_types: Any = None,
+    *,
+    devices: Sequence[Device] | None = None,
 ) -> Mesh:
     """A mesh of the first devices there are, in order.
 
     Args:
         axis_shapes: the size of each axis.
         axis_names: its name.
+        axis_types: its weft.AxisType; None: Auto.
         devices: the devices to take from; None: all.
 
     Returns: weft.Mesh.
@@ -150,7 +404,7 @@ def make_mesh(
             f"make_mesh: a mesh of shape {shape} has {math.prod(shape)} devices, but there are {len(given)} "
             "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
         )
-    return Mesh(np.array(given[: math.prod(shape)], dtype=object).reshape(shape), tuple(axis_names))
+    return Mesh(np.array(given[: math.prod(shape)], dtype=object).reshape(shape), tuple(axis_names), axis_types)
 
 
 def mesh_axes(mesh: Mesh) -> list[tuple[str, int]]:
@@ -171,7 +425,14 @@ def mesh_of(axes: Sequence[tuple[str, int]], numbers: Sequence[int]) -> Mesh:
     if max(wanted) >= len(among):
         raise value_error(f"jit: a program names device {max(wanted)}, but there are {len(among)} devices")
     chosen = [among[i] for i in wanted]
-    return Mesh(np.array(chosen, dtype=object).reshape(sizes), [name for name, _ in axes])
+    array, names = np.array(chosen, dtype=object).reshape(sizes), tuple(name for name, _ in axes)
+    known = _TYPES.get((names, array.shape, tuple(d.id for d in chosen)), set())
+    # Where meshes of several types have this place, nothing is said.
+    mesh = Mesh(array, names, next(iter(known)) if len(known) == 1 else None)
+    around = current_mesh()
+    if around is not None and around.same_place(mesh):
+        return around
+    return mesh
 
 
 def common_axes(a: Mesh, b: Mesh) -> tuple[Mesh, dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]] | None:
@@ -203,9 +464,16 @@ def common_axes(a: Mesh, b: Mesh) -> tuple[Mesh, dict[str, tuple[str, ...]], dic
 
 def check_mesh(mesh: Any, what: str) -> Mesh:
     """The mesh that is given, or the one around the caller."""
+    if isinstance(mesh, AbstractMesh):
+        around = current_mesh()
+        if around is None or around.shape_tuple != mesh.shape_tuple:
+            raise value_error(f"{what}: {mesh} has no devices, and the mesh around the call has not its axes: {around}")
+        mesh = around
     mesh = current_mesh() if mesh is None else mesh
     if mesh is None:
-        raise value_error(f"{what}: no mesh is given, and there is none around the call (`with mesh:`)")
+        raise value_error(
+            f"{what}: no mesh is given, and there is none around the call (`with weft.set_mesh(mesh):`, `with mesh:`)"
+        )
     if not isinstance(mesh, Mesh):
         raise type_error(f"{what}: mesh is {mesh!r} of type '{type(mesh).__name__}'; expected a weft.Mesh")
     return mesh

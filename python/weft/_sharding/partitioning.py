@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
+from ..collectives import axes_left_alone
 from .arrays import put
 from .meshes import Mesh, check_mesh, mesh_axes, mesh_devices, mesh_of
-from .shardings import NamedSharding, PartitionSpec, cuts_of, processes_of, spans_processes
+from .shardings import NamedSharding, PartitionSpec, cuts_of, processes_of, spans_processes, spec_axes
 
 
 def over_processes(mesh: Mesh) -> bool:
@@ -61,6 +62,9 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
     if sharding is None:
         return x
     mesh = sharding.mesh
+    alone = axes_left_alone()
+    if alone and all(name in alone for names in spec_axes(sharding.spec) for name in names):
+        return x  # every device along these axes has all of it here
     for name in mesh.axis_names:
         if _weft.axis_is_bound(name):
             raise value_error(
@@ -74,8 +78,15 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
     y = _weft.sharding_constraint(x, mesh_axes(mesh), mesh_devices(mesh), cuts, open_dims)
     if _weft.is_traced(y):
         return y
-    # Outside of a program nobody else says how the open dimensions lie.
+    # Outside of a program nobody else says how the open dimensions lie: as they do.
     dims = [None if d in open_dims else dim for d, dim in enumerate(sharding.spec)]
+    own = y.sharding
+    if isinstance(own, NamedSharding) and own.mesh.same_place(mesh):
+        taken = {name for names in cuts for name in names}
+        for d in open_dims:
+            names = own._names_of(d)
+            if not taken & set(names):
+                dims[d] = names
     return put(y, NamedSharding(mesh, PartitionSpec(*dims)))
 
 
@@ -105,6 +116,31 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     what = "with_sharding_constraint"
     places = shardings_of(shardings, x, what)
     return _tree.unflatten(tree, [constrain(leaf, place, what) for leaf, place in zip(leaves, places)])
+
+
+def reshard(x: Any, out_shardings: Any) -> Any:
+    """x, which lies as the shardings say: with_sharding_constraint under the name that it has where types say how
+    values lie (weft.AxisType.Explicit).
+
+    Args:
+        x: array, number or tree of them.
+        out_shardings: a weft.NamedSharding, a PartitionSpec for the mesh around the call, or a tree of them (a prefix
+            of x suffices).
+
+    Returns: tree like x.
+
+    Raises:
+        TypeError: something is no sharding.
+        ValueError: a sharding does not fit an array, or devices cannot share a size evenly.
+
+    Example:
+        >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):
+        ...     weft.reshard(wnp.arange(4), weft.P("x")).sharding.spec
+        PartitionSpec('x')
+    """
+    leaves, tree = _tree.flatten(x)
+    places = shardings_of(out_shardings, x, "reshard")
+    return _tree.unflatten(tree, [constrain(leaf, place, "reshard") for leaf, place in zip(leaves, places)])
 
 
 def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, names: list[str]) -> Callable:
@@ -195,9 +231,10 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
             + ", ".join(f"{mesh} of devices {[d.id for d in mesh.devices.flat]}" for mesh in named)
         )
     _check_places(traced, shardings, named)
-    if named:
-        return named[0]
-    return next((s.mesh for s in _read(traced, shardings) if isinstance(s, NamedSharding)), None)
+    meshes = [s.mesh for s in _read(traced, shardings) if isinstance(s, NamedSharding)]
+    if named:  # with the types of its axes that an argument knows
+        return next((mesh for mesh in meshes if mesh.same_place(named[0])), named[0])
+    return next(iter(meshes), None)
 
 
 def _spec(dims: list[list[str]]) -> PartitionSpec:
@@ -209,9 +246,18 @@ def _spec(dims: list[list[str]]) -> PartitionSpec:
 def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
     cuts = []
     for sharding, (shape, _, _) in zip(shardings, _weft.param_specs(traced)):
-        same = isinstance(sharding, NamedSharding) and sharding.mesh == mesh
+        same = isinstance(sharding, NamedSharding) and sharding.mesh.same_place(mesh)
         cuts.append(cuts_of(mesh, sharding.spec, shape, "jit") if same else None)
     return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
+
+
+def _explicit(traced: Any, mesh: Mesh, cuts: list) -> list:
+    """How the results lie where the types of the mesh's axes say it. Raises ValueError where they do not fit."""
+    if not mesh.explicit_axes:
+        return []
+    results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.explicit_axes), cuts)
+    # Along the other axes the compiler decides.
+    return results if len(mesh.explicit_axes) == len(mesh.axis_names) else []
 
 
 def _asked_for(traced: Any) -> list[NamedSharding | None]:
@@ -233,7 +279,7 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
         place = next((s for s in _read(traced, shardings) if s is not None), None)
         return None if place is None else (None, [place] * len(_weft.result_specs(traced)))
     for sharding in shardings:
-        if spans_processes(sharding) and sharding.mesh != mesh:
+        if spans_processes(sharding) and not sharding.mesh.same_place(mesh):
             raise value_error(
                 f"jit: an argument of '{traced.fn.name}' spans several processes on {sharding.mesh}, and the program "
                 f"is for {mesh}, which is another mesh or has its devices in another order"
@@ -241,7 +287,8 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     cuts = _cuts(traced, mesh, shardings)
     asked = _asked_for(traced)
     try:
-        fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), cuts, False, fixed_order)
+        said = _explicit(traced, mesh, cuts)
+        fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), cuts, False, fixed_order, said)
     except NotImplementedError:
         if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
             raise
@@ -294,7 +341,9 @@ def comms(traced: Any, shardings: list, names: list[str], fixed_order: bool = Fa
         return []
     found = []
     cuts = _cuts(traced, mesh, shardings)
-    _, _, _, records, total = _weft.partition(traced, mesh_axes(mesh), cuts, True, fixed_order)
+    _, _, _, records, total = _weft.partition(
+        traced, mesh_axes(mesh), cuts, True, fixed_order, _explicit(traced, mesh, cuts)
+    )
     for operation, axes, sent, times, cause, where, better in records:
         cheaper = None
         if better is not None:

@@ -35,20 +35,26 @@ class PartitionSpec(tuple):
         dims: for each dimension the name of an axis, a tuple of names (the first one major; of one name it is that
             name), None if it is not cut, or PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of
             it.
+        unreduced: axes over whose devices the values are still to be summed. The compiler keeps sums in parts by itself
+            where what follows is linear; arrays hold whole sums, so it changes no value.
+        reduced: axes along which values are the same, and cotangents are summed: as the compiler does by itself.
 
     Raises:
-        TypeError, ValueError: something is no name of an axis.
+        TypeError, ValueError: something is no name of an axis, or an axis is named twice.
 
     Example:
         >>> weft.P("data", None, ("x", "y"))
         PartitionSpec('data', None, ('x', 'y'))
+        >>> weft.P("data", unreduced={"model"})
+        PartitionSpec('data', unreduced={'model'})
     """
 
-    __slots__ = ()
+    unreduced: frozenset[str]
+    reduced: frozenset[str]
 
     UNCONSTRAINED = _UNCONSTRAINED
 
-    def __new__(cls, *dims: Any) -> PartitionSpec:
+    def __new__(cls, *dims: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()) -> PartitionSpec:
         checked: list[Any] = []
         for dim in dims:
             if isinstance(dim, (tuple, list)):
@@ -59,13 +65,71 @@ class PartitionSpec(tuple):
                 checked.append(dim)
             else:
                 checked.append(check_axis_name(dim, "PartitionSpec"))
-        return super().__new__(cls, checked)
+        spec = super().__new__(cls, checked)
+        if unreduced or reduced:
+            cut = {name for names in spec_axes(spec) for name in names}
+            spec.unreduced = _axes_besides(unreduced, cut, "unreduced")
+            spec.reduced = _axes_besides(reduced, cut | spec.unreduced, "reduced")
+        return spec
+
+    def __eq__(self, other: object) -> bool:
+        # Where neither says anything of sums, a spec is its tuple.
+        if not self.__dict__ and not getattr(other, "__dict__", None):
+            return tuple.__eq__(self, other)
+        return isinstance(other, PartitionSpec) and (tuple(self), self.unreduced, self.reduced) == (
+            tuple(other),
+            other.unreduced,
+            other.reduced,
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((tuple(self), self.unreduced, self.reduced)) if self.__dict__ else tuple.__hash__(self)
 
     def __repr__(self) -> str:
-        return f"PartitionSpec({', '.join(map(repr, self))})"
+        sums = [
+            f"{name}={{{', '.join(map(repr, sorted(axes)))}}}"
+            for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced))
+            if axes
+        ]
+        return f"PartitionSpec({', '.join([*map(repr, self), *sums])})"
 
     def __reduce__(self):
+        if self.__dict__:
+            return _spec_of_sums, (tuple(self), self.unreduced, self.reduced)
         return PartitionSpec, tuple(self)
+
+    def update(self, **changes: Any) -> PartitionSpec:
+        """The same with other unreduced= or reduced=.
+
+        Args:
+            **changes: unreduced, reduced.
+
+        Returns: weft.PartitionSpec.
+
+        Example:
+            >>> weft.P("x").update(unreduced={"y"})
+            PartitionSpec('x', unreduced={'y'})
+        """
+        return PartitionSpec(*self, **{"unreduced": self.unreduced, "reduced": self.reduced, **changes})
+
+
+PartitionSpec.unreduced = PartitionSpec.reduced = frozenset()
+
+
+def _axes_besides(names: Any, taken: Any, what: str) -> frozenset[str]:
+    names = frozenset([names] if isinstance(names, str) else names)
+    for name in names:
+        check_axis_name(name, f"PartitionSpec: {what}")
+        if name in taken:
+            raise value_error(f"PartitionSpec: {what} names the axis '{name}', which is there already")
+    return names
+
+
+def _spec_of_sums(dims: tuple, unreduced: frozenset[str], reduced: frozenset[str]) -> PartitionSpec:
+    return PartitionSpec(*dims, unreduced=unreduced, reduced=reduced)
 
 
 P = PartitionSpec
@@ -94,6 +158,9 @@ def cuts_of(
             if name in seen:
                 raise value_error(f"{what}: {spec} uses the axis '{name}' twice")
             seen.add(name)
+    for name in spec.unreduced | spec.reduced:
+        if name not in mesh.shape:
+            raise value_error(f"{what}: {spec} names '{name}', which is no axis of {mesh}")
     axes += [()] * (len(shape) - len(axes))
     for d, names in enumerate(axes):
         count = math.prod(mesh.shape[name] for name in names)
@@ -255,6 +322,10 @@ class NamedSharding(Sharding):
 
     def _pickled(self) -> tuple:
         return mesh_axes(self.mesh), [d.id for d in self._device_list()], tuple(self.spec)
+
+    def _names_of(self, dim: int) -> tuple[str, ...]:
+        """The axes that cut a dimension."""
+        return spec_axes(self.spec)[dim] if dim < len(self.spec) else ()
 
     def _replicated(self) -> NamedSharding:
         """Everything on all devices of the mesh."""

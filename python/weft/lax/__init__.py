@@ -24,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from ._programs import *  # noqa: F403
     from ._reductions import *  # noqa: F403
     from ._scans import *  # noqa: F403
+    from ._shape_tuples import *  # noqa: F403
     from ._shapes import *  # noqa: F403
     from ._slicing import *  # noqa: F403
     from ._sorting import *  # noqa: F403

@@ -22,6 +22,7 @@ from ._cumulative import *  # noqa: F403
 from ._dtypes import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._files import *  # noqa: F403
+from ._grids import *  # noqa: F403
 from ._indexing import *  # noqa: F403
 from ._joining import *  # noqa: F403
 from ._linalg import *  # noqa: F403
@@ -37,6 +38,7 @@ from ._rounding import *  # noqa: F403
 from ._sets import *  # noqa: F403
 from ._shape import *  # noqa: F403
 from ._sorting import *  # noqa: F403
+from ._standard import __array_api_version__, __array_namespace_info__, array_namespace  # noqa: F401
 from ._statistics import *  # noqa: F403
 
 bool = bool_  # noqa: F405  # as NumPy has it

@@ -14,7 +14,8 @@ from .._weft import Array
 from ..arguments import is_integer
 from ..batching import vmap
 from ..typing import NestedLike
-from ._creation import arange, linspace, meshgrid
+from ._creation import arange, linspace
+from ._grids import meshgrid
 from ._shape import _together
 
 __all__ = ["apply_along_axis", "apply_over_axes", "c_", "index_exp", "mgrid", "ogrid", "r_", "s_", "vectorize"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,10 @@ import numpy as np
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import not_implemented, type_error, value_error
+from .._sharding.placing import placed
 from .._weft import Array
 from ..arguments import count, sizes
+from ..config import config
 from ..typing import DTypeLike, NestedLike, Shape
 from ._elementwise import sign
 from ._reductions import narrow
@@ -30,19 +31,25 @@ __all__ = [
     "full",
     "full_like",
     "geomspace",
-    "indices",
     "linspace",
     "logspace",
-    "meshgrid",
     "ones",
     "ones_like",
     "zeros",
     "zeros_like",
-    "fromfunction",
 ]
 
 
-def array(object: NestedLike, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Array:
+def array(
+    object: NestedLike,
+    dtype: DTypeLike | None = None,
+    copy: bool = True,
+    order: str | None = None,
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array with the values of a number, a nested list, a NumPy array or an array.
 
     Numbers and lists of them get the default dtypes (float32, int32, bool, complex64; see weft.config.x64); NumPy
@@ -53,6 +60,7 @@ def array(object: NestedLike, dtype: DTypeLike | None = None, copy: bool = True,
         dtype: the dtype of the array; None: as above.
         copy: whether the array surely gets memory of its own; False shares NumPy's where nobody can ever write to that
             (docs/arrays.md), and that of an array.
+        order: None, "K", "A" or "C": arrays are row-major.
         ndmin: how many dimensions there are at least; new ones of size 1 come in front.
 
     Returns: array of the shape of the values.
@@ -61,6 +69,7 @@ def array(object: NestedLike, dtype: DTypeLike | None = None, copy: bool = True,
         TypeError: a value is no number.
         OverflowError: an integer does not fit the dtype.
         ValueError: the rows of a list have different lengths.
+        NotImplementedError: the order is "F".
 
     Example:
         >>> wnp.array([[1, 2], [3, 4]])
@@ -69,35 +78,83 @@ def array(object: NestedLike, dtype: DTypeLike | None = None, copy: bool = True,
         >>> wnp.array([1, 2.5], dtype="float16")
         Array([1. , 2.5], dtype=float16)
     """
-    out = _weft.array(object, dtype, copy)
+    _check_order(order, "array")
+    out = _made(object, dtype, copy)
     if out.ndim < ndmin:
         out = out.reshape((1,) * (ndmin - out.ndim) + out.shape)
+    return placed(out, "array", device, out_sharding)
+
+
+def _made(given: Any, dtype: DTypeLike | None, copy: bool) -> Array:
+    out = _weft.array(given, dtype, copy)
+    if copy and isinstance(given, Array) and given.dtype == out.dtype and not _weft.is_traced(out):
+        return out.copy()  # what is made of an array shares its memory
     return out
 
 
-def asarray(object: NestedLike, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+def _check_order(order: str | None, name: str) -> None:
+    if order not in (None, "K", "A", "C"):
+        if order == "F":
+            raise not_implemented(f"{name}: order='F': arrays are row-major")
+        raise value_error(f"{name}: order must be 'K', 'A', 'C' or None, got {order!r}")
+
+
+def asarray(
+    object: NestedLike,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array with these values. It never changes: NumPy arrays are copied, except where nobody can write to them.
 
     Args:
         object: a number, a nested list, a NumPy array or an array.
         dtype: the dtype of the array; None: as for array.
-        copy: whether the array surely gets memory of its own.
+        order: None, "K", "A" or "C": arrays are row-major.
+        copy: True: the array surely gets memory of its own; False: it surely has that of an array, or of a NumPy array
+            that nobody can write to; None: it is copied where it has to be.
 
     Returns: array of the shape of the values; an array of that dtype itself.
 
     Raises:
         TypeError: a value is no number.
         OverflowError: an integer does not fit the dtype.
-        ValueError: the rows of a list have different lengths.
+        ValueError: the rows of a list have different lengths; copy is False, and the memory of an array cannot be
+            shared.
+        NotImplementedError: the order is "F".
 
     Example:
         >>> wnp.asarray([1, 2, 3])
         Array([1, 2, 3], dtype=int32)
     """
-    return _weft.array(object, dtype, bool(copy))
+    _check_order(order, "asarray")
+    out = _made(object, dtype, bool(copy))
+    if copy is False and not config.jax_semantics:
+        _check_shared(object, out)
+    return placed(out, "asarray", device, out_sharding)
 
 
-def from_dlpack(x: NestedLike, copy: bool | None = None) -> Array:
+def _check_shared(given: Any, out: Array) -> None:
+    """Raises ValueError where an array with memory that could be shared had to be copied."""
+    if isinstance(given, Array):
+        # Of a traced array only the conversion is a copy; what has the same dtype is the same value.
+        shared = given is out or given.dtype == out.dtype
+    elif isinstance(given, np.ndarray):
+        shared = bool(not _weft.is_traced(out) and out.unsafe_buffer_pointer() == given.ctypes.data)
+    else:
+        return  # lists and numbers have none
+    if not shared:
+        raise value_error(
+            f"asarray: copy=False, but {type(given).__name__} of dtype {given.dtype} has to be copied for an array of "
+            f"dtype {out.dtype}: dtypes must be the same, and a NumPy array one that nobody can write to (copy=None "
+            "copies where it has to)"
+        )
+
+
+def from_dlpack(x: NestedLike, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """The array of another library, without a copy: what is written to that one afterwards is seen in this one, and in
     results that are still to be computed from it.
 
@@ -119,15 +176,16 @@ def from_dlpack(x: NestedLike, copy: bool | None = None) -> Array:
     """
     if not hasattr(x, "__dlpack__"):
         raise type_error(f"from_dlpack: x is {x!r} of type '{type(x).__name__}', which has no method __dlpack__")
-    return _weft.from_dlpack(x, bool(copy))
+    return placed(_weft.from_dlpack(x, bool(copy)), "from_dlpack", device)
 
 
-def astype(x: NestedLike, dtype: DTypeLike) -> Array:
+def astype(x: NestedLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """x converted to a dtype.
 
     Args:
         dtype: the new dtype. Floats become integers by truncation towards 0, limited to the integers' range, NaN
             becomes 0; complex numbers lose their imaginary part.
+        copy: whether the result surely has memory of its own, where the dtype is the same.
 
     Returns: array of the shape of x.
 
@@ -135,10 +193,19 @@ def astype(x: NestedLike, dtype: DTypeLike) -> Array:
         >>> wnp.astype(wnp.array([1.5, -2.5]), "int32")
         Array([ 1, -2], dtype=int32)
     """
-    return _weft.astype(x, dtype)
+    out = _weft.astype(x, dtype)
+    copies = copy and isinstance(x, Array) and x.dtype == out.dtype and not _weft.is_traced(out)
+    return placed(out.copy() if copies else out, "astype", device)
 
 
-def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = None) -> Array:
+def full(
+    shape: int | Shape,
+    fill_value: NestedLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array full of a value.
 
     Args:
@@ -156,16 +223,18 @@ def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = N
     """
     shape = sizes(shape, "full")
     if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0) > 0:
-        return _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
-    out = _weft.full(shape, fill_value, dtype)
-    return _weft.weak(out) if dtype is None and _is_weak(fill_value) else out
+        out = _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
+    else:
+        out = _weft.full(shape, fill_value, dtype)
+        out = _weft.weak(out) if dtype is None and _is_weak(fill_value) else out
+    return placed(out, "full", device, out_sharding)
 
 
 def _is_weak(x) -> bool:
     return x.weak_type if isinstance(x, Array) else type(x) in (int, float, complex)
 
 
-def zeros(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
+def zeros(shape: int | Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros.
 
     Args:
@@ -181,10 +250,11 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
-    return _weft.full(sizes(shape, "zeros"), 0, float if dtype is None else dtype)
+    out = _weft.full(sizes(shape, "zeros"), 0, float if dtype is None else dtype)
+    return placed(out, "zeros", device, out_sharding)
 
 
-def ones(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
+def ones(shape: int | Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones.
 
     Args:
@@ -199,14 +269,21 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
         >>> wnp.ones(3, dtype="int32")
         Array([1, 1, 1], dtype=int32)
     """
-    return _weft.full(sizes(shape, "ones"), 1, float if dtype is None else dtype)
+    out = _weft.full(sizes(shape, "ones"), 1, float if dtype is None else dtype)
+    return placed(out, "ones", device, out_sharding)
 
 
 empty = zeros
 
 
 def full_like(
-    a: NestedLike, fill_value: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None
+    a: NestedLike,
+    fill_value: NestedLike,
+    dtype: DTypeLike | None = None,
+    shape: int | Shape | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array like another, full of a value.
 
@@ -223,10 +300,17 @@ def full_like(
     """
     dims, own, _, _ = _weft.abstract(a)
     out = full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
-    return _weft.weak(out) if dtype is None and _is_weak(a) else out
+    return placed(_weft.weak(out) if dtype is None and _is_weak(a) else out, "full_like", device, out_sharding)
 
 
-def zeros_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None) -> Array:
+def zeros_like(
+    a: NestedLike,
+    dtype: DTypeLike | None = None,
+    shape: int | Shape | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Zeros of the shape and dtype of an array.
 
     Args:
@@ -239,10 +323,17 @@ def zeros_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape
         >>> wnp.zeros_like(wnp.array([1, 2]))
         Array([0, 0], dtype=int32)
     """
-    return full_like(a, 0, dtype, shape)
+    return placed(full_like(a, 0, dtype, shape), "zeros_like", device, out_sharding)
 
 
-def ones_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None) -> Array:
+def ones_like(
+    a: NestedLike,
+    dtype: DTypeLike | None = None,
+    shape: int | Shape | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Ones of the shape and dtype of an array.
 
     Args:
@@ -255,13 +346,21 @@ def ones_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape 
         >>> wnp.ones_like(wnp.array([1, 2]))
         Array([1, 1], dtype=int32)
     """
-    return full_like(a, 1, dtype, shape)
+    return placed(full_like(a, 1, dtype, shape), "ones_like", device, out_sharding)
 
 
 empty_like = zeros_like
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | None = None) -> Array:
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """start, start + step ... below stop.
 
     Args:
@@ -281,6 +380,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
         >>> wnp.arange(2, 10, 3)
         Array([2, 5, 8], dtype=int32)
     """
+    return placed(_arange(start, stop, step, dtype), "arange", device, out_sharding)
+
+
+def _arange(start: Any, stop: Any, step: Any, dtype: DTypeLike | None) -> Array:
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
@@ -327,6 +430,8 @@ def linspace(
     retstep: bool = False,
     dtype: DTypeLike | None = None,
     axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """Evenly spaced numbers between two, in floating point.
 
@@ -363,6 +468,7 @@ def linspace(
         out = out.astype(dtype)
     if axis:
         out = _weft.moveaxis(out, 0, axis)
+    out = placed(out, "linspace", device)
     return (out, step) if retstep else out
 
 
@@ -448,83 +554,6 @@ def copy(a: NestedLike, order: str | None = None) -> Array:
     """
     del order
     return _weft.array(a, None, True).copy()
-
-
-def meshgrid(*xi: NestedLike, indexing: str = "xy", sparse: bool = False) -> list[Array]:
-    """The coordinates of a grid from those of its axes.
-
-    Args:
-        *xi: vectors of the coordinates along each axis.
-        indexing: "xy": the first two axes are columns and rows; "ij": all in order.
-        sparse: whether the arrays keep size 1 along the axes where they are constant.
-
-    Returns: list of one array of coordinates per axis.
-
-    Raises:
-        ValueError: there is no such indexing.
-
-    Example:
-        >>> wnp.meshgrid(wnp.array([1, 2]), wnp.array([5, 6]))
-        [Array([[1, 2],
-               [1, 2]], dtype=int32), Array([[5, 5],
-               [6, 6]], dtype=int32)]
-    """
-    if indexing not in ("xy", "ij"):
-        raise value_error(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
-    arrays = [_weft.array(x, None, False) for x in xi]
-    n = len(arrays)
-    axes = list(range(n))
-    if indexing == "xy" and n >= 2:
-        axes[0], axes[1] = 1, 0
-    out = [x.reshape((1,) * a + (-1,) + (1,) * (n - a - 1)) for x, a in zip(arrays, axes)]
-    if sparse:
-        return out
-    shape = _weft.broadcast_shapes(*(x.shape for x in out)) if out else ()
-    return [_weft.broadcast_to(x, shape) for x in out]
-
-
-def indices(dimensions: Shape, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
-    """The indices of a grid.
-
-    Args:
-        dimensions: the sizes of the grid.
-        dtype: the dtype of the result; None: the default integer dtype.
-        sparse: whether to return a tuple of arrays that broadcast instead.
-
-    Returns: array of len(dimensions) followed by the dimensions: indices along each axis.
-
-    Example:
-        >>> wnp.indices((2, 2))[1]
-        Array([[0, 1],
-               [0, 1]], dtype=int32)
-    """
-    kind = int if dtype is None else dtype
-    dims = tuple(dimensions)
-    if sparse:
-        n = len(dims)
-        return tuple(_weft.iota(tuple(dims[d] if i == d else 1 for i in range(n)), d, kind) for d in range(n))
-    if not dims:
-        return _weft.full((0,), 0, kind)
-    return _weft.stack([_weft.iota(dims, d, kind) for d in range(len(dims))], 0)
-
-
-def fromfunction(function: Callable[..., Any], shape: Shape, dtype: DTypeLike = float, **kwargs: Any) -> Array:
-    """A function called with the indices of a grid.
-
-    Args:
-        function: takes one array of indices per dimension.
-        shape: the sizes of the grid.
-        dtype: the dtype of the indices.
-        **kwargs: further arguments of the function.
-
-    Returns: what the function returns.
-
-    Example:
-        >>> wnp.fromfunction(lambda i, j: i + 10 * j, (2, 2), dtype=int)
-        Array([[ 0, 10],
-               [ 1, 11]], dtype=int32)
-    """
-    return function(*[_weft.iota(tuple(shape), d, dtype) for d in range(len(shape))], **kwargs)
 
 
 # What parameters mean in several functions of this module.

@@ -13,6 +13,7 @@ from ._reductions import (
     _array,
     _in_dtype,
     _no_out,
+    prod,
     sum,
 )
 
@@ -81,7 +82,7 @@ def cumulative_sum(
         Array([0, 1, 3, 6], dtype=int32)
     """
     x = _array(x)
-    # Unlike cumsum it sums narrow integers in wider ones, as sum does.
+    # Unlike cumsum it sums narrow integers in wider ones, as sum does; so does cumulative_prod.
     return _cumulative(x, axis, sum(x[:0]).dtype if dtype is None else dtype, include_initial, "cumsum", 0)
 
 
@@ -92,7 +93,7 @@ def cumulative_prod(
 
     Args:
         axis: the axis, negative from the end; a vector needs none.
-        dtype: the dtype to multiply in; None: as for cumprod.
+        dtype: the dtype to multiply in; None: as for prod.
         include_initial: whether a 1 comes in front, so that the axis is longer by one.
 
     Returns: array of the shape of x, longer by one along the axis with include_initial.
@@ -104,7 +105,8 @@ def cumulative_prod(
         >>> wnp.cumulative_prod(wnp.array([1, 2, 3]), include_initial=True)
         Array([1, 1, 2, 6], dtype=int32)
     """
-    return _cumulative(x, axis, dtype, include_initial, "cumprod", 1)
+    x = _array(x)
+    return _cumulative(x, axis, prod(x[:0]).dtype if dtype is None else dtype, include_initial, "cumprod", 1)
 
 
 def _cumulative(x, axis, dtype, include_initial: bool, prim: str, neutral) -> Array:

@@ -281,7 +281,7 @@ def nonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | 
     if a.ndim == 0:
         raise value_error("nonzero: an array without dimensions has no indices; use atleast_1d")
     if size is None:
-        return tuple(_weft.nonzero(a))
+        return tuple(i.astype(int) for i in _weft.nonzero(a))
     size = count(size, "nonzero: size")
     flat = (a != 0).reshape(-1)
     n = flat.shape[0]
@@ -292,7 +292,7 @@ def nonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | 
     out = unravel_index(at, a.shape)
     valid = _weft.iota((size,), 0, "int32") < total
     fills = fill_value if isinstance(fill_value, (tuple, list)) else [0 if fill_value is None else fill_value] * a.ndim
-    return tuple(_weft.where(valid, o, f) for o, f in zip(out, fills))
+    return tuple(_weft.where(valid, o, f).astype(int) for o, f in zip(out, fills))
 
 
 def argwhere(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | None = None) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import count, integer, is_integer, sizes
 from ..typing import DTypeLike, NestedLike
+from ._out_sharding import lying
 from ._shape import _array, _together, atleast_1d, atleast_2d, atleast_3d, ndim, ravel
 from ._sorting import searchsorted
 
@@ -381,7 +383,12 @@ def tile(A: NestedLike, reps: int | Sequence[int]) -> Array:
 
 
 def repeat(
-    a: NestedLike, repeats: NestedLike, axis: int | None = None, *, total_repeat_length: int | None = None
+    a: NestedLike,
+    repeats: NestedLike,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Each element (or slice) several times.
 
@@ -405,6 +412,8 @@ def repeat(
         >>> wnp.repeat(wnp.array([1, 2]), wnp.array([1, 3]))
         Array([1, 2, 2, 2], dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, repeat, a, repeats=repeats, axis=axis, total_repeat_length=total_repeat_length)
     a = _array(a)
     if a.ndim == 0:
         a = a.reshape(1)

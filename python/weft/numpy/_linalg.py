@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,7 @@ from . import _reductions
 from ._dtypes import summed_in
 from ._elementwise import conjugate
 from ._matrices import diagonal
+from ._out_sharding import lying
 from ._shape import _together
 
 __all__ = [
@@ -53,6 +55,7 @@ def matmul(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The matrix product of the last two dimensions; the others broadcast. A vector counts as a row (left) or column
     (right).
@@ -70,6 +73,8 @@ def matmul(
         >>> wnp.matmul(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
         Array([21, 43], dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, matmul, a, b, precision=precision, preferred_element_type=preferred_element_type)
     del precision
     return _summed(_weft.matmul, "matmul", _array(a), _array(b), preferred_element_type)
 
@@ -87,6 +92,7 @@ def dot(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum over the last axis of a and the second to last of b (the only one of a vector); numbers multiply.
 
@@ -99,6 +105,8 @@ def dot(
         >>> wnp.dot(wnp.array([1, 2]), wnp.array([3, 4]))
         Array(11, dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, dot, a, b, precision=precision, preferred_element_type=preferred_element_type)
     del precision
     return _summed(_weft.dot, "dot", *_factors(a, b), preferred_element_type)
 
@@ -177,6 +185,7 @@ def tensordot(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum over pairs of axes.
 
@@ -192,6 +201,10 @@ def tensordot(
         >>> wnp.tensordot(wnp.ones((2, 3, 4)), wnp.ones((3, 4, 5))).shape
         (2, 5)
     """
+    if out_sharding is not None:
+        return lying(
+            out_sharding, tensordot, a, b, axes=axes, precision=precision, preferred_element_type=preferred_element_type
+        )
     del precision
     a, b = _factors(a, b)
     if is_integer(axes):
@@ -210,6 +223,7 @@ def einsum(
     optimize: Any = "optimal",
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Einstein's summation: products of operands, summed over the indices that the result does not have.
 
@@ -231,6 +245,13 @@ def einsum(
         >>> wnp.einsum("ii", wnp.array([[1, 2], [3, 4]]))
         Array(5, dtype=int32)
     """
+    if out_sharding is not None:
+        if not isinstance(subscripts, str):
+            raise value_error("einsum: out_sharding goes with subscripts in a string")
+        contracted = functools.partial(
+            einsum, subscripts, optimize=optimize, precision=precision, preferred_element_type=preferred_element_type
+        )
+        return lying(out_sharding, functools.update_wrapper(contracted, einsum), *operands)
     del optimize, precision
     if not isinstance(subscripts, str):
         subscripts, arrays = _spelled([subscripts, *operands])

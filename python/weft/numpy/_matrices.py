@@ -11,6 +11,7 @@ import numpy as np
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import value_error
+from .._sharding.placing import placed
 from .._weft import Array
 from ..arguments import count, integer
 from ..typing import DTypeLike, NDArrayLike, NestedLike
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """Ones on a diagonal of a matrix, zeros elsewhere.
 
     Returns: array [N, M].
@@ -48,13 +49,23 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
                [0., 0., 1.]], dtype=float32)
     """
     rows, columns = _places((N, N if M is None else M), "eye")
-    return (rows + integer(k, "eye: k") == columns).astype(float if dtype is None else dtype)
+    out = (rows + _diagonal_of(rows.shape, k, "eye: k") == columns).astype(float if dtype is None else dtype)
+    return placed(out, "eye", device)
 
 
 def _places(shape, name: str) -> tuple[Array, Array]:
     """The row and the column of each element of a matrix."""
     shape = count(shape[0], f"{name}: N"), count(shape[1], f"{name}: M")
     return _weft.iota(shape, 0, "int32"), _weft.iota(shape, 1, "int32")
+
+
+def _diagonal_of(shape: Any, k: int, what: str) -> int:
+    """Which diagonal k is. All beyond the corners are alike."""
+    k = integer(k, what)
+    rows, columns = shape
+    if isinstance(rows, int) and isinstance(columns, int):
+        return builtins.max(-rows, builtins.min(k, columns))
+    return k
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
@@ -82,15 +93,15 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
                [1., 1., 1.]], dtype=float32)
     """
     rows, columns = _places((N, N if M is None else M), "tri")
-    return (rows + integer(k, "tri: k") >= columns).astype(float if dtype is None else dtype)
+    return (rows + _diagonal_of(rows.shape, k, "tri: k") >= columns).astype(float if dtype is None else dtype)
 
 
 def _triangle(m, k: int, lower: bool) -> Array:
     m, name = _weft.array(m, None, False), "tril" if lower else "triu"
-    k = integer(k, f"{name}: k")
     if m.ndim < 2:
         raise value_error(f"{name}: two dimensions or more are needed, got shape {m.shape}")
     rows, columns = _weft.iota(m.shape[-2:], 0, "int32"), _weft.iota(m.shape[-2:], 1, "int32")
+    k = _diagonal_of(rows.shape, k, f"{name}: k")
     keep = rows + k >= columns if lower else rows + k <= columns
     return _weft.where(keep, m, _weft.full((), 0, m.dtype))
 
@@ -134,7 +145,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
         >>> wnp.tril_indices(2)
         (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.tril_indices(n, k, m))
+    return tuple(_weft.array(i, int, True) for i in np.tril_indices(n, k, m))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
@@ -150,7 +161,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
         >>> wnp.triu_indices(2)
         (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.triu_indices(n, k, m))
+    return tuple(_weft.array(i, int, True) for i in np.triu_indices(n, k, m))
 
 
 def tril_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
@@ -253,6 +264,7 @@ def diagonal(a: NestedLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     """
     a = _weft.moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = a.shape[-2:]
+    offset = _diagonal_of(a.shape[-2:], offset, "diagonal: offset")
     n = builtins.max(0, builtins.min(rows, columns - offset) if offset >= 0 else builtins.min(rows + offset, columns))
     i = _weft.iota((n,), 0, "int32")
     return a[..., i + builtins.max(-offset, 0), i + builtins.max(offset, 0)]

@@ -7,11 +7,18 @@ from typing import Any
 
 from .._core.errors import type_error
 from .._core.shapes import ShapedArray
-from .._sharding.arrays import addressable_data, global_shards, to_device
+from .._sharding.arrays import (
+    addressable_data,
+    global_shards,
+    on_device_size_in_bytes,
+    to_device,
+    unsafe_buffer_pointer,
+)
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 from . import _indexing, _places
 from ._dtypes import same_bits
+from ._standard import array_namespace
 
 _FUNCTIONS = """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max
 mean min nonzero ptp ravel repeat round searchsorted sort squeeze std swapaxes take trace var"""
@@ -137,9 +144,12 @@ def attach(functions: Mapping[str, Any]) -> None:
         "flatten": functions["ravel"],
         "global_shards": property(global_shards),
         "imag": property(functions["imag"], doc=_IMAG),
+        "on_device_size_in_bytes": on_device_size_in_bytes,
         "to_device": to_device,
+        "unsafe_buffer_pointer": unsafe_buffer_pointer,
         "real": property(functions["real"], doc=_REAL),
         "view": view,
+        "__array_namespace__": array_namespace,
         "__contains__": lambda self, value: bool((self == value).any()),
         "__reversed__": lambda self: reversed(list(self)),
         "__round__": lambda self, n=None: _round(functions["round"], self, n),

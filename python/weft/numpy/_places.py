@@ -14,6 +14,7 @@ from .._weft import Array
 from ..batching import vmap
 from ..control import fori_loop
 from ..typing import NestedLike
+from ._out_sharding import lying
 
 
 class _At:
@@ -88,11 +89,13 @@ def _updating(
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | enum.Enum | None = None,
-        out_sharding: None = None,
+        out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         mode = _name_of(mode)
-        place = self._placed(out_sharding, wrap_negative_indices, mode)
+        if out_sharding is not None:
+            return self._lying(out_sharding, name, values, mode=mode, wrap_negative_indices=wrap_negative_indices)
+        place = self._placed(wrap_negative_indices, mode)
         return update(place, values, mode) if update else place._update(values, name, mode)
 
     method.__name__, method.__qualname__ = name, f"_Place.{name}"
@@ -104,7 +107,7 @@ def _updating(
             unique_indices: accepted, without effect.
             mode: what indices out of bounds do: None, "drop" or "fill" leaves them out, "clip" takes the nearest
                 element, "promise_in_bounds" says that there are none.
-            out_sharding: must be None; weft.with_sharding_constraint shards the result.
+            out_sharding: how the result is cut: a weft.NamedSharding, or a PartitionSpec for the mesh around the call.
             wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
 
         Returns: array of the same shape{dtype}.
@@ -151,10 +154,16 @@ class _Place:
             return _weft.where(mask, at.astype(self._array.dtype), self._array)
         return _weft.update_item(self._array, self._index, values, kind, _MODES[mode])
 
-    def _placed(self, out_sharding, wrap_negative_indices, mode) -> _Place:
+    def _lying(self, out_sharding: Any, name: str, *arrays: Any, **options: Any) -> Array:
+        """What a method of this place gives, cut over a mesh."""
+
+        def at(array, *given):
+            return getattr(_Place(array, self._index), name)(*given, **options)
+
+        return lying(out_sharding, at, self._array, *arrays)
+
+    def _placed(self, wrap_negative_indices, mode) -> _Place:
         """This place, its negative indices out of bounds where they do not wrap."""
-        if out_sharding is not None:
-            raise type_error("at[]: out_sharding is not supported; use weft.with_sharding_constraint on the result")
         if wrap_negative_indices:
             return self
         entries = self._index if isinstance(self._index, tuple) else (self._index,)
@@ -227,7 +236,7 @@ class _Place:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | enum.Enum | None = None,
-        out_sharding: None = None,
+        out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """A copy with a function applied to the elements at this place; an index that occurs twice applies it twice.
@@ -237,7 +246,7 @@ class _Place:
             indices_are_sorted: as for set.
             unique_indices: whether no element occurs twice, which is then not looked for.
             mode: as for set.
-            out_sharding: must be None.
+            out_sharding: as for set.
             wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
@@ -249,7 +258,10 @@ class _Place:
             Array([  2., 300.], dtype=float32)
         """
         mode = _name_of(mode)
-        place = self._placed(out_sharding, wrap_negative_indices, mode)
+        if out_sharding is not None:
+            options = {"mode": mode, "unique_indices": unique_indices, "wrap_negative_indices": wrap_negative_indices}
+            return self._lying(out_sharding, "apply", function=function, **options)
+        place = self._placed(wrap_negative_indices, mode)
         mask = place._mask()
         if mask is not None:
             return _weft.where(mask, function(self._array), self._array)
@@ -282,7 +294,7 @@ class _Place:
         unique_indices: bool = False,
         mode: str | enum.Enum | None = None,
         fill_value: Any = None,
-        out_sharding: None = None,
+        out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """The elements at this place.
@@ -293,7 +305,7 @@ class _Place:
             mode: what indices out of bounds do: None or "clip" takes the nearest element, "fill" or "drop" gives
                 fill_value.
             fill_value: None: NaN for floats, the smallest integer.
-            out_sharding: must be None.
+            out_sharding: as for set.
             wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
 
         Returns: array, as x[index].
@@ -308,7 +320,10 @@ class _Place:
         mode = _name_of(mode)
         if mode not in _READ_MODES:
             raise value_error(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
-        index = self._placed(out_sharding, wrap_negative_indices, mode or "clip")._index
+        if out_sharding is not None:
+            options = {"mode": mode, "fill_value": fill_value, "wrap_negative_indices": wrap_negative_indices}
+            return self._lying(out_sharding, "get", **options)
+        index = self._placed(wrap_negative_indices, mode or "clip")._index
         out = _weft.getitem(self._array, index, _READ_MODES[mode])
         if mode in ("fill", "drop") and fill_value is not None:
             inside = _weft.getitem(_weft.full(self._array.shape, 1.0, "float32"), index, "fill")

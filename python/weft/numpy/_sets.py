@@ -118,15 +118,15 @@ def unique(
         out = [_weft.moveaxis(values.reshape((count,) + moved.shape[1:]), 0, axis)]
     # Where size is given, padding repeats the first element's index and has count 0.
     if return_index:
-        out.append(_weft.take(order, at, 0, "clip") if n else at)
+        out.append(_weft.take(order, at, 0, "clip").astype(int) if n else at)
     if return_inverse:
         rank = _weft.cumulative("cumsum", first.astype("int32"), 0, False) - 1
         inverse = _weft.full((n,), 0, "int32").at[order].set(rank)
-        out.append(inverse.reshape(a.shape) if axis is None else inverse)
+        out.append((inverse.reshape(a.shape) if axis is None else inverse).astype(int))
     if return_counts:
         following = _weft.concatenate([at[1:], _weft.full((1,), n, "int32")], 0) if count else at
         last = _weft.iota((count,), 0, "int32") == total - 1
-        out.append(_weft.where(valid, _weft.where(last, n, following) - at, 0))
+        out.append(_weft.where(valid, _weft.where(last, n, following) - at, 0).astype(int))
     return out[0] if len(out) == 1 else tuple(out)
 
 

@@ -14,6 +14,7 @@ from .._core.errors import value_error
 from .._weft import Array
 from ..arguments import integer, is_integer, one_of
 from ..typing import NDArrayLike, NestedLike, Shape
+from ._out_sharding import lying
 
 __all__ = [
     "atleast_1d",
@@ -97,11 +98,14 @@ def _together(*xs) -> tuple[Array, ...]:
     return _weft.promote_all(*[x if isinstance(x, (int, float, complex)) else _array(x) for x in xs])
 
 
-def reshape(a: NestedLike, shape: int | Shape, order: str = "C") -> Array:
+def reshape(
+    a: NestedLike, shape: int | Shape, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Array:
     """The same elements in another shape.
 
     Args:
         shape: integers; one may be -1, which stands for what remains.
+        copy: True: the result surely has memory of its own; else arrays, which never change, share it where they can.
 
     Returns: array of that shape, of the dtype of a.
 
@@ -114,13 +118,22 @@ def reshape(a: NestedLike, shape: int | Shape, order: str = "C") -> Array:
         Array([[0, 1, 2],
                [3, 4, 5]], dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, reshape, a, shape=shape, order=order)
     if one_of(order, ("C", "F"), "reshape: order") == "F":
         sizes = (shape,) if is_integer(shape) else tuple(shape)
-        return transpose(_weft.reshape(transpose(_array(a)), sizes[::-1]))
-    return _weft.reshape(_array(a), shape)
+        out = transpose(_weft.reshape(transpose(_array(a)), sizes[::-1]))
+    else:
+        out = _weft.reshape(_array(a), shape)
+    return out.copy() if copy else out
 
 
-def ravel(a: NestedLike, order: str = "C") -> Array:
+def ravel(
+    a: NestedLike,
+    order: str = "C",
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """All elements in one dimension.
 
     Returns: vector of the dtype of a.
@@ -132,6 +145,8 @@ def ravel(a: NestedLike, order: str = "C") -> Array:
         >>> wnp.ravel(wnp.array([[1, 2], [3, 4]]), order="F")
         Array([1, 3, 2, 4], dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, ravel, a, order=order)
     return reshape(a, -1, one_of(order, ("C", "F"), "ravel: order"))
 
 
@@ -264,7 +279,12 @@ def squeeze(a: NestedLike, axis: int | Sequence[int] | None = None) -> Array:
     return _weft.squeeze(_array(a), axis)
 
 
-def broadcast_to(array: NestedLike, shape: int | Shape) -> Array:
+def broadcast_to(
+    array: NestedLike,
+    shape: int | Shape,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """An array stretched to a shape by NumPy's rule: sizes are compared from the end, and 1 fits all.
 
     Args:
@@ -281,6 +301,8 @@ def broadcast_to(array: NestedLike, shape: int | Shape) -> Array:
         Array([[1, 2],
                [1, 2]], dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, broadcast_to, array, shape=shape)
     return _weft.broadcast_to(_array(array), shape)
 
 

@@ -98,8 +98,8 @@ def argsort(
     index = _weft.iota(a.shape, axis, "int32")
     if _weft.dtype_kind(a.dtype) == "complex":
         parts = [_weft.bind_elementwise(p, (a,), {}) for p in ("real", "imag")]
-        return _weft.bind("sort", [*parts, index], {"dim": axis, "num_keys": 2})[2]
-    return _weft.bind("sort", [a, index], {"dim": axis, "num_keys": 1})[1]
+        return _weft.bind("sort", [*parts, index], {"dim": axis, "num_keys": 2})[2].astype(int)
+    return _weft.bind("sort", [a, index], {"dim": axis, "num_keys": 1})[1].astype(int)
 
 
 def sort_complex(a: NestedLike) -> Array:
@@ -167,10 +167,10 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     if not keys:
         raise type_error("lexsort: at least one key is needed")
     if keys[0].ndim == 0:  # a single place, whatever the axis
-        return _weft.full((), 0, "int32")
+        return _weft.full((), 0, int)
     axis = _weft.check_axis(axis, keys[0].ndim, "lexsort")
     index = _weft.iota(keys[0].shape, axis, "int32")
-    return _weft.bind("sort", [*keys[::-1], index], {"dim": axis, "num_keys": len(keys)})[-1]
+    return _weft.bind("sort", [*keys[::-1], index], {"dim": axis, "num_keys": len(keys)})[-1].astype(int)
 
 
 # JAX's ways of searching, which differ in speed alone.
@@ -208,14 +208,14 @@ def searchsorted(
     n = a.shape[0]
     if not isinstance(n, int) or n <= _COUNTED:
         count = _weft.reduce("reduce_sum", _goes_before(a, v[..., None], side).astype("int32"), -1, False)
-        return count.astype("int32")
+        return count.astype(int)
     # The number of elements before v, one binary digit after the other.
     count = _weft.full(v.shape, 0, "int32" if n < 2**30 else "int64")
     for digit in reversed(range(n.bit_length())):
         more = count + (1 << digit)
         element = _weft.take(a, _weft.bind_elementwise("min", (more, n), {}) - 1, 0, "promise")
         count = _weft.where((more <= n) & _goes_before(element, v, side), more, count)
-    return count
+    return count if n >= 2**30 else count.astype(int)
 
 
 # Up to here comparing with all elements takes less time than halving.

@@ -20,6 +20,7 @@ from ._cumulative import cumsum
 from ._elementwise import conjugate, real
 from ._indexing import take
 from ._matrices import diagonal
+from ._out_sharding import lying
 from ._primitives import maximum, sqrt
 from ._reductions import max, min, narrow, sum, widened
 from ._shape import _together
@@ -308,7 +309,12 @@ def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True, dt
 
 
 def bincount(
-    x: NestedLike, weights: NestedLike | None = None, minlength: int = 0, *, length: int | None = None
+    x: NestedLike,
+    weights: NestedLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """How often each integer occurs, or the sum of its weights.
 
@@ -328,6 +334,8 @@ def bincount(
         >>> wnp.bincount(wnp.array([0, 2, 2, 5]))
         Array([1, 0, 2, 0, 0, 1], dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, bincount, x, weights=weights, minlength=minlength, length=length)
     x = _array(x)
     if x.ndim != 1 or _weft.is_inexact(x.dtype):
         raise type_error(f"bincount: a vector of integers is needed, got {x.dtype} of shape {x.shape}")

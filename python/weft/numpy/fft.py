@@ -5,12 +5,14 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
+from .._sharding.placing import placed
 from .._weft import Array
 from ..arguments import integer, is_integer
 from ..typing import DTypeLike, NestedLike
@@ -301,7 +303,7 @@ def ihfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None 
     return conjugate(out)
 
 
-def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None) -> Array:
+def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of the entries of fft: 0, 1 ... n/2 - 1, -n/2 ... -1, divided by n d.
 
     Returns: vector of n numbers of the dtype.
@@ -310,10 +312,11 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None) -> Array:
         >>> wnp.fft.fftfreq(4, 0.25)
         Array([ 0.,  1., -2., -1.], dtype=float32)
     """
-    return _weft.array(np.fft.fftfreq(n, d), float if dtype is None else dtype, True)
+    out = _weft.array(np.fft.fftfreq(n, d), float if dtype is None else dtype, True)
+    return placed(out, "fftfreq", device)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None) -> Array:
+def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of the entries of rfft: 0, 1 ... n/2, divided by n d.
 
     Returns: vector of n/2 + 1 numbers of the dtype.
@@ -322,7 +325,8 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None) -> Array
         >>> wnp.fft.rfftfreq(4, 0.25)
         Array([0., 1., 2.], dtype=float32)
     """
-    return _weft.array(np.fft.rfftfreq(n, d), float if dtype is None else dtype, True)
+    out = _weft.array(np.fft.rfftfreq(n, d), float if dtype is None else dtype, True)
+    return placed(out, "rfftfreq", device)
 
 
 def _shifted(x, axes, places) -> Array:

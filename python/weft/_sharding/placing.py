@@ -1,0 +1,31 @@
+"""Where the result of a function lies: device= and out_sharding= of functions that make arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.errors import type_error, value_error
+from .arrays import device_put
+from .devices import Device
+from .meshes import check_mesh
+from .partitioning import constrain
+from .shardings import NamedSharding, PartitionSpec, Sharding
+
+
+def placed(x: Any, what: str, device: Any, out_sharding: Any = None) -> Any:
+    """x where device= and out_sharding= of a function, `what`, say. A traced array has a place in its program only
+    where it is cut over a mesh."""
+    if device is None and out_sharding is None:
+        return x
+    if device is not None and out_sharding is not None:
+        raise value_error(f"{what}: both device and out_sharding are given; expected one of them")
+    name, where = ("device", device) if device is not None else ("out_sharding", out_sharding)
+    if isinstance(where, PartitionSpec):
+        where = NamedSharding(check_mesh(None, f"{what}: {name}"), where)
+    if isinstance(where, NamedSharding):
+        return constrain(x, where, f"{what}: {name}")
+    if not isinstance(where, (Device, Sharding)):
+        raise type_error(
+            f"{what}: {name} is {where!r} of type '{type(where).__name__}'; expected a weft.Device or a weft.Sharding"
+        )
+    return device_put(x, where)
