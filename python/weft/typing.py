@@ -18,14 +18,15 @@ from ._weft import Array, Dim
 
 __all__ = ["ArrayLike", "DTypeLike", "Jitted", "NDArrayLike", "NestedLike", "Shape"]
 
-# What a function of arrays takes: an array, traced or not, NumPy's, or a number.
-ArrayLike: TypeAlias = Union[Array, "np.ndarray[Any, Any]", "np.generic", bool, int, float, complex]
+# What a function of arrays takes: an array, traced or not, NumPy's, or a number. Libraries that check types when a
+# program runs read its members.
+ArrayLike: TypeAlias = Union[Array, np.ndarray[Any, Any], np.generic, bool, int, float, complex]
 # An array, traced or not, of Weft or of NumPy: what functions of weft.lax take that need a rank.
-NDArrayLike: TypeAlias = Union[Array, "np.ndarray[Any, Any]"]
+NDArrayLike: TypeAlias = Union[Array, np.ndarray[Any, Any]]
 # What functions of weft.numpy take: also nested lists of numbers and arrays.
 NestedLike: TypeAlias = ArrayLike | Sequence[Any]
 # What names a dtype: "float32", float, numpy.float32, weft.numpy.float32.
-DTypeLike: TypeAlias = Union[str, "type[Any]", "np.dtype[Any]", "SupportsDType"]
+DTypeLike: TypeAlias = Union[str, type[Any], np.dtype[Any], "SupportsDType"]
 # The dimensions of an array.
 Shape: TypeAlias = Sequence[int | Dim]
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import weft
 
+from .._core import tree as _tree
+from .._core.shapes import FLOAT0
 from ..custom_derivatives import CustomVJPPrimal, SymbolicZero
 
 __all__ = ["CustomVJPPrimal", "JVPTracer", "SymbolicZero", "UndefinedPrimal", "Zero", "is_undefined_primal"]
@@ -14,19 +18,41 @@ __all__ = ["CustomVJPPrimal", "JVPTracer", "SymbolicZero", "UndefinedPrimal", "Z
 class Zero:
     """The tangent of what does not move."""
 
+    __slots__ = ("aval",)
+
     def __init__(self, aval: Any):
         self.aval = aval
 
     @staticmethod
     def from_primal_value(x: Any) -> Zero:
-        return Zero(weft.typeof(x))
+        """The tangent of a value that does not move."""
+        return Zero(weft.typeof(x).to_tangent_aval())
+
+    def instantiate(self) -> Any:
+        """An array of zeros."""
+        if self.aval.dtype == FLOAT0:
+            return np.zeros(self.aval.shape, FLOAT0)
+        return weft.numpy.zeros(self.aval.shape, self.aval.dtype)
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
 
 
 class UndefinedPrimal:
     """In a rule of transposition: an input that is transposed."""
 
+    __slots__ = ("aval",)
+
     def __init__(self, aval: Any):
         self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval})"
+
+
+# Containers without leaves, so that they pass through transforms.
+for _cls in (Zero, UndefinedPrimal):
+    _tree.register(_cls, lambda x: ((), x.aval), lambda aval, _, _cls=_cls: _cls(aval))
 
 
 def is_undefined_primal(x: Any) -> bool:

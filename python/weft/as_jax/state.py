@@ -41,6 +41,11 @@ def wait_for_tokens() -> None:
     weft.effects_barrier()
 
 
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+    """What a primitive's lowering computes."""
+    return weft.jit(lambda *xs: prim.bind(*xs, **params))(*args)
+
+
 def print_environment_info(return_string: bool = False) -> str | None:
     """What the process runs on."""
     text = "\n".join(
