@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.shapes import ShapeDtype
@@ -315,7 +316,7 @@ def checkpoint(
     check_callable(fun, "checkpoint")
     inner = fun
 
-    @functools.wraps(inner, updated=())
+    @wraps(inner)
     def rematerialised(*args, **kwargs):
         for n in numbers:
             if not -len(args) <= n < len(args):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _weft
+from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
 from ._core.tracing import call_name, positions_of
@@ -256,7 +257,7 @@ def by_name(
         raise value_error(f"{what}: got argnums={argnums!r} and argnames={argnames!r}; expected one of them")
     positions = positions_of(fun, names, what, "argnames")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def called(*args, **kwargs):
         places: list[Any] = [
             name if name in kwargs else position for name, position in zip(names, positions, strict=True)

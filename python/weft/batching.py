@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from . import _weft
+from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.shapes import ShapeDtype
@@ -67,7 +68,7 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def mapped(*args, **kwargs):
         name = call_name(fun)
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

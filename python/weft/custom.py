@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
+from ._core.names import update_wrapper, wraps
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import type_error
@@ -327,7 +328,7 @@ class custom_jvp(Generic[_P, _R]):
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._rule: Callable[..., Any] | None = None
         self._symbolic, self._numbers = False, _Numbers()
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
 
     def defjvp(self, jvp: _Rule, symbolic_zeros: bool = False) -> _Rule:
         """Gives the rule.
@@ -432,7 +433,7 @@ class custom_vjp(Generic[_P, _R]):
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
         self._symbolic, self._numbers = False, _Numbers()
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
 
     def defvjp(
         self,
@@ -508,7 +509,7 @@ def _fixed(function: Callable, nondiff: tuple[int, ...], args: tuple) -> tuple[C
         it = iter(rest)
         return function(*[kept[i] if i in kept else next(it) for i in range(len(args))], **kwargs)
 
-    functools.update_wrapper(partial_function, function)
+    update_wrapper(partial_function, function)
     moving = tuple(a for i, a in enumerate(args) if i not in kept)
     return partial_function, [args[i] for i in nondiff], moving, order
 
@@ -532,7 +533,7 @@ def custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
 
     both: Callable[..., tuple[Any, Any]] = fun
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def value_of(*args):
         return both(*args)[0]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _weft
+from ._core.names import update_wrapper
 from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.shapes import ShapeDtype
@@ -56,7 +57,7 @@ class custom_vmap(Generic[_P, _R]):
         self._function = fun
         self._rule: Callable[..., Any] | None = None
         self._ids: dict[Any, int] = {}
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
 
     def def_vmap(self, rule: _Rule) -> _Rule:
         """Gives the rule: rule(axis_size, in_batched, *args) -> (result, out_batched).

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.shapes import ShapeDtype
@@ -169,7 +170,7 @@ def grad(
     """
     inner = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, argnames, "grad")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def gradient(*args, **kwargs):
         value, g = inner(*args, **kwargs)
         return (g, value[1]) if has_aux else g
@@ -240,7 +241,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         return by_name(of, fun, argnums, argnames, what)
     argnums, holomorphic = checked_argnums(argnums, what), flag(holomorphic, f"{what}: holomorphic")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def value_and_gradient(*args, **kwargs):
         called, args, kwargs = hold_others(fun, args, kwargs, argnums)
         if has_aux:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _weft
+from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.shapes import ShapeDtype
@@ -69,7 +70,7 @@ def shard_map(
         )
     check = check_vma is not False and check_rep is not False
 
-    @functools.wraps(f, updated=())
+    @wraps(f)
     def sharded(*args):
         where = check_mesh(mesh, "shard_map")
         if over_processes(where) and not _weft.is_tracing():
@@ -199,7 +200,7 @@ def pmap(
             "devices=weft.local_devices() maps over those of this process"
         )
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def one_program(*args, **kwargs):
         return _pmap(fun, name, in_axes, out_axes, static, where, axis_size, args, kwargs)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from . import _weft
+from ._core.names import wraps
 from ._core import ir_view as _ir_view
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
@@ -434,7 +435,7 @@ def make_ir(
     axes = [(check_axis_name(name, "make_ir"), size, False) for name, size in axis_env or ()]
     static_places = ints(static_argnums, "make_ir: static_argnums")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def traced(*args, **kwargs) -> IR | tuple[IR, Any]:
         static = {i % max(len(args), 1) for i in static_places}
         if static:
@@ -530,9 +531,28 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     check_callable(fun, "eval_shape")
     flat = flat_function(fun, args, kwargs)
+    types: list[Any] = []
+    flat.function = _types_alone(flat.function, types)
     _weft.being_lowered(True)  # only shapes are asked for, so no way of compiling is lost
     try:
-        t = trace_flat(flat, "eval_shape", known=False)
+        trace_flat(flat, "eval_shape", known=False)
     finally:
         _weft.being_lowered(False)
-    return _result_types(t, flat.out_tree)
+    return _tree.unflatten(types[0], types[1:])
+
+
+def _types_alone(fun: Callable[..., Any], types: list[Any]) -> Callable[..., Any]:
+    """The function without its result, whose structure and types are put into a list: a result may be a type itself, or
+    a value of a trace that nothing here may compute with."""
+
+    @wraps(fun)
+    def typed(*args: Any, **kwargs: Any) -> Any:
+        result = fun(*args, **kwargs)
+        leaves, tree = _tree.flatten(result)
+        if not all(_weft.is_operand(leaf) or isinstance(leaf, ShapeDtype) for leaf in leaves):
+            return result  # which is refused
+        found = [_weft.abstract(leaf)[:3] for leaf in leaves]
+        types[:] = [tree, *(ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in found)]
+        return ()
+
+    return typed

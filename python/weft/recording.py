@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _weft
+from ._core.names import update_wrapper
 from ._core import tree as _tree
 from ._core.errors import value_error
 from ._core.static import Key
@@ -60,7 +61,7 @@ class Recorded:
         self._function, self._nums, self._names = function, frozenset(static_argnums), frozenset(static_argnames)
         self._paths: dict[Key, list[_Path]] = {}
         self._runs = 0
-        functools.update_wrapper(self, function)
+        update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _weft.is_tracing() or _weft.disable_jit():

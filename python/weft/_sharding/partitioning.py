@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import _weft
+from .._core.names import wraps
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
 from .arrays import put
@@ -111,7 +112,7 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
     """The function with constraints on its arguments and results. `names` are those of its arguments' leaves once it is
     called."""
 
-    @functools.wraps(function, updated=())
+    @wraps(function)
     def constrained(*args, **kwargs):
         if in_shardings is not None:
             if kwargs:

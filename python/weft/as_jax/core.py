@@ -39,7 +39,25 @@ class Tracer(metaclass=_IsTraced):
 
 
 class Trace:
-    """JAX's bookkeeping of a transform; Weft's is in C++, and no object of this class exists."""
+    """JAX's bookkeeping of a transform; Weft's is in C++. The one object of this class stands for whatever is being
+    traced."""
+
+    @property
+    def main(self) -> Trace:
+        return self
+
+    def is_valid(self) -> bool:
+        return True
+
+
+_trace = Trace()
+weft.Tracer._trace = property(lambda _: _trace)  # type: ignore[attr-defined]
+
+
+def find_top_trace(values: Any) -> Trace:
+    """What stands for the function that is being traced."""
+    del values
+    return _trace
 
 
 class TraceTag(Trace):

@@ -33,8 +33,6 @@ DType = np.dtype
 
 float0 = FLOAT0
 
-bfloat16 = wnp.bfloat16
-
 
 def _is_key(dtype: Any) -> bool:
     return isinstance(dtype, str) and dtype.startswith("key")

@@ -59,6 +59,11 @@ class WeftPrimitive(Primitive):
     def bind(self, *args: Any, **params: Any) -> Any:
         """The operation on arrays, with parameters as equations have them."""
         regions = [region._fn for region in params.pop("regions", ())]
+        if self._ours in _elementwise():
+            # In programs a number stands beside arrays.
+            rank = max(map(weft.numpy.ndim, args), default=0)
+            full = next((weft.numpy.shape(x) for x in args if weft.numpy.ndim(x) == rank), ())
+            args = tuple(x if weft.numpy.ndim(x) == rank else weft.numpy.broadcast_to(x, full) for x in args)
         attrs = {name: (_kinds.get((self._ours, name)) or _kind_of(value), value) for name, value in params.items()}
         results = _weft.bind_program(self._ours, list(args), attrs, regions)
         return results if self.multiple_results else results[0]
@@ -108,11 +113,17 @@ _MANY_RESULTS = frozenset(
         "spmd",
         "svd",
         "tape_scan",
+        "threefry2x32",
         "top_k",
         "unbox",
         "while",
     ]
 )
+
+
+@functools.cache
+def _elementwise() -> frozenset[str]:
+    return frozenset(p["name"] for p in _weft.primitives() if p["elementwise"])
 
 
 @functools.cache
@@ -174,13 +185,22 @@ class JaxprEqn:
 
     effects = no_effects
 
-    def __init__(self, invars: list[Atom], outvars: list[Var], primitive: Primitive, params: dict, source_info: Any):
+    def __init__(
+        self,
+        invars: list[Atom],
+        outvars: list[Var],
+        primitive: Primitive,
+        params: dict,
+        source_info: Any,
+        program: Any = None,
+    ):
         self.invars, self.outvars, self.primitive = invars, outvars, primitive
         self.params, self.source_info = params, source_info
+        self.program = program  # that it stands in: it holds the rules that parameters name by number
 
     def replace(self, **changes: Any) -> JaxprEqn:
         """The equation with some of its attributes changed."""
-        names = ("invars", "outvars", "primitive", "params", "source_info")
+        names = ("invars", "outvars", "primitive", "params", "source_info", "program")
         return JaxprEqn(**{**{name: getattr(self, name) for name in names}, **changes})
 
     def __repr__(self) -> str:
@@ -281,15 +301,14 @@ class Region:
         return repr(self.jaxpr)
 
 
-_TYPE = re.compile(r"(\w+)\[(.*?)\]")
+_TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?$")
 
 
 def _aval(text: str, weak: bool = False) -> ShapedArray:
     found = _TYPE.match(text)
-    if found is None:  # a random key, a tape: they have no dimensions in their text
-        return ShapedArray((), float, weak)
+    assert found is not None, text
     dtype, dims = found.groups()
-    shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in dims.split(",") if d]
+    shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in (dims or "").split(",") if d]
     aval = ShapedArray(shape, np.float32, weak)
     aval.dtype = _weft.dtype(dtype) if dtype not in ("key", "tape") else dtype
     return aval
@@ -307,7 +326,7 @@ def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
         if text.startswith("%"):
             return variables[text.partition(": ")[0]]
         value = _weft.literal(text)
-        value = value.item() if value.ndim == 0 else value
+        value = value.item() if value.ndim == 0 and value.dtype != "key" else value
         return Literal(value, _aval(text.rpartition(":")[2]))
 
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
@@ -327,7 +346,7 @@ def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
         if call is not None:
             shown, given = call.primitive, dict(call.values)
         outvars = [defined(result) for result in eqn["results"]]
-        eqns.append(JaxprEqn(invars, outvars, shown, given, eqn["location"]))
+        eqns.append(JaxprEqn(invars, outvars, shown, given, eqn["location"], fn))
     n = len(params) - num_constants
     return Jaxpr(params[n:], params[:n], [read(result) for result in fn.results], eqns)
 
@@ -355,7 +374,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
     for eqn in jaxpr.eqns:
         operands = [_strong(read(atom), atom.aval) for atom in eqn.invars]
         results = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
-        values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+        values.update(zip(eqn.outvars, results if isinstance(results, (list, tuple)) else [results], strict=True))
     return [_strong(read(atom), atom.aval) for atom in jaxpr.outvars]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import weft
 
+from .. import _weft
 from .._core import tree as _tree
 from .._core.shapes import FLOAT0
 from ..custom_derivatives import CustomVJPPrimal, SymbolicZero
@@ -60,10 +61,17 @@ def is_undefined_primal(x: Any) -> bool:
     return isinstance(x, UndefinedPrimal)
 
 
-class JVPTracer:
-    """A value and its tangent in JAX; no object of this class exists."""
+class _IsDifferentiated(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return _weft.is_traced(x) and _weft.is_inexact(x.dtype)
+
+
+class JVPTracer(metaclass=_IsDifferentiated):
+    """isinstance(x, JVPTracer): whether x is a value of a function that is being traced, and may have a tangent. Weft
+    finds out which values have one when the function has been traced."""
 
 
 def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
-    """The tangent zero of a value."""
-    return SymbolicZero(weft.typeof(x)) if symbolic_zeros else weft.numpy.zeros_like(x)
+    """The tangent zero of a tree of values."""
+    zero = Zero.from_primal_value
+    return _tree.map(lambda v: SymbolicZero(zero(v).aval) if symbolic_zeros else zero(v).instantiate(), x)

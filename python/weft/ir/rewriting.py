@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
+from .._core.names import update_wrapper, wraps
 from .._core import patterns
 from .._core.errors import type_error, value_error
 from .._core.tracing import call_name, check_callable
@@ -43,7 +44,7 @@ class Rewrite:
         code = getattr(function, "__code__", None)
         self._place = f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
         self._takes = self._checked()
-        functools.update_wrapper(self, function)
+        update_wrapper(self, function)
 
     def _checked(self) -> set[str]:
         """The names that the function takes beside operands: attributes, `ops`."""
@@ -153,7 +154,7 @@ def _of_function(pass_: Callable[[IR], IR], fun: Callable[..., Any]) -> Callable
     """The function whose program a pass has changed: it can be transformed like any function."""
     check_callable(fun, "a pass")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def changed(*args: Any, **kwargs: Any) -> Any:
         return pass_(make_ir(fun)(*args, **kwargs))(*args, **kwargs)
 

@@ -11,6 +11,8 @@ import numpy as np
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import value_error
+from .._core.shapes import ShapeDtype
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import integer, is_integer, one_of
 from ..typing import NDArrayLike, NestedLike, Shape
@@ -52,7 +54,13 @@ def shape(a: NestedLike) -> tuple:
         >>> wnp.shape(wnp.ones((2, 3))), wnp.shape(5)
         ((2, 3), ())
     """
-    return _weft.abstract(a)[0] if _weft.is_operand(a) else _weft.array(a, None, False).shape
+    if _weft.is_operand(a):
+        return _weft.abstract(a)[0]
+    if isinstance(a, ShapeDtype):
+        return a.shape
+    if jax_semantics() and (a is None or isinstance(a, (str, bytes))):
+        return ()  # NumPy takes them for objects; libraries ask for the shape of what is not given
+    return _weft.array(a, None, False).shape
 
 
 def ndim(a: NestedLike) -> int:

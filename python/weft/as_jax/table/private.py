@@ -30,7 +30,8 @@ PRIVATE: dict[str, Served] = {
         names=of("weft.as_jax.trees", "_registry default_registry broadcast_prefix"),
     ),
     "jax._src.dtypes": Served(
-        everything_of=("weft.as_jax.dtypes",), names=of("weft.numpy", "finfo iinfo result_type promote_types")
+        everything_of=("weft.as_jax.dtypes",),
+        names={**of("weft.numpy", "finfo iinfo result_type promote_types"), **of("ml_dtypes", "bfloat16")},
     ),
     "jax._src.api_util": Served(
         names=of("weft.as_jax.api_util", "flatten_fun flatten_fun_nokwargs safe_map infer_argnums_and_argnames")
@@ -49,7 +50,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.mesh": Served(
         names=of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh thread_resources"), everything_of=()
     ),
-    "jax._src.lib": Served(),
+    "jax._src.lib": Served(names={"xla_client": "jaxlib.xla_client", "version": Value(VERSION_INFO)}),
     "jaxlib.xla_client": Served(names=of("weft.as_jax.devices", "Client Device XlaRuntimeError")),
     "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
     "jax._src.numpy": Served(),

@@ -110,7 +110,7 @@ PUBLIC: dict[str, Served] = {
             "float0": "weft.as_jax.dtypes:float0",
         },
     ),
-    "jax.numpy.linalg": Served(everything_of=("weft.numpy.linalg",)),
+    "jax.numpy.linalg": Served(everything_of=("weft.numpy.linalg",), names=of("weft.as_jax.arrays", "qr")),
     "jax.numpy.fft": Served(everything_of=("weft.numpy.fft",)),
     "jax.lax": Served(
         everything_of=("weft.lax",),
@@ -214,7 +214,8 @@ PUBLIC: dict[str, Served] = {
     "jax.flatten_util": Served(everything_of=("weft.flatten_util",)),
     "jax.dtypes": Served(
         names={
-            **of("weft.as_jax.dtypes", "TypePromotionError bfloat16 canonicalize_dtype extended float0 issubdtype"),
+            **of("ml_dtypes", "bfloat16"),
+            **of("weft.as_jax.dtypes", "TypePromotionError canonicalize_dtype extended float0 issubdtype"),
             **of("weft.as_jax.dtypes", "itemsize_bits prng_key scalar_type_of"),
             **of("weft.numpy", "finfo iinfo result_type"),
         }
