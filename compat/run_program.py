@@ -1,7 +1,7 @@
 """Runs programs of compat/programs and prints their numbers: a line of JSON for each.
 
-    python run_program.py optax_training ...                    # under JAX
-    python -m weft.as_jax run_program.py optax_training ...     # on Weft
+python run_program.py optax_training ...                    # under JAX
+python -m weft.as_jax run_program.py optax_training ...     # on Weft
 """
 
 import importlib

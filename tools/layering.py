@@ -17,7 +17,7 @@ SOURCES = (".h", ".cc", ".hpp", ".cpp", ".cu", ".cuh", ".inc")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 _LIBRARIES_IN_CPP = {"base", "ir", "tracer", "transforms", "lowering", "backends", "driver"}
-_EVERYTHING = _LIBRARIES_IN_CPP | {"python", "tests", "bench", "examples", "tools"}
+_EVERYTHING = _LIBRARIES_IN_CPP | {"python", "tests", "bench", "compat", "examples", "tools"}
 
 # Folder -> the folders whose headers it may include, with all that is in them.
 _ARROWS = {
@@ -32,6 +32,7 @@ _ARROWS = {
     "python": _LIBRARIES_IN_CPP | {"python"},
     "tests": _EVERYTHING,
     "bench": _EVERYTHING,
+    "compat": _EVERYTHING,
     "examples": _EVERYTHING,
     "tools": _EVERYTHING,
 }

@@ -48,4 +48,12 @@ def program():
     fake = chex.fake_jit()
     with fake:
         unjitted = jax.jit(lambda x: x * 2)(jnp.arange(3.0))
-    return p.position, p.velocity, start, refused, once, unjitted, np.asarray(chex.create_deprecated_function_alias is not None)
+    return (
+        p.position,
+        p.velocity,
+        start,
+        refused,
+        once,
+        unjitted,
+        np.asarray(chex.create_deprecated_function_alias is not None),
+    )

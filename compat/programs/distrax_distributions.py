@@ -31,8 +31,16 @@ def program():
     )
     observed = jnp.array([0.1, 2.8, 3.1, -0.2])
     return (
-        samples, logs, categorical.entropy(), categorical.sample(seed=key, sample_shape=(10,)),
+        samples,
+        logs,
+        categorical.entropy(),
+        categorical.sample(seed=key, sample_shape=(10,)),
         categorical.kl_divergence(distrax.Categorical(logits=jnp.zeros(3))),
-        mixture.log_prob(data), flow.log_prob(jnp.array([0.3, 1.2])), flow.sample(seed=key, sample_shape=(4,)), shift,
-        hmm.forward(observed)[0], hmm.viterbi(observed), normal.kl_divergence(normal),
+        mixture.log_prob(data),
+        flow.log_prob(jnp.array([0.3, 1.2])),
+        flow.sample(seed=key, sample_shape=(4,)),
+        shift,
+        hmm.forward(observed)[0],
+        hmm.viterbi(observed),
+        normal.kl_divergence(normal),
     )

@@ -2,7 +2,6 @@
 
 import e3nn_jax as e3nn
 import jax
-import jax.numpy as jnp
 
 
 def program():

@@ -1,4 +1,7 @@
-"""A convolutional network with batch norm and dropout: state, filtered transforms, serialisation."""
+"""A convolutional network with batch norm and dropout: state, filtered transforms, serialisation.
+
+A convolution before a norm has no bias: its gradient is zero, and an optimiser would scale rounding errors up to steps.
+"""
 
 import io
 
@@ -18,7 +21,7 @@ class Net(eqx.Module):
 
     def __init__(self, key):
         k1, k2 = jax.random.split(key)
-        self.conv = eqx.nn.Conv2d(1, 4, 3, padding=1, key=k1)
+        self.conv = eqx.nn.Conv2d(1, 4, 3, padding=1, use_bias=False, key=k1)
         self.norm = eqx.nn.BatchNorm(4, axis_name="batch", mode="ema")
         self.activation = jax.nn.gelu
         self.pool = eqx.nn.MaxPool2d(2, 2)

@@ -1,4 +1,7 @@
-"""A network with batch norm and dropout in flax.nnx: state that changes, an optimizer, split and merge."""
+"""A network with batch norm and dropout in flax.nnx: state that changes, an optimizer, split and merge.
+
+A convolution before a norm has no bias: its gradient is zero, and an optimiser would scale rounding errors up to steps.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +11,7 @@ from flax import nnx
 
 class Net(nnx.Module):
     def __init__(self, rngs):
-        self.conv = nnx.Conv(1, 6, (3, 3), rngs=rngs)
+        self.conv = nnx.Conv(1, 6, (3, 3), use_bias=False, rngs=rngs)
         self.norm = nnx.BatchNorm(6, rngs=rngs)
         self.dropout = nnx.Dropout(0.1, rngs=rngs)
         self.out = nnx.Linear(6 * 16, 5, rngs=rngs)

@@ -1,4 +1,7 @@
-"""A residual network with batch norm, an LSTM and a transformer's attention in Haiku."""
+"""A residual network with batch norm, an LSTM and a transformer's attention in Haiku.
+
+A convolution before a norm has no bias: its gradient is zero, and an optimiser would scale rounding errors up to steps.
+"""
 
 import haiku as hk
 import jax
@@ -8,7 +11,7 @@ import optax
 
 def program():
     def network(x, is_training):
-        x = hk.Conv2D(4, 3)(x)
+        x = hk.Conv2D(4, 3, with_bias=False)(x)
         x = hk.BatchNorm(True, True, 0.9)(x, is_training)
         x = x + jax.nn.relu(hk.Conv2D(4, 3)(jax.nn.relu(x)))
         return hk.Linear(5)(hk.Flatten()(hk.avg_pool(x, 2, 2, "SAME")))

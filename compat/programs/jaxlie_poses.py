@@ -21,7 +21,12 @@ def program():
         current = step(current)
     random = jaxlie.SO3.sample_uniform(jax.random.key(0))
     return (
-        pose.as_matrix(), (pose @ pose.inverse()).as_matrix(), rotation @ point, rotation.log(), current.log(),
-        jax.jacobian(lambda t: jaxlie.SE2.exp(t).as_matrix())(jnp.array([0.1, 0.2, 0.3])), random.as_matrix(),
+        pose.as_matrix(),
+        (pose @ pose.inverse()).as_matrix(),
+        rotation @ point,
+        rotation.log(),
+        current.log(),
+        jax.jacobian(lambda t: jaxlie.SE2.exp(t).as_matrix())(jnp.array([0.1, 0.2, 0.3])),
+        random.as_matrix(),
         jax.vmap(lambda t: jaxlie.SO2.from_radians(t).as_matrix())(jnp.linspace(0, 1, 4)),
     )

@@ -28,7 +28,12 @@ def program():
         params_eq=(jnp.array([[1.0, 1.0]]), jnp.array([1.0])),
     ).params.primal
     return (
-        solution(0.1), jax.jacobian(solution)(0.1), lasso.run(jnp.zeros(5), 0.1).params,
-        projected.run(jnp.ones(3) / 3).params, root.run(None, 2.0).params, fixed.run(jnp.array(1.0)).params, q,
+        solution(0.1),
+        jax.jacobian(solution)(0.1),
+        lasso.run(jnp.zeros(5), 0.1).params,
+        projected.run(jnp.ones(3) / 3).params,
+        root.run(None, 2.0).params,
+        fixed.run(jnp.array(1.0)).params,
+        q,
         jaxopt.LevenbergMarquardt(lambda p: jnp.array([p[0] ** 2 - 2, p[1] - p[0]])).run(jnp.ones(2)).params,
     )

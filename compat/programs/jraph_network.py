@@ -10,8 +10,12 @@ import optax
 
 def program():
     graph = lambda nodes, senders, receivers: jraph.GraphsTuple(
-        n_node=np.array([len(nodes)]), n_edge=np.array([len(senders)]), nodes=np.array(nodes, np.float32)[:, None],
-        edges=np.ones((len(senders), 1), np.float32), globals=np.zeros((1, 2), np.float32), senders=np.array(senders),
+        n_node=np.array([len(nodes)]),
+        n_edge=np.array([len(senders)]),
+        nodes=np.array(nodes, np.float32)[:, None],
+        edges=np.ones((len(senders), 1), np.float32),
+        globals=np.zeros((1, 2), np.float32),
+        senders=np.array(senders),
         receivers=np.array(receivers),
     )
     batch = jraph.batch([graph([1, 2, 3], [0, 1, 2], [1, 2, 0]), graph([4, 5], [0, 1], [1, 0])])
@@ -21,7 +25,8 @@ def program():
     def network(g):
         update = jraph.concatenated_args(lambda x: hk.nets.MLP([8, 4])(x))
         return jraph.GraphNetwork(
-            update_edge_fn=update, update_node_fn=update,
+            update_edge_fn=update,
+            update_node_fn=update,
             update_global_fn=jraph.concatenated_args(lambda x: hk.nets.MLP([8, 2])(x)),
         )(g)
 
@@ -45,4 +50,9 @@ def program():
         params, state, value = step(params, state)
         losses.append(value)
     gat = jraph.GraphConvolution(lambda n: n @ jnp.ones((1, 3)), add_self_edges=True)(batch)
-    return losses, net.apply(params, batch).globals, gat.nodes, jraph.segment_softmax(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 1]))
+    return (
+        losses,
+        net.apply(params, batch).globals,
+        gat.nodes,
+        jraph.segment_softmax(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 1])),
+    )

@@ -11,7 +11,7 @@ def program():
     b = jnp.arange(1.0, 5.0)
     spd = a @ a.T
 
-    def solve(matrix, vector, solver=lx.AutoLinearSolver(well_posed=True), tags=()):
+    def solve(matrix, vector, solver=lx.AutoLinearSolver(well_posed=True), tags=()):  # noqa: B008
         return lx.linear_solve(lx.MatrixLinearOperator(matrix, tags), vector, solver).value
 
     tall = jax.random.normal(jax.random.key(1), (6, 3))

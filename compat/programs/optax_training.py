@@ -8,7 +8,11 @@ import optax
 def program():
     key = jax.random.key(0)
     k1, k2, k3 = jax.random.split(key, 3)
-    params = {"w1": jax.random.normal(k1, (4, 16)) * 0.5, "b1": jnp.zeros(16), "w2": jax.random.normal(k2, (16, 3)) * 0.3}
+    params = {
+        "w1": jax.random.normal(k1, (4, 16)) * 0.5,
+        "b1": jnp.zeros(16),
+        "w2": jax.random.normal(k2, (16, 3)) * 0.3,
+    }
     x = jax.random.normal(k3, (64, 4))
     y = jnp.argmax(x[:, :3], axis=1)
 

@@ -27,4 +27,15 @@ def program():
     bfgs = optx.minimise(rosenbrock, optx.BFGS(1e-5, 1e-5), jnp.array([-1.0, 1.0]), max_steps=500).value
     fixed = optx.fixed_point(lambda y, _: jnp.cos(y), optx.FixedPointIteration(1e-6, 1e-6), jnp.array(1.0)).value
     many = jax.vmap(root)(jnp.array([1.0, 2.0, 5.0]))
-    return found, gauss, root(2.0), jax.grad(root)(2.0), jax.jit(jax.grad(jax.grad(root)))(3.0), chord, bisected, bfgs, fixed, many
+    return (
+        found,
+        gauss,
+        root(2.0),
+        jax.grad(root)(2.0),
+        jax.jit(jax.grad(jax.grad(root)))(3.0),
+        chord,
+        bisected,
+        bfgs,
+        fixed,
+        many,
+    )

@@ -22,7 +22,10 @@ def program():
         options = ocp.CheckpointManagerOptions(max_to_keep=2)
         with ocp.CheckpointManager(f"{folder}/many", options=options) as manager:
             for i in range(4):
-                manager.save(i, args=ocp.args.StandardSave(jax.tree.map(lambda x: x + i if x.dtype != bool else x, state)))
+                manager.save(
+                    i,
+                    args=ocp.args.StandardSave(jax.tree.map(lambda x: x + i if x.dtype != bool else x, state)),  # noqa: B023
+                )
             manager.wait_until_finished()
             steps = manager.all_steps()
             last = manager.restore(manager.latest_step(), args=ocp.args.StandardRestore(target))

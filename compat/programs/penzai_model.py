@@ -23,4 +23,10 @@ def program():
     doubled = pz.select(model).at_instances_of(pz.nn.Elementwise).apply(lambda _: pz.nn.Elementwise(lambda v: 2 * v))
     names = pz.nx.nmap(jnp.dot)(x.untag("features"), x.untag("features"))
     slopes = jax.grad(lambda w: jnp.sum((pz.nx.wrap(w, "batch", "features") * x).data_array))(jnp.ones((5, 4)))
-    return out.unwrap("batch", "features"), doubled(x).unwrap("batch", "features"), names.unwrap("batch"), slopes, len(variables)
+    return (
+        out.unwrap("batch", "features"),
+        doubled(x).unwrap("batch", "features"),
+        names.unwrap("batch"),
+        slopes,
+        len(variables),
+    )

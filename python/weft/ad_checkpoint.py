@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
-from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
+from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
 from .arguments import ints, names_of

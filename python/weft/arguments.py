@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _weft
-from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
+from ._core.names import wraps
 from ._core.tracing import call_name, positions_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
-from ._core.names import update_wrapper
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
+from ._core.names import update_wrapper
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
-from ._core.names import update_wrapper, wraps
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import type_error
+from ._core.names import update_wrapper, wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import (
     Flat,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _weft
-from ._core.names import update_wrapper
 from ._core import tree as _tree
 from ._core.errors import type_error
+from ._core.names import update_wrapper
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, as_positional, call_name, flat_function, trace_flat
 from ._sharding.meshes import current_mesh, mesh_around

@@ -6,14 +6,13 @@ runs the result.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
-from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import type_error
+from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE as _LEAF_TREE
 from ._core.tracing import Flat, check_callable, flat_function, trace_flat

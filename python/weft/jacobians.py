@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
 from . import _weft
-from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import type_error
+from ._core.names import wraps
 from ._core.tracing import call_name, check_callable
 from .arguments import by_name, checked_argnums, of_chosen
 from .batching import vmap

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from . import _weft
-from ._core.names import wraps
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
+from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding.arrays import put

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from . import _weft
-from ._core.names import wraps
 from ._core import ir_view as _ir_view
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
+from ._core.names import wraps
 from ._core.python_text import to_python
 from ._core.shapes import ShapedArray, ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat

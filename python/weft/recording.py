@@ -8,16 +8,15 @@ then Python.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from . import _weft
-from ._core.names import update_wrapper
 from ._core import tree as _tree
 from ._core.errors import value_error
+from ._core.names import update_wrapper
 from ._core.static import Key
 from ._core.tracing import Flat, call_name, flat_function, flatten_result
 

@@ -26,9 +26,9 @@ else:
     _NumPys, _DType = np.ndarray, np.dtype
 
 # What a function of arrays takes: an array, traced or not, NumPy's, or a number.
-ArrayLike: TypeAlias = Union[Array, _NumPys, np.generic, bool, int, float, complex]
+ArrayLike: TypeAlias = Array | _NumPys | np.generic | bool | int | float | complex
 # An array, traced or not, of Weft or of NumPy: what functions of weft.lax take that need a rank.
-NDArrayLike: TypeAlias = Union[Array, _NumPys]
+NDArrayLike: TypeAlias = Array | _NumPys
 # What functions of weft.numpy take: also nested lists of numbers and arrays.
 NestedLike: TypeAlias = ArrayLike | Sequence[Any]
 # What names a dtype: "float32", float, numpy.float32, weft.numpy.float32.

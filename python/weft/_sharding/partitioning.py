@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import _weft
-from .._core.names import wraps
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
+from .._core.names import wraps
 from .arrays import put
 from .meshes import Mesh, check_mesh, mesh_axes, mesh_devices, mesh_of
 from .shardings import NamedSharding, PartitionSpec, cuts_of, processes_of, spans_processes

@@ -40,7 +40,7 @@ _Rule = Callable[..., Any]
 
 
 def _builtin_jvp(primitive: Primitive) -> _Rule:
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> Any:
         moving = [i for i, t in enumerate(tangents) if not isinstance(t, Zero)]
 
         def of_moving(*values: Any) -> Any:
@@ -55,7 +55,7 @@ def _builtin_jvp(primitive: Primitive) -> _Rule:
 
 
 def _builtin_transpose(primitive: Primitive) -> _Rule:
-    def rule(ct: Any, *operands: Any, **params: Any) -> list[Any]:
+    def rule(ct: Any, /, *operands: Any, **params: Any) -> list[Any]:
         linear = [i for i, x in enumerate(operands) if is_undefined_primal(x)]
 
         def of_linear(*values: Any) -> Any:
@@ -116,7 +116,7 @@ def _sum_of_parts(primitive: Primitive, rules: tuple, primals: Any, tangents: An
 def defjvp(primitive: Primitive, *jvprules: _Rule | None) -> None:
     """Gives a rule for each operand: (tangent, *primals, **params) -> its part of the tangent; None: it has none."""
 
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> Any:
         value = primitive.bind(*primals, **params)
         with_params = tuple(r and functools.partial(r, **params) for r in jvprules)
         return value, _sum_of_parts(primitive, with_params, primals, tangents, value, ())
@@ -127,7 +127,7 @@ def defjvp(primitive: Primitive, *jvprules: _Rule | None) -> None:
 def defjvp2(primitive: Primitive, *jvprules: _Rule | None) -> None:
     """defjvp with rules that get the value, too: (tangent, value, *primals, **params)."""
 
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> Any:
         value = primitive.bind(*primals, **params)
         with_params = tuple(r and functools.partial(r, **params) for r in jvprules)
         return value, _sum_of_parts(primitive, with_params, primals, tangents, value, (value,))
@@ -135,7 +135,7 @@ def defjvp2(primitive: Primitive, *jvprules: _Rule | None) -> None:
     primitive_jvps[primitive] = rule
 
 
-def _linear_jvp(primitive: Primitive, primals: Any, tangents: Any, **params: Any) -> Any:
+def _linear_jvp(primitive: Primitive, primals: Any, tangents: Any, /, **params: Any) -> Any:
     value = primitive.bind(*primals, **params)
     if all(isinstance(t, Zero) for t in tangents):
         still = Zero.from_primal_value
@@ -151,18 +151,18 @@ def deflinear2(primitive: Primitive, transpose_rule: _Rule) -> None:
 
 def deflinear(primitive: Primitive, transpose_rule: _Rule) -> None:
     """deflinear2 with a rule that does not get the operands: (cotangent, **params) -> cotangents."""
-    deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
+    deflinear2(primitive, lambda ct, /, *_, **params: transpose_rule(ct, **params))
 
 
 def defbilinear(primitive: Primitive, lhs_rule: _Rule, rhs_rule: _Rule) -> None:
     """Says that a primitive is linear in each of two operands: (cotangent, x, y, **params) -> that of x, of y."""
     defjvp(
         primitive,
-        lambda t, x, y, **params: primitive.bind(t, y, **params),
-        lambda t, x, y, **params: primitive.bind(x, t, **params),
+        lambda t, x, y, /, **params: primitive.bind(t, y, **params),
+        lambda t, x, y, /, **params: primitive.bind(x, t, **params),
     )
 
-    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Any:
+    def transpose(ct: Any, x: Any, y: Any, /, **params: Any) -> Any:
         if is_undefined_primal(x) == is_undefined_primal(y):
             raise TypeError(f"'{primitive}' is transposed in one of its operands, got {x} and {y}")
         if is_undefined_primal(x):

@@ -30,7 +30,7 @@ not_mapped = None
 
 
 def _builtin(primitive: Primitive) -> _Rule:
-    def rule(axis_data: AxisData, operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:
+    def rule(axis_data: AxisData, operands: Sequence[Any], axes: Sequence[Any], /, **params: Any) -> Any:
         size = None if axis_data is None else axis_data.size
         mapped = weft.vmap(lambda *xs: primitive.bind(*xs, **params), in_axes=tuple(axes), axis_size=size)(*operands)
         return mapped, [0] * len(mapped) if primitive.multiple_results else 0
@@ -41,7 +41,7 @@ def _builtin(primitive: Primitive) -> _Rule:
 def _unless_all_alike(primitive: Primitive, rule: _Rule) -> _Rule:
     """A rule that is not asked where no operand is mapped."""
 
-    def batched(axis_data: AxisData, operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:
+    def batched(axis_data: AxisData, operands: Sequence[Any], axes: Sequence[Any], /, **params: Any) -> Any:
         if all(axis is None for axis in axes):
             out = primitive.bind(*operands, **params)
             return out, [None] * len(out) if primitive.multiple_results else None
@@ -51,7 +51,7 @@ def _unless_all_alike(primitive: Primitive, rule: _Rule) -> _Rule:
 
 
 def _with_axis(_: Primitive, rule: _Rule) -> _Rule:
-    return lambda axis_data, operands, axes, **params: rule(
+    return lambda axis_data, operands, axes, /, **params: rule(
         axis_data.size, axis_data.name, None, operands, axes, **params
     )
 
@@ -61,14 +61,16 @@ fancy_primitive_batchers = RuleTable("batch", "batching.fancy_primitive_batchers
 primitive_batchers = RuleTable(
     "batch",
     "batching.primitive_batchers",
-    lambda primitive: lambda operands, axes, **params: _builtin(primitive)(None, operands, axes, **params),
+    lambda primitive: lambda operands, axes, /, **params: _builtin(primitive)(None, operands, axes, **params),
     _unless_all_alike,
 )
 axis_primitive_batchers = RuleTable(
     "batch",
     "batching.axis_primitive_batchers",
-    lambda primitive: lambda size, name, _, operands, axes, **params: _builtin(primitive)(
-        AxisData(name, size), operands, axes, **params
+    lambda primitive: (
+        lambda size, name, _, operands, axes, /, **params: _builtin(primitive)(
+            AxisData(name, size), operands, axes, **params
+        )
     ),
     _with_axis,
 )
@@ -95,7 +97,7 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 def defvectorized(prim: Primitive) -> None:
     """Says that a primitive treats every element alike, so that its operands may have any further axis."""
 
-    def rule(operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:
+    def rule(operands: Sequence[Any], axes: Sequence[Any], /, **params: Any) -> Any:
         size = next(x.shape[axis] for x, axis in zip(operands, axes) if axis is not None)
         # All operands have the axis, at one place.
         return prim.bind(*(bdim_at_front(x, axis, size) for x, axis in zip(operands, axes)), **params), 0
@@ -106,7 +108,7 @@ def defvectorized(prim: Primitive) -> None:
 def defbroadcasting(prim: Primitive) -> None:
     """Says that a primitive treats every element alike, and extends axes of size 1 as NumPy does."""
 
-    def rule(operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:
+    def rule(operands: Sequence[Any], axes: Sequence[Any], /, **params: Any) -> Any:
         own = max(wnp.ndim(x) - (axis is not None) for x, axis in zip(operands, axes))
         aligned = []
         for x, axis in zip(operands, axes):
@@ -126,7 +128,7 @@ def defbroadcasting(prim: Primitive) -> None:
 def defreducer(prim: Primitive, *_: Any) -> None:
     """Says that a primitive reduces the axes that its parameter `axes` names."""
 
-    def rule(operands: Sequence[Any], mapped: Sequence[Any], axes: Sequence[int], **params: Any) -> Any:
+    def rule(operands: Sequence[Any], mapped: Sequence[Any], /, *, axes: Sequence[int], **params: Any) -> Any:
         (x,), (at,) = operands, mapped
         x = moveaxis(x, at, 0)
         return prim.bind(x, axes=tuple(axis + 1 for axis in axes), **params), 0

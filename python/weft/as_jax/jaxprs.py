@@ -56,7 +56,7 @@ class WeftPrimitive(Primitive):
         self._ours = _OUR_NAMES.get(name, name)
         self.multiple_results = self._ours in _MANY_RESULTS
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, /, *args: Any, **params: Any) -> Any:
         """The operation on arrays, with parameters as equations have them."""
         regions = [region._fn for region in params.pop("regions", ())]
         if self._ours in _elementwise():
@@ -70,7 +70,7 @@ class WeftPrimitive(Primitive):
 
     impl = bind
 
-    def abstract_eval(self, *avals: Any, **params: Any) -> Any:
+    def abstract_eval(self, /, *avals: Any, **params: Any) -> Any:
         """(types of the results, no effects)."""
         found = weft.eval_shape(lambda *xs: self.bind(*xs, **params), *avals)
         types = [ShapedArray(t.shape, t.dtype, t.weak_type) for t in (found if self.multiple_results else [found])]

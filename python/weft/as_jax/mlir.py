@@ -50,7 +50,7 @@ class LoweringRuleContext:
 def lower_fun(fun: _Rule, multiple_results: bool = True) -> _Rule:
     """A lowering made of a function of arrays."""
 
-    def lowered(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> list[Any]:
+    def lowered(ctx: LoweringRuleContext, /, *operands: Any, **params: Any) -> list[Any]:
         del ctx
         out = fun(*operands, **params)
         return list(out) if multiple_results else [out]

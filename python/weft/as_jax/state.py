@@ -41,7 +41,7 @@ def wait_for_tokens() -> None:
     weft.effects_barrier()
 
 
-def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+def apply_primitive(prim: Any, /, *args: Any, **params: Any) -> Any:
     """What a primitive's lowering computes."""
     return weft.jit(lambda *xs: prim.bind(*xs, **params))(*args)
 

@@ -83,15 +83,15 @@ class Primitive:
         self.abstract_eval = abstract_eval
         return abstract_eval
 
-    def impl(self, *args: Any, **params: Any) -> Any:
+    def impl(self, /, *args: Any, **params: Any) -> Any:
         """What def_impl gave."""
         raise not_implemented(f"Evaluation rule for '{self.name}' not implemented: give it one by def_impl")
 
-    def abstract_eval(self, *avals: Any, **params: Any) -> Any:
+    def abstract_eval(self, /, *avals: Any, **params: Any) -> Any:
         """(types, effects), by what def_abstract_eval gave."""
         raise not_implemented(f"Abstract evaluation for '{self.name}' not implemented: give it by def_abstract_eval")
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, /, *args: Any, **params: Any) -> Any:
         """The operation on arrays."""
         for i, arg in enumerate(args):
             if not _weft.is_operand(arg):

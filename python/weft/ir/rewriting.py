@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
-from .._core.names import update_wrapper, wraps
 from .._core import patterns
 from .._core.errors import type_error, value_error
+from .._core.names import update_wrapper, wraps
 from .._core.tracing import call_name, check_callable
 from ..program import IR, make_ir
 

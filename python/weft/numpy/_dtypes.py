@@ -92,7 +92,8 @@ class _Scalar:
             return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.dtype)
+        # As NumPy's scalar type, and as JAX's: numpy.int32 is in {int32}.
+        return hash(self.dtype if self.type is None else self.type)
 
     def __repr__(self) -> str:
         return f"weft.numpy.{self.__name__}"

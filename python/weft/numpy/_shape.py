@@ -158,6 +158,8 @@ def transpose(a: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
         >>> wnp.transpose(wnp.ones((2, 3, 4)), (1, 0, 2)).shape
         (3, 2, 4)
     """
+    if axes is not None and not isinstance(axes, (int, tuple, list)):
+        axes = axes if is_integer(axes) else [integer(axis, "transpose: axes") for axis in axes]  # an array of them
     return _weft.transpose(_array(a), axes)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..served import Served, of, refused
 from .public import PRIMITIVES
 
-_JAXPRS = "jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var DropVar jaxpr_as_fun Effect Effects no_effects"
+_JAXPRS = """Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var DropVar jaxpr_as_fun Effect Effects no_effects
+jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr"""
 
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 

@@ -23,7 +23,9 @@ _REFS = because(
     "ArrayRef new_ref empty_ref free_ref freeze ref array_ref mutable_array MutableArray",
 )
 
-_TRACE_CLASSES = because("transforms of Weft's are written on its IR; see docs/write_a_transform.md", "JVPTrace linearize")
+_TRACE_CLASSES = because(
+    "transforms of Weft's are written on its IR; see docs/write_a_transform.md", "JVPTrace linearize"
+)
 
 _VMAPPABLE = because("only arrays have axes to map", "register_vmappable unregister_vmappable")
 
@@ -49,7 +51,10 @@ PUBLIC: dict[str, Served] = {
                 "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
             ),
             **of("weft.as_jax.state", "live_arrays clear_caches clear_backends print_environment_info"),
-            **of("weft.as_jax.devices", "devices local_devices copy_to_host_async process_indices host_count host_id"),
+            **of(
+                "weft.as_jax.devices",
+                "devices device_put local_devices copy_to_host_async process_indices host_count host_id",
+            ),
             **of("weft.as_jax.devices", "host_ids default_backend"),
             **of("weft.as_jax.meshes", "set_mesh reshard smap make_mesh"),
             "typeof": f"{_CORE}:typeof",
