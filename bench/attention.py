@@ -14,6 +14,7 @@ import json
 import resource
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 from figures import HERE, measured_on, with_section
@@ -100,7 +101,7 @@ def rows(tokens=TOKENS):
                 for other in libraries():
                     theirs, their_array = of_library(other, causal, gradient)
                     y = [their_array(a) for a in operands(n)]
-                    ours, their_time, ratio = interleaved(lambda x=x: mine(*x), lambda y=y, f=theirs: f(*y), 5)
+                    ours, their_time, ratio = interleaved(partial(mine, *x), partial(theirs, *y), 5)
                     cells += [f"{their_time * 1e3:.3g} ms", f"{ratio:.2f}"]
                 scores = HEADS * n * n * 4
                 memory = grown("weft", n, causal, gradient) / scores
@@ -115,7 +116,8 @@ def main() -> None:
     parser.add_argument("--grown", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.grown:
-        return measure_grown(*json.loads(args.grown))
+        measure_grown(*json.loads(args.grown))
+        return
     heads = ["attention", "Weft"]
     for other in libraries():
         heads += [{"jax": "JAX", "torch": "PyTorch, fused"}[other], "ratio"]

@@ -13,7 +13,7 @@ from tools import tree
 
 LIMIT = 39
 
-NOT_THE_COMPILER = ("tests/", "examples/", "bench/", "tools/", "docs/")
+NOT_THE_COMPILER = ("tests/", "examples/", "bench/", "compat/", "tools/", "docs/")
 RULES = (
     "transforms/opt/simplify.cc",
     "transforms/opt/formula.cc",

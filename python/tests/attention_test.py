@@ -83,7 +83,7 @@ def test_other_transforms():
 
 
 def test_what_it_holds():
-    """A new process grows by a third of the scores at most, in reverse mode too. Naive programs hold them three times."""
+    """A new process grows by a third of the scores at most, in reverse mode too, which would hold them three times."""
     program = """
 import json, resource, sys
 sys.path[:0] = json.loads(sys.argv[1])

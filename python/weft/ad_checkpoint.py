@@ -20,6 +20,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
+from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
 from .arguments import ints, names_of
@@ -316,7 +317,7 @@ def checkpoint(
     check_callable(fun, "checkpoint")
     inner = fun
 
-    @functools.wraps(inner, updated=())
+    @wraps(inner)
     def rematerialised(*args, **kwargs):
         for n in numbers:
             if not -len(args) <= n < len(args):

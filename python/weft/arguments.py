@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
+from ._core.names import wraps
 from ._core.tracing import call_name, positions_of
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def by_name(
         raise value_error(f"{what}: got argnums={argnums!r} and argnames={argnames!r}; expected one of them")
     positions = positions_of(fun, names, what, "argnames")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def called(*args, **kwargs):
         places: list[Any] = [
             name if name in kwargs else position for name, position in zip(names, positions, strict=True)

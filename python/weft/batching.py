@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -10,6 +9,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
+from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
 from ._sharding.meshes import current_mesh
@@ -68,7 +68,7 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def mapped(*args, **kwargs):
         if stateful.references is not None:
             return stateful.references.vmap(run, fun, in_axes, out_axes, args, kwargs)

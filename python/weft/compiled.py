@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
+from ._core.names import update_wrapper
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
@@ -553,7 +554,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
             full = [static_args[i] if i in static_args else next(rest) for i in range(len(args))]
             return inner(*full, **keywords, **static_kwargs)
 
-        functools.update_wrapper(function, inner)
+        update_wrapper(function, inner)
         signature_args = [(i, a) for i, a in enumerate(args) if i not in nums]
     else:
         signature_args = list(enumerate(args))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
@@ -13,6 +12,7 @@ from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import missing_rule, type_error
+from ._core.names import update_wrapper, wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import (
     Flat,
@@ -328,7 +328,7 @@ class custom_jvp(Generic[_P, _R]):
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._rule: Callable[..., Any] | None = None
         self._symbolic, self._numbers = False, _Numbers()
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
 
     def defjvp(self, jvp: _Rule, symbolic_zeros: bool = False) -> _Rule:
         """Gives the rule.
@@ -439,7 +439,7 @@ class custom_vjp(Generic[_P, _R]):
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
         self._symbolic, self._numbers = False, _Numbers()
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
 
     def defvjp(
         self,
@@ -520,7 +520,7 @@ def _fixed(function: Callable, nondiff: tuple[int, ...], args: tuple) -> tuple[C
         it = iter(rest)
         return function(*[kept[i] if i in kept else next(it) for i in range(len(args))], **kwargs)
 
-    functools.update_wrapper(partial_function, function)
+    update_wrapper(partial_function, function)
     moving = tuple(a for i, a in enumerate(args) if i not in kept)
     return partial_function, [args[i] for i in nondiff], moving, order
 
@@ -544,7 +544,7 @@ def custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
 
     both: Callable[..., tuple[Any, Any]] = fun
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def value_of(*args):
         return both(*args)[0]
 

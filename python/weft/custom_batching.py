@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import type_error
+from ._core.names import update_wrapper
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, as_positional, call_name, flat_function, trace_flat
 from ._sharding.meshes import current_mesh, mesh_around
@@ -56,7 +56,7 @@ class custom_vmap(Generic[_P, _R]):
         self._function = fun
         self._rule: Callable[..., Any] | None = None
         self._ids: dict[Any, int] = {}
-        functools.update_wrapper(self, fun)
+        update_wrapper(self, fun)
 
     def def_vmap(self, rule: _Rule) -> _Rule:
         """Gives the rule: rule(axis_size, in_batched, *args) -> (result, out_batched).

@@ -290,6 +290,11 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<weft.Primitive {self.name}>"
 
+    def _batched(self, size: Any, operands: Sequence, axes: Sequence, params: dict[str, Any]) -> Any:
+        """The result of the batch rule; `size`: of the axis that is added."""
+        del size
+        return self._rules["batch"](operands, axes, **params)
+
     def _shown(self) -> Callable[..., Any]:
         """The function whose parameters name the operands."""
         shown: Any = self._lower or self._rules.get("infer") or self._rules.get("eval")
@@ -419,7 +424,7 @@ class _Batch:
 
     def __call__(self, size: Any, in_batched: list, *operands: Any) -> tuple:
         axes = tuple(0 if on else None for on in in_batched)
-        out = self._primitive._rules["batch"](operands, axes, **self._params)
+        out = self._primitive._batched(size, operands, axes, self._params)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             raise type_error(f"primitive '{self._primitive.name}': the batch rule must return (result, axis)")
         results, places = out

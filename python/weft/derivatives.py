@@ -6,7 +6,6 @@ runs the result.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
@@ -15,6 +14,7 @@ from ._core import stateful
 from ._core import tree as _tree
 from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar
 from ._core.errors import type_error
+from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE as _LEAF_TREE
 from ._core.tracing import Flat, check_callable, flat_function, trace_flat
@@ -153,7 +153,7 @@ def grad(
     """
     inner = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, argnames, "grad")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def gradient(*args, **kwargs):
         value, g = inner(*args, **kwargs)
         return (g, value[1]) if has_aux else g
@@ -224,7 +224,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         return by_name(of, fun, argnums, argnames, what)
     argnums, holomorphic = checked_argnums(argnums, what), flag(holomorphic, f"{what}: holomorphic")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def value_and_gradient(*args, **kwargs):
         if stateful.references is not None:
             return stateful.references.value_and_grad(run, fun, args, kwargs, has_aux, argnums, what)

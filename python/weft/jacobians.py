@@ -9,6 +9,7 @@ from typing import Any, ParamSpec
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import type_error
+from ._core.names import wraps
 from ._core.tracing import call_name, check_callable
 from .arguments import by_name, checked_argnums, of_chosen
 from .batching import vmap
@@ -105,7 +106,7 @@ def jacfwd(
     check_callable(fun, "jacfwd")
     argnums = checked_argnums(argnums, "jacfwd")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def jacobian(*args, **kwargs):
         single = isinstance(argnums, int)
         function, chosen = of_chosen(fun, args, kwargs, argnums, "jacfwd")
@@ -170,7 +171,7 @@ def jacrev(
     check_callable(fun, "jacrev")
     argnums = checked_argnums(argnums, "jacrev")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def jacobian(*args, **kwargs):
         single = isinstance(argnums, int)
         function, chosen = of_chosen(fun, args, kwargs, argnums, "jacrev")

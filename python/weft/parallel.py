@@ -13,6 +13,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
+from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding.arrays import put
@@ -88,7 +89,7 @@ def shard_map(
     chosen = None if axis_names is None else frozenset([axis_names] if isinstance(axis_names, str) else axis_names)
     check = check_vma is not False and check_rep is not False
 
-    @functools.wraps(f, updated=())
+    @wraps(f)
     def sharded(*args):
         where = check_mesh(mesh, "shard_map")
         manual = _manual_axes(where, chosen)
@@ -345,7 +346,7 @@ def pmap(
             "devices=weft.local_devices() maps over those of this process"
         )
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def one_program(*args, **kwargs):
         return _pmap(fun, name, in_axes, out_axes, static, where, axis_size, args, kwargs)
 

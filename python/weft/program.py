@@ -11,6 +11,7 @@ from ._core import ir_view as _ir_view
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
+from ._core.names import wraps
 from ._core.python_text import to_python
 from ._core.shapes import ShapedArray, ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
@@ -471,7 +472,7 @@ def make_ir(
     axes = [(check_axis_name(name, "make_ir"), size, False) for name, size in axis_env or ()]
     static_places = ints(static_argnums, "make_ir: static_argnums")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def traced(*args, **kwargs) -> IR | tuple[IR, Any]:
         if stateful.references is not None:
             return stateful.references.looking("make_ir", run, fun, args, kwargs)
@@ -578,9 +579,28 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _eval_shape(fun: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     flat = flat_function(fun, args, kwargs)
+    types: list[Any] = []
+    flat.function = _types_alone(flat.function, types)
     _weft.being_lowered(True)  # only shapes are asked for, so no way of compiling is lost
     try:
-        t = trace_flat(flat, "eval_shape", known=False)
+        trace_flat(flat, "eval_shape", known=False)
     finally:
         _weft.being_lowered(False)
-    return _result_types(t, flat.out_tree)
+    return _tree.unflatten(types[0], types[1:])
+
+
+def _types_alone(fun: Callable[..., Any], types: list[Any]) -> Callable[..., Any]:
+    """The function without its result, whose structure and types are put into a list: a result may be a type itself, or
+    a value of a trace that nothing here may compute with."""
+
+    @wraps(fun)
+    def typed(*args: Any, **kwargs: Any) -> Any:
+        result = fun(*args, **kwargs)
+        leaves, tree = _tree.flatten(result)
+        if not all(_weft.is_operand(leaf) or isinstance(leaf, ShapeDtype) for leaf in leaves):
+            return result  # which is refused
+        found = [_weft.abstract(leaf)[:3] for leaf in leaves]
+        types[:] = [tree, *(ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in found)]
+        return ()
+
+    return typed

@@ -8,7 +8,6 @@ then Python.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import value_error
+from ._core.names import update_wrapper
 from ._core.static import Key
 from ._core.tracing import Flat, call_name, flat_function, flatten_result
 
@@ -60,7 +60,7 @@ class Recorded:
         self._function, self._nums, self._names = function, frozenset(static_argnums), frozenset(static_argnames)
         self._paths: dict[Key, list[_Path]] = {}
         self._runs = 0
-        functools.update_wrapper(self, function)
+        update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _weft.is_tracing() or _weft.disable_jit():

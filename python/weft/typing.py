@@ -10,7 +10,7 @@ Array(6., dtype=float32, weak_type=True)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, Union
 
 import numpy as np
 
@@ -18,14 +18,21 @@ from ._weft import Array, Dim
 
 __all__ = ["ArrayLike", "DTypeLike", "Jitted", "NDArrayLike", "NestedLike", "Shape"]
 
+# Libraries read the members of these unions, and ask isinstance() of them, when a program runs.
+if TYPE_CHECKING:
+    _NumPys: TypeAlias = np.ndarray[Any, Any]
+    _DType: TypeAlias = np.dtype[Any]
+else:
+    _NumPys, _DType = np.ndarray, np.dtype
+
 # What a function of arrays takes: an array, traced or not, NumPy's, or a number.
-ArrayLike: TypeAlias = Union[Array, "np.ndarray[Any, Any]", "np.generic", bool, int, float, complex]
+ArrayLike: TypeAlias = Array | _NumPys | np.generic | bool | int | float | complex
 # An array, traced or not, of Weft or of NumPy: what functions of weft.lax take that need a rank.
-NDArrayLike: TypeAlias = Union[Array, "np.ndarray[Any, Any]"]
+NDArrayLike: TypeAlias = Array | _NumPys
 # What functions of weft.numpy take: also nested lists of numbers and arrays.
 NestedLike: TypeAlias = ArrayLike | Sequence[Any]
 # What names a dtype: "float32", float, numpy.float32, weft.numpy.float32.
-DTypeLike: TypeAlias = Union[str, "type[Any]", "np.dtype[Any]", "SupportsDType"]
+DTypeLike: TypeAlias = Union[str, type[Any], _DType, "SupportsDType"]
 # The dimensions of an array.
 Shape: TypeAlias = Sequence[int | Dim]
 

@@ -36,7 +36,7 @@ def index_error(message: str) -> IndexError:
 
 
 def name_error(message: str) -> NameError:
-    return NameError(_at_line(message))
+    return NameError(at_line(message))
 
 
 def key_error(message: str) -> KeyError:

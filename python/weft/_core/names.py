@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -12,3 +14,21 @@ def belong_to(module: dict[str, Any], *members: Any) -> None:
     for member in members:
         if isinstance(member, (type, FunctionType)) and member.__module__.startswith("weft."):
             member.__module__ = module["__name__"]
+
+
+def update_wrapper(wrapper: Any, wrapped: Any, updated: Sequence[str] = ()) -> Any:
+    """functools.update_wrapper for what users give: of a callable object the attributes that Python takes from
+    functions may be anything, a property or an object of a library's."""
+    texts = [name for name in ("__module__", "__name__", "__qualname__", "__doc__") if _is_text(wrapped, name)]
+    functools.update_wrapper(wrapper, wrapped, texts, updated)
+    return wrapper
+
+
+def _is_text(x: Any, name: str) -> bool:
+    value = getattr(x, name, None)
+    return isinstance(value, str) or (value is None and name == "__doc__" and hasattr(x, name))
+
+
+def wraps(wrapped: Any, updated: Sequence[str] = ()) -> Callable[[Any], Any]:
+    """update_wrapper as a decorator."""
+    return lambda wrapper: update_wrapper(wrapper, wrapped, updated)

@@ -14,6 +14,9 @@ from .names import belong_to
 if TYPE_CHECKING:
     from typing import Self
 
+# The dtype of tangents of what has no derivative, integers for one, in JAX's types. No array of Weft's is of it.
+FLOAT0 = np.dtype([("float0", np.void, 0)])
+
 
 class ShapeDtype:
     """A shape and a dtype in place of an array, where only they matter: weft.make_ir, weft.eval_shape, callbacks.
@@ -58,7 +61,7 @@ class ShapeDtype:
                 )
             if isinstance(d, int) and d < 0:
                 raise value_error(f"ShapeDtype: a dimension of shape {self.shape} is negative")
-        self.dtype = _weft.dtype(dtype)
+        self.dtype = dtype if isinstance(dtype, np.dtype) and dtype == FLOAT0 else _weft.dtype(dtype)
         self.weak_type = weak_type
         self.varying = list(varying)
         self.sharding = sharding
@@ -212,7 +215,7 @@ class ShapedArray(ShapeDtype):
         return self.update(weak_type=False)
 
     def to_tangent_aval(self) -> ShapedArray:
-        """The type of tangents: the same, not weak.
+        """The type of tangents: the same, not weak; of what has no derivative the dtype is JAX's float0.
 
         Returns: weft.ShapedArray.
 
@@ -220,9 +223,11 @@ class ShapedArray(ShapeDtype):
             >>> weft.typeof(1.0).to_tangent_aval().weak_type
             False
         """
-        return self.strip_weak_type()
+        if self.dtype == FLOAT0 or _weft.is_inexact(self.dtype):
+            return self.strip_weak_type()
+        return self.update(dtype=FLOAT0, weak_type=False)
 
-    at_least_vspace = to_tangent_aval
+    to_ct_aval = to_cotangent_aval = at_least_vspace = to_tangent_aval
 
     def __str__(self) -> str:
         return self.str_short()

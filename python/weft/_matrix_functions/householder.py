@@ -69,6 +69,23 @@ def product(a: Array, taus: Array) -> Array:
     return out
 
 
+def applied(a: Array, taus: Array, c: Array, adjoint: bool) -> Array:
+    """The product q of the reflections of one packed matrix, or its adjoint, times c."""
+    rows = wnp.arange(a.shape[0])
+    count = taus.shape[0]
+    if count == 0:
+        return c
+
+    def step(i, c):
+        k = i if adjoint else count - 1 - i  # q is the first reflection times the others
+        v = wnp.where(rows == k, 1, wnp.where(rows > k, a[:, k], 0)).astype(a.dtype)
+        tau = wnp.conj(taus[k]) if adjoint else taus[k]
+        return c - tau * v[:, None] * (wnp.conj(v) @ c)[None, :]
+
+    out: Array = fori_loop(0, count, step, c)
+    return out
+
+
 def packed_hessenberg(a: Array) -> tuple[Array, Array]:
     """(packed, taus) of one square matrix: its Hessenberg form, the tails of the reflections below."""
     n = a.shape[0]

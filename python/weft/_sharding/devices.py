@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from .. import _weft
 from .._core.errors import value_error
 
 _PLATFORM = "cpu"  # the backend on whose devices arrays lie
+
+
+class Memory(NamedTuple):
+    """A memory of a device."""
+
+    kind: str
 
 
 class Device:
@@ -48,6 +55,28 @@ class Device:
             )
         _, _, (_, limit) = own_devices()[0]
         return {"bytes_limit": limit, "bytes_kept": _weft.kept_bytes(self.platform)}
+
+    def addressable_memories(self) -> list[Memory]:
+        """Its memories, under JAX's names: there is one.
+
+        Returns: list of Memory, which have a `kind`.
+
+        Example:
+            >>> weft.devices()[0].addressable_memories()
+            [Memory(kind='device')]
+        """
+        return [self.default_memory()]
+
+    def default_memory(self) -> Memory:
+        """The memory that arrays lie in.
+
+        Returns: Memory, which has a `kind`.
+
+        Example:
+            >>> weft.devices()[0].default_memory().kind
+            'device'
+        """
+        return Memory("device")
 
     @property
     def client(self) -> Client:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
+from .._core.names import wraps
 from ..collectives import axes_left_alone
 from .arrays import put
 from .meshes import Mesh, check_mesh, mesh_axes, mesh_devices, mesh_of
@@ -147,7 +147,7 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
     """The function with constraints on its arguments and results. `names` are those of its arguments' leaves once it is
     called."""
 
-    @functools.wraps(function, updated=())
+    @wraps(function)
     def constrained(*args, **kwargs):
         if in_shardings is not None:
             if kwargs:

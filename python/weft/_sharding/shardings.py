@@ -199,6 +199,11 @@ class Sharding:
         raise NotImplementedError
 
     @property
+    def memory_kind(self) -> str:
+        """Which memory of the devices holds it: every device has one, "device"."""
+        return "device"
+
+    @property
     def device_set(self) -> set[Device]:
         """The devices that hold a part."""
         return set(self._device_list())
@@ -248,13 +253,21 @@ class SingleDeviceSharding(Sharding):
 
     Args:
         device: the device.
+        memory_kind: which memory of it; there is one, "device".
+
+    Raises:
+        ValueError: it has no such memory.
 
     Example:
         >>> weft.SingleDeviceSharding(weft.devices()[0]).shard_shape((4, 2))
         (4, 2)
     """
 
-    def __init__(self, device: Device):
+    def __init__(self, device: Device, *, memory_kind: str | None = None):
+        if memory_kind not in (None, self.memory_kind):
+            raise value_error(
+                f"SingleDeviceSharding: {device!r} has no memory {memory_kind!r}; the one it has is 'device'"
+            )
         self._device = device
 
     @property

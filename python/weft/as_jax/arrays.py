@@ -6,7 +6,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+import weft.numpy as wnp
+
 from .. import _weft
+from .._matrix_functions import householder
+from .._matrix_functions.batches import of_batches
 
 
 class Initializer(Protocol):
@@ -44,3 +48,11 @@ def with_layout_constraint(x: Any, layout: Any) -> Any:
     """The array: its layout is the compiler's."""
     del layout
     return x
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """weft.numpy.linalg.qr, which also gives reflections as LAPACK packs them: "raw", (packed, transposed; factors)."""
+    if mode != "raw":
+        return wnp.linalg.qr(a, mode)
+    packed, taus = of_batches(householder.packed_qr, _weft.promote_inexact(wnp.asarray(a)))
+    return wnp.swapaxes(packed, -1, -2), taus

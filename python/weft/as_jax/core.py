@@ -10,6 +10,7 @@ import numpy as np
 import weft
 
 from .. import _weft
+from .._core.errors import value_error
 from .._core.shapes import ShapedArray
 
 ensure_compile_time_eval = eval_context = weft.ensure_compile_time_eval
@@ -38,7 +39,25 @@ class Tracer(metaclass=_IsTraced):
 
 
 class Trace:
-    """JAX's bookkeeping of a transform; Weft's is in C++, and no object of this class exists."""
+    """JAX's bookkeeping of a transform; Weft's is in C++. The one object of this class stands for whatever is being
+    traced."""
+
+    @property
+    def main(self) -> Trace:
+        return self
+
+    def is_valid(self) -> bool:
+        return True
+
+
+_trace = Trace()
+weft.Tracer._trace = property(lambda _: _trace)  # type: ignore[attr-defined]
+
+
+def find_top_trace(values: Any) -> Trace:
+    """What stands for the function that is being traced."""
+    del values
+    return _trace
 
 
 class TraceTag(Trace):
@@ -85,6 +104,28 @@ def typeof(x: Any) -> ShapedArray:
 def physical_aval(aval: ShapedArray) -> ShapedArray:
     """The type itself: random keys are one word of their own."""
     return aval
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """The type of one element along an axis."""
+    if axis is None:
+        return aval
+    if aval.shape[axis] != size:
+        raise value_error(f"mapped_aval: axis {axis} of {aval} is not of size {size}")
+    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None) -> ShapedArray:
+    """The type with an axis more."""
+    del explicit_mesh_axis
+    if axis is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
+    """The dtype of tangents of arrays of a dtype."""
+    return ShapedArray((), dtype).to_tangent_aval().dtype
 
 
 def valid_jaxtype(x: Any) -> bool:

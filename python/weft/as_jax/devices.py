@@ -9,6 +9,7 @@ import numpy as np
 import weft
 
 from .._core.errors import runtime_error
+from .arrays import Format
 
 default_backend = weft.default_backend
 device_count, process_count, process_index = weft.device_count, weft.process_count, weft.process_index
@@ -88,3 +89,21 @@ host_ids = process_indices
 def copy_to_host_async(x: Any) -> Any:
     """The tree itself: its arrays can be read where they are."""
     return weft.tree.map(lambda leaf: leaf if isinstance(leaf, weft.Array) else np.asarray(leaf), x)
+
+
+# What libraries take of shardings, though it is private to JAX.
+_assigned = lambda sharding: tuple(sharding._device_list())
+_addressable = lambda sharding: tuple(d for d in sharding._device_list() if d.process_index == weft.process_index())
+weft.Sharding._device_assignment = property(_assigned)  # type: ignore[attr-defined]
+weft.Sharding._addressable_device_assignment = property(_addressable)  # type: ignore[attr-defined]
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, **options: Any) -> Any:
+    """weft.device_put, which also takes a Format, whose layout has no effect."""
+    del src
+    place = lambda d: d.sharding if isinstance(d, Format) else d
+    return weft.device_put(x, weft.tree.map(place, device, is_leaf=_is_place), **options)
+
+
+def _is_place(x: Any) -> bool:
+    return isinstance(x, (Format, weft.Sharding, weft.Device)) or x is None

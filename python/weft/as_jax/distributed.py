@@ -7,6 +7,8 @@ from typing import Any
 import weft
 from weft.distributed import is_initialized, shutdown
 
+from .._core.errors import runtime_error
+
 __all__ = ["global_state", "initialize", "is_initialized", "shutdown"]
 
 
@@ -28,3 +30,10 @@ class _State:
 
 
 global_state = _State()
+
+
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Whether the job is to be saved because its machines are taken away; no service tells."""
+    raise runtime_error(
+        f"reached_preemption_sync_point({step_id}): there is no service that tells of machines that are taken away"
+    )

@@ -10,6 +10,7 @@ import weft.numpy as wnp
 
 from .. import _weft
 from .._core.errors import type_error
+from .._core.shapes import FLOAT0
 
 
 class extended(np.generic):
@@ -26,10 +27,7 @@ class ExtendedDType:
 
 DType = np.dtype
 
-# The dtype of tangents of integers in JAX.
-float0 = np.dtype([("float0", np.void, 0)])
-
-bfloat16 = wnp.bfloat16
+float0 = FLOAT0
 
 
 def _is_key(dtype: Any) -> bool:

@@ -12,15 +12,20 @@ primitive is called what JAX calls it where it has one of the same meaning (`exp
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+import weft
+
 from .. import _weft
+from .._core.errors import not_implemented, type_error
 from .._core.shapes import ShapedArray
 from ..program import IR
+from .user_primitives import Primitive, call_of
 
 # Weft's name of a primitive -> JAX's, where they differ.
 _JAX_NAMES = {
@@ -41,33 +46,41 @@ _OUR_NAMES = {theirs: ours for ours, theirs in _JAX_NAMES.items()}
 _kinds: dict[tuple[str, str], str] = {}
 
 
-class Primitive:
-    """An operation of programs. Two of one name are one object."""
+class WeftPrimitive(Primitive):
+    """An operation of Weft's own. Two of one name are one object."""
+
+    is_weft = True
 
     def __init__(self, name: str):
-        self.name = name
+        super().__init__(name)
         self._ours = _OUR_NAMES.get(name, name)
+        self.multiple_results = self._ours in _MANY_RESULTS
 
-    @property
-    def multiple_results(self) -> bool:
-        """Whether bind gives a list."""
-        return self._ours in _MANY_RESULTS
-
-    call_primitive = map_primitive = False
-
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, /, *args: Any, **params: Any) -> Any:
         """The operation on arrays, with parameters as equations have them."""
         regions = [region._fn for region in params.pop("regions", ())]
+        if self._ours in _elementwise():
+            # In programs a number stands beside arrays.
+            rank = max(map(weft.numpy.ndim, args), default=0)
+            full = next((weft.numpy.shape(x) for x in args if weft.numpy.ndim(x) == rank), ())
+            args = tuple(x if weft.numpy.ndim(x) == rank else weft.numpy.broadcast_to(x, full) for x in args)
         attrs = {name: (_kinds.get((self._ours, name)) or _kind_of(value), value) for name, value in params.items()}
         results = _weft.bind_program(self._ours, list(args), attrs, regions)
         return results if self.multiple_results else results[0]
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """(functions, parameters) that bind takes."""
-        return [], dict(params)
+    impl = bind
 
-    def __repr__(self) -> str:
-        return self.name
+    def abstract_eval(self, /, *avals: Any, **params: Any) -> Any:
+        """(types of the results, no effects)."""
+        found = weft.eval_shape(lambda *xs: self.bind(*xs, **params), *avals)
+        types = [ShapedArray(t.shape, t.dtype, t.weak_type) for t in (found if self.multiple_results else [found])]
+        return (types if self.multiple_results else types[0]), no_effects
+
+    def set_rule(self, kind: str, rule: Callable[..., Any]) -> None:
+        raise not_implemented(
+            f"weft.as_jax: '{self.name}' is an operation of Weft's own, whose {kind} stays; make a "
+            "jax.extend.core.Primitive"
+        )
 
     def __reduce__(self) -> Any:
         return primitive, (self.name,)
@@ -88,6 +101,7 @@ _MANY_RESULTS = frozenset(
         "io_callback",
         "linear_solve",
         "lu",
+        "primitive",
         "pure_callback",
         "qr",
         "recur",
@@ -99,6 +113,7 @@ _MANY_RESULTS = frozenset(
         "spmd",
         "svd",
         "tape_scan",
+        "threefry2x32",
         "top_k",
         "unbox",
         "while",
@@ -107,9 +122,14 @@ _MANY_RESULTS = frozenset(
 
 
 @functools.cache
-def primitive(name: str) -> Primitive:
-    """The primitive that JAX calls so."""
-    return Primitive(name)
+def _elementwise() -> frozenset[str]:
+    return frozenset(p["name"] for p in _weft.primitives() if p["elementwise"])
+
+
+@functools.cache
+def primitive(name: str) -> WeftPrimitive:
+    """The operation of Weft's that JAX calls so."""
+    return WeftPrimitive(name)
 
 
 def _kind_of(value: Any) -> str:
@@ -117,6 +137,9 @@ def _kind_of(value: Any) -> str:
         if isinstance(value, python_type):
             return kind
     return "list of ints"
+
+
+_CHANGED = {"through", "num_consts"}
 
 
 class Var:
@@ -162,13 +185,22 @@ class JaxprEqn:
 
     effects = no_effects
 
-    def __init__(self, invars: list[Atom], outvars: list[Var], primitive: Primitive, params: dict, source_info: Any):
+    def __init__(
+        self,
+        invars: list[Atom],
+        outvars: list[Var],
+        primitive: Primitive,
+        params: dict,
+        source_info: Any,
+        program: Any = None,
+    ):
         self.invars, self.outvars, self.primitive = invars, outvars, primitive
         self.params, self.source_info = params, source_info
+        self.program = program  # that it stands in: it holds the rules that parameters name by number
 
     def replace(self, **changes: Any) -> JaxprEqn:
         """The equation with some of its attributes changed."""
-        names = ("invars", "outvars", "primitive", "params", "source_info")
+        names = ("invars", "outvars", "primitive", "params", "source_info", "program")
         return JaxprEqn(**{**{name: getattr(self, name) for name in names}, **changes})
 
     def __repr__(self) -> str:
@@ -269,15 +301,14 @@ class Region:
         return repr(self.jaxpr)
 
 
-_TYPE = re.compile(r"(\w+)\[(.*?)\]")
+_TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?$")
 
 
 def _aval(text: str, weak: bool = False) -> ShapedArray:
     found = _TYPE.match(text)
-    if found is None:  # a random key, a tape: they have no dimensions in their text
-        return ShapedArray((), float, weak)
+    assert found is not None, text
     dtype, dims = found.groups()
-    shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in dims.split(",") if d]
+    shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in (dims or "").split(",") if d]
     aval = ShapedArray(shape, np.float32, weak)
     aval.dtype = _weft.dtype(dtype) if dtype not in ("key", "tape") else dtype
     return aval
@@ -295,7 +326,7 @@ def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
         if text.startswith("%"):
             return variables[text.partition(": ")[0]]
         value = _weft.literal(text)
-        value = value.item() if value.ndim == 0 else value
+        value = value.item() if value.ndim == 0 and value.dtype != "key" else value
         return Literal(value, _aval(text.rpartition(":")[2]))
 
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
@@ -308,8 +339,14 @@ def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
         given = dict(eqn["attr_values"])
         if eqn["regions"]:
             given["regions"] = [Region(region) for region in eqn["regions"]]
+        shown: Primitive = primitive(_JAX_NAMES.get(ours, ours))
+        # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
+        # it computes.
+        call = call_of(given["params"]) if ours == "primitive" and not given.keys() & _CHANGED else None
+        if call is not None:
+            shown, given = call.primitive, dict(call.values)
         outvars = [defined(result) for result in eqn["results"]]
-        eqns.append(JaxprEqn(invars, outvars, primitive(_JAX_NAMES.get(ours, ours)), given, eqn["location"]))
+        eqns.append(JaxprEqn(invars, outvars, shown, given, eqn["location"], fn))
     n = len(params) - num_constants
     return Jaxpr(params[n:], params[:n], [read(result) for result in fn.results], eqns)
 
@@ -336,9 +373,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
     values.update(zip(jaxpr.invars, args, strict=True))
     for eqn in jaxpr.eqns:
         operands = [_strong(read(atom), atom.aval) for atom in eqn.invars]
-        functions, params = eqn.primitive.get_bind_params(eqn.params)
-        results = eqn.primitive.bind(*functions, *operands, **params)
-        values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+        results = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
+        values.update(zip(eqn.outvars, results if isinstance(results, (list, tuple)) else [results], strict=True))
     return [_strong(read(atom), atom.aval) for atom in jaxpr.outvars]
 
 
@@ -351,3 +387,42 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Any:
     """A program as a function that gives a list; with arguments, its results."""
     run: Callable[..., list[Any]] = lambda *values: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *values)
     return run(*args) if args else run
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The programs among the parameters of an equation."""
+    for value in params.values():
+        for part in value if isinstance(value, (tuple, list)) else [value]:
+            if isinstance(part, Jaxpr):
+                yield part
+            elif isinstance(part, (ClosedJaxpr, Region)):
+                yield part.jaxpr
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """The programs inside of the equations of one."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Atom], outvars: Sequence[Var], primitive: Primitive, params: dict, *_: Any, **__: Any
+) -> JaxprEqn:
+    """An equation."""
+    return JaxprEqn(list(invars), list(outvars), primitive, params, None)
+
+
+def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
+    """What makes variables of types."""
+    numbers = itertools.count()
+    return lambda aval: Var(aval, _letters(next(numbers)) + suffix)
+
+
+def check_jaxpr(jaxpr: Jaxpr) -> None:
+    """Raises TypeError unless every variable that is read has been defined before."""
+    defined = {*jaxpr.constvars, *jaxpr.invars}
+    for eqn in [*jaxpr.eqns, JaxprEqn(jaxpr.outvars, [], primitive("return"), {}, None)]:
+        for atom in eqn.invars:
+            if isinstance(atom, Var) and atom not in defined:
+                raise type_error(f"check_jaxpr: {atom} is read by '{eqn.primitive}' before it is defined")
+        defined.update(eqn.outvars)

@@ -56,6 +56,18 @@ def trace_to_jaxpr_nounits(
         else:
             known.append(eqn)
     outs = [v for v in jaxpr.outvars if v not in unknown]
+    known = _needed(known, outs)
     values = iter(jaxprs.eval_jaxpr(jaxprs.Jaxpr(jaxpr.constvars, [], outs, known), closed.consts))
     results = [PartialVal.unknown(v.aval) if v in unknown else PartialVal.known(next(values)) for v in jaxpr.outvars]
     return jaxpr, results, closed.consts
+
+
+def _needed(eqns: Sequence[jaxprs.JaxprEqn], outs: Sequence[Any]) -> list[jaxprs.JaxprEqn]:
+    """The equations that values depend on."""
+    wanted = set(outs)
+    kept = []
+    for eqn in reversed(eqns):
+        if any(v in wanted for v in eqn.outvars):
+            wanted.update(eqn.invars)
+            kept.append(eqn)
+    return kept[::-1]

@@ -121,7 +121,7 @@ class ServedModule(types.ModuleType):
         served: Served = self.__dict__["_weft_served"]
         if name in served.names:
             try:
-                return _at(served.names[name])
+                return with_more(self.__name__, name, _at(served.names[name]))
             except AttributeError:
                 return _NOTHING
         if name in served.absent or name in served.without:

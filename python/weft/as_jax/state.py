@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,11 @@ def reset_cache() -> None:
 def wait_for_tokens() -> None:
     """Waits until the effects of all calls have happened."""
     weft.effects_barrier()
+
+
+def apply_primitive(prim: Any, /, *args: Any, **params: Any) -> Any:
+    """What a primitive's lowering computes."""
+    return weft.jit(lambda *xs: prim.bind(*xs, **params))(*args)
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

@@ -43,6 +43,18 @@ def make_jaxpr(
     return made
 
 
+@weft.rewrite("stop_gradient(x)")
+def _let_through(x: Any) -> Any:
+    return x
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[[Any], Any]:
+    """weft.linear_transpose, where stop_gradient is the linear function that it computes: the identity. lineax gives
+    JAX this rule."""
+    del reduce_axes
+    return weft.linear_transpose(_let_through(fun), *primals)
+
+
 def fwd_and_bwd(
     fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 from .. import _weft
 from .._core import patterns
 from .._core.errors import type_error, value_error
+from .._core.names import update_wrapper, wraps
 from .._core.tracing import check_callable, ir_name
 from ..program import IR, make_ir
 
@@ -43,7 +43,7 @@ class Rewrite:
         code = getattr(function, "__code__", None)
         self._place = f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
         self._takes = self._checked()
-        functools.update_wrapper(self, function)
+        update_wrapper(self, function)
 
     def _checked(self) -> set[str]:
         """The names that the function takes beside operands: attributes, `ops`."""
@@ -153,7 +153,7 @@ def _of_function(pass_: Callable[[IR], IR], fun: Callable[..., Any]) -> Callable
     """The function whose program a pass has changed: it can be transformed like any function."""
     check_callable(fun, "a pass")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def changed(*args: Any, **kwargs: Any) -> Any:
         return pass_(make_ir(fun)(*args, **kwargs))(*args, **kwargs)
 

@@ -27,6 +27,7 @@ __all__ = [
     "householder_product",
     "lu",
     "lu_pivots_to_permutation",
+    "ormqr",
     "qr",
     "schur",
     "svd",
@@ -276,6 +277,41 @@ def householder_product(a: NestedLike, taus: NestedLike) -> Array:
     for _ in range(a.ndim - 2):
         function = _vmap(function)
     return function(a, taus)
+
+
+def ormqr(a: NestedLike, taus: NestedLike, c: NestedLike, *, left: bool = True, transpose: bool = False) -> Array:
+    """A matrix times the Q that reflections make, which is not formed.
+
+    Args:
+        a: array [..., m, n]: the tails of reflections below the diagonal, as a QR factorisation packs them.
+        taus: array [..., k]: their factors.
+        c: array [..., m, columns], or [..., rows, m] where left is False.
+        left: whether Q c is computed; otherwise c Q.
+        transpose: whether Q^H stands for Q.
+
+    Returns: array of the shape of c.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Source: Golub and Van Loan, "Matrix computations", 5.1.6.
+
+    Example:
+        >>> weft.lax.linalg.ormqr(wnp.eye(2), wnp.zeros(2), wnp.array([[1.0], [2.0]]))
+        Array([[1.],
+               [2.]], dtype=float32)
+    """
+    a, taus, c = _weft.promote_all_inexact(wnp.asarray(a), wnp.asarray(taus), wnp.asarray(c))
+    batch = a.shape[:-2]
+    if a.ndim < 2 or taus.ndim != a.ndim - 1 or c.ndim != a.ndim or taus.shape[:-1] != batch or c.shape[:-2] != batch:
+        raise value_error(f"ormqr: a, taus and c must fit, got shapes {a.shape}, {taus.shape} and {c.shape}")
+    if c.shape[-2 if left else -1] != a.shape[-2] or taus.shape[-1] > min(a.shape[-2:]):
+        raise value_error(f"ormqr: a, taus and c must fit, got shapes {a.shape}, {taus.shape} and {c.shape}")
+    conjugated = lambda x: wnp.conj(wnp.swapaxes(x, -1, -2))
+    # c Q = (Q^H c^H)^H
+    function = lambda a, taus, c: householder.applied(a, taus, c, transpose if left else not transpose)
+    out: Array = of_batches(function, a, taus, c if left else conjugated(c))
+    return out if left else conjugated(out)
 
 
 def lu_pivots_to_permutation(pivots: NestedLike, permutation_size: int) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
+from .._core.shapes import ShapeDtype
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 
@@ -78,6 +79,10 @@ class _Scalar:
     def __call__(self, x=0) -> Array:
         return _weft.array(x, self.dtype, False)
 
+    def __instancecheck__(self, x: Any) -> bool:
+        """isinstance(x, float32): whether x is one of NumPy's numbers of the dtype."""
+        return self.type is not None and isinstance(x, self.type)
+
     def __eq__(self, other) -> bool:
         if isinstance(other, _Scalar):
             return self.dtype == other.dtype
@@ -87,7 +92,8 @@ class _Scalar:
             return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.dtype)
+        # As NumPy's scalar type, and as JAX's: numpy.int32 is in {int32}.
+        return hash(self.dtype if self.type is None else self.type)
 
     def __repr__(self) -> str:
         return f"weft.numpy.{self.__name__}"
@@ -348,7 +354,8 @@ def same_bits(x: Array, dtype: Any) -> Array:
 def taken_as(x: NestedLike, dtype: Any, what: str, exact: bool = False) -> Array:
     """x in the dtype of the array that takes it, which it must not widen: no fraction, imaginary part or digit is lost.
     `exact`: nor may x have another dtype, unless it is weak. `what` names the function and x."""
-    own = _weft.abstract(x)[1] if _weft.is_operand(x) else _weft.array(x, None, False).dtype
+    known = _weft.is_operand(x) or isinstance(x, ShapeDtype)
+    own = _weft.abstract(x)[1] if known else _weft.array(x, None, False).dtype
     weak = x.weak_type if isinstance(x, Array) else type(x) in (bool, int, float, complex)
     met = _weft.result_type(x if _weft.is_operand(x) else own, dtype)
     if met != dtype or (exact and not weak and own != dtype):
@@ -365,7 +372,8 @@ def iscomplexobj(x: NestedLike) -> bool:
         >>> wnp.iscomplexobj(wnp.array([1j]))
         True
     """
-    return _weft.dtype_kind(_weft.array(x, None, False).dtype) == "complex"
+    known = _weft.is_operand(x) or isinstance(x, ShapeDtype)
+    return _weft.dtype_kind(_weft.abstract(x)[1] if known else _weft.array(x, None, False).dtype) == "complex"
 
 
 def isrealobj(x: NestedLike) -> bool:

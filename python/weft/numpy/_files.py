@@ -44,6 +44,8 @@ def save(file: File, arr: NestedLike, allow_pickle: bool = False) -> None:
 def _known(x: NestedLike) -> np.ndarray:
     """As it is written. NumPy's format has no name for integers of fewer than 8 bits, which are written in 8, nor for
     8-bit floats, which are bytes (ml_dtypes has a name for some, which NumPy does not read back)."""
+    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        return np.asarray(x)  # what is NumPy's or Python's loses nothing
     a = _weft.array(x, None, False)
     values, kind = np.asarray(a), _weft.dtype_kind(a.dtype)
     if str(a.dtype).startswith("float8"):

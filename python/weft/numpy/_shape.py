@@ -11,6 +11,8 @@ import numpy as np
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import value_error
+from .._core.shapes import ShapeDtype
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import integer, is_integer, one_of
 from ..typing import NDArrayLike, NestedLike, Shape
@@ -53,7 +55,13 @@ def shape(a: NestedLike) -> tuple:
         >>> wnp.shape(wnp.ones((2, 3))), wnp.shape(5)
         ((2, 3), ())
     """
-    return _weft.abstract(a)[0] if _weft.is_operand(a) else _weft.array(a, None, False).shape
+    if _weft.is_operand(a):
+        return _weft.abstract(a)[0]
+    if isinstance(a, ShapeDtype):
+        return a.shape
+    if jax_semantics() and (a is None or isinstance(a, (str, bytes))):
+        return ()  # NumPy takes them for objects; libraries ask for the shape of what is not given
+    return _weft.array(a, None, False).shape
 
 
 def ndim(a: NestedLike) -> int:
@@ -165,6 +173,8 @@ def transpose(a: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
         >>> wnp.transpose(wnp.ones((2, 3, 4)), (1, 0, 2)).shape
         (3, 2, 4)
     """
+    if axes is not None and not isinstance(axes, (int, tuple, list)):
+        axes = axes if is_integer(axes) else [integer(axis, "transpose: axes") for axis in axes]  # an array of them
     return _weft.transpose(_array(a), axes)
 
 

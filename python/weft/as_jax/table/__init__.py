@@ -26,7 +26,6 @@ _ABSENT_MODULES = {
     "jax.experimental.topologies": "programs are compiled for the devices that are there",
     "jax.experimental.serialize_executable": "weft.aot writes compiled programs",
     "jaxlib.mlir": "programs are Weft's own IR; weft.make_ir shows it",
-    "jax.interpreters.mlir": "programs are Weft's own IR; weft.make_ir shows it",
 }
 
 

@@ -19,7 +19,10 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.pjit": Served(
         everything_of=("weft.experimental.pjit",), names=of("weft", "with_sharding_constraint")
     ),
-    "jax.experimental.multihost_utils": Served(everything_of=("weft.experimental.multihost_utils",)),
+    "jax.experimental.multihost_utils": Served(
+        everything_of=("weft.experimental.multihost_utils",),
+        names=of("weft.as_jax.distributed", "reached_preemption_sync_point"),
+    ),
     "jax.experimental.mesh_utils": Served(
         names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")
     ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..served import Served, of, refused
 from .public import PRIMITIVES
 
-_JAXPRS = "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var DropVar jaxpr_as_fun Effect Effects no_effects"
+_JAXPRS = """Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var DropVar jaxpr_as_fun Effect Effects no_effects
+jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr"""
 
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
@@ -17,9 +18,9 @@ EXTEND: dict[str, Served] = {
         names={
             **of("weft.as_jax.jaxprs", _JAXPRS),
             **of("weft.as_jax.core", "get_opaque_trace_state valid_jaxtype concrete_or_error TraceTag"),
-            **of("weft", "Primitive"),
-            **refused("jax.extend.core", "take_current_trace set_current_trace find_top_trace", _TRACES),
-            **refused("jax.extend.core", "mapped_aval unmapped_aval", _TRACES),
+            **of("weft.as_jax.user_primitives", "Primitive"),
+            **of("weft.as_jax.core", "find_top_trace mapped_aval unmapped_aval primal_dtype_to_tangent_dtype"),
+            **refused("jax.extend.core", "take_current_trace set_current_trace", _TRACES),
             "array_types": "weft.as_jax.core:array_types",
         },
     ),

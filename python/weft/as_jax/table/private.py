@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..served import Served, Value, of
-from .public import PRIMITIVES
+from .public import PRIMITIVES, PUBLIC
 from .version import VERSION, VERSION_INFO
 
 _CORE = "weft.as_jax.core"
@@ -16,6 +16,9 @@ PRIVATE: dict[str, Served] = {
                 _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
             ),
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
+            **of(_CORE, "mapped_aval unmapped_aval primal_dtype_to_tangent_dtype"),
+            **of("weft.as_jax.user_primitives", "Primitive"),
+            **of("weft.as_jax.jaxprs", "jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr"),
             **of("weft.as_jax.jaxprs", "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var jaxpr_as_fun"),
         },
     ),
@@ -27,7 +30,8 @@ PRIVATE: dict[str, Served] = {
         names=of("weft.as_jax.trees", "_registry default_registry broadcast_prefix"),
     ),
     "jax._src.dtypes": Served(
-        everything_of=("weft.as_jax.dtypes",), names=of("weft.numpy", "finfo iinfo result_type promote_types")
+        everything_of=("weft.as_jax.dtypes",),
+        names={**of("weft.numpy", "finfo iinfo result_type promote_types"), **of("ml_dtypes", "bfloat16")},
     ),
     "jax._src.api_util": Served(
         names=of("weft.as_jax.api_util", "flatten_fun flatten_fun_nokwargs safe_map infer_argnums_and_argnames")
@@ -40,13 +44,13 @@ PRIVATE: dict[str, Served] = {
     "jax._src.config": Served(
         names={"config": "weft.as_jax.settings:config", **of("weft.as_jax.settings", "enable_x64 debug_nans")}
     ),
-    "jax._src.dispatch": Served(names=of("weft.as_jax.state", "wait_for_tokens")),
+    "jax._src.dispatch": Served(names=of("weft.as_jax.state", "wait_for_tokens apply_primitive")),
     "jax._src.literals": Served(names=of(_CORE, "LiteralArray TypedNdArray TypedInt TypedFloat TypedComplex")),
     "jax._src.distributed": Served(names=of("weft.as_jax.distributed", "global_state")),
     "jax._src.mesh": Served(
         names=of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh thread_resources"), everything_of=()
     ),
-    "jax._src.lib": Served(),
+    "jax._src.lib": Served(names={"xla_client": "jaxlib.xla_client", "version": Value(VERSION_INFO)}),
     "jaxlib.xla_client": Served(names=of("weft.as_jax.devices", "Client Device XlaRuntimeError")),
     "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
     "jax._src.numpy": Served(),
@@ -80,7 +84,10 @@ PRIVATE: dict[str, Served] = {
     "jax._src.compiler": Served(),
     "jax._src.interpreters": Served(),
     "jax._src.interpreters.pxla": Served(names={"global_result_handlers": Value({})}),
-    "jax._src.interpreters.partial_eval": Served(),
+    **{
+        f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
+        for name in ("ad", "batching", "mlir", "partial_eval", "xla")
+    },
     "jax._src.ad_util": Served(
         names={**of("weft.as_jax.rules", "Zero SymbolicZero"), "stop_gradient_p": PRIMITIVES["stop_gradient_p"]}
     ),

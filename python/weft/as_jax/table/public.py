@@ -18,6 +18,20 @@ thread_guard"""
 
 PRIMITIVES = of("weft.as_jax.lax_primitives", " ".join(f"{name}_p" for name in NAMES))
 
+_TRACE_CLASSES = because(
+    "transforms of Weft's are written on its IR; see docs/write_a_transform.md", "JVPTrace linearize"
+)
+
+_VMAPPABLE = because("only arrays have axes to map", "register_vmappable unregister_vmappable")
+
+_MLIR = because(
+    "lowerings are made by mlir.lower_fun(f); programs are Weft's own IR, which weft.make_ir shows",
+    "ir aval_to_ir_type aval_to_ir_types dense_int_array dense_int_elements dtype_to_ir_type flatten_ir_types "
+    "flatten_ir_values i32_attr i64_attr ir_attribute ir_constant ir_constants ir_type_handlers jaxpr_subcomp "
+    "lower_jaxpr_to_fun lower_jaxpr_to_module make_ir_context merge_mlir_modules module_to_bytecode module_to_string "
+    "register_constant_handler shape_tensor token_type custom_call",
+)
+
 PUBLIC: dict[str, Served] = {
     "jax": Served(
         everything_of=("weft",),
@@ -29,10 +43,13 @@ PUBLIC: dict[str, Served] = {
             **of("weft.as_jax.dtypes", "float0"),
             **of(
                 "weft.as_jax.transforms",
-                "jit make_jaxpr eval_shape fwd_and_bwd device_put_replicated device_put_sharded",
+                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
             ),
             **of("weft.as_jax.state", "clear_backends print_environment_info"),
-            **of("weft.as_jax.devices", "devices local_devices copy_to_host_async process_indices host_count host_id"),
+            **of(
+                "weft.as_jax.devices",
+                "devices device_put local_devices copy_to_host_async process_indices host_count host_id",
+            ),
             **of("weft.as_jax.devices", "host_ids default_backend"),
             **of("weft.as_jax.meshes", "set_mesh reshard smap make_mesh"),
             "typeof": f"{_CORE}:typeof",
@@ -93,7 +110,7 @@ PUBLIC: dict[str, Served] = {
             "float0": "weft.as_jax.dtypes:float0",
         },
     ),
-    "jax.numpy.linalg": Served(everything_of=("weft.numpy.linalg",)),
+    "jax.numpy.linalg": Served(everything_of=("weft.numpy.linalg",), names=of("weft.as_jax.arrays", "qr")),
     "jax.numpy.fft": Served(everything_of=("weft.numpy.fft",)),
     "jax.lax": Served(
         everything_of=("weft.lax",),
@@ -197,7 +214,8 @@ PUBLIC: dict[str, Served] = {
     "jax.flatten_util": Served(everything_of=("weft.flatten_util",)),
     "jax.dtypes": Served(
         names={
-            **of("weft.as_jax.dtypes", "bfloat16 canonicalize_dtype extended float0 issubdtype"),
+            **of("ml_dtypes", "bfloat16"),
+            **of("weft.as_jax.dtypes", "canonicalize_dtype extended float0 issubdtype"),
             "TypePromotionError": "weft.errors:TypePromotionError",
             **of("weft.as_jax.dtypes", "itemsize_bits prng_key scalar_type_of"),
             **of("weft.numpy", "finfo iinfo result_type"),
@@ -222,13 +240,26 @@ PUBLIC: dict[str, Served] = {
         names=of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
     ),
     "jax.interpreters": Served(),
-    "jax.interpreters.ad": Served(names=of("weft.as_jax.rules", "Zero UndefinedPrimal is_undefined_primal JVPTracer")),
-    "jax.interpreters.batching": Served(),
+    "jax.interpreters.ad": Served(
+        everything_of=("weft.as_jax.ad",), names={"add_jaxvals_p": PRIMITIVES["add_any_p"]}, absent=_TRACE_CLASSES
+    ),
+    "jax.interpreters.batching": Served(everything_of=("weft.as_jax.batch_rules",), absent=_VMAPPABLE),
+    "jax.interpreters.mlir": Served(everything_of=("weft.as_jax.mlir",), absent=_MLIR),
     "jax.interpreters.partial_eval": Served(
         names=of("weft.as_jax.partial_eval", "PartialVal trace_to_jaxpr_nounits DynamicJaxprTracer JaxprTracer Tracer")
     ),
     "jax.interpreters.pxla": Served(),
-    "jax.interpreters.xla": Served(names=of(_CORE, "canonicalize_dtype_handlers pytype_aval_mappings")),
+    "jax.interpreters.xla": Served(
+        names={
+            **of(_CORE, "canonicalize_dtype_handlers pytype_aval_mappings"),
+            **of("weft.as_jax.state", "apply_primitive"),
+            "Backend": "weft.as_jax.devices:Backend",
+        },
+        absent=because(
+            "lowerings are made by jax.interpreters.mlir.register_lowering and mlir.lower_fun(f)",
+            "register_translation translations backend_specific_translations register_collective_primitive lower_fun",
+        ),
+    ),
     "jax.monitoring": Served(everything_of=("weft.as_jax.monitoring",)),
     "jax.profiler": Served(
         everything_of=("weft.as_jax.profiler",),

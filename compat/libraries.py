@@ -1,0 +1,219 @@
+"""Libraries for JAX on Weft: `./bazelw run //compat:libraries` runs a program of each and writes docs/compatibility.md.
+
+./bazelw run //compat:libraries                        # all programs on Weft, beside the numbers that JAX gave
+./bazelw run //compat:libraries -- optax_training      # some of them; the table stays
+./bazelw run //compat:libraries -- --jax [program ...] # JAX runs them, and reference.json gets its numbers
+"""
+
+import ast
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import environments
+
+import weft
+
+HERE = Path(__file__).resolve().parent
+
+
+class Library(NamedTuple):
+    """A library: its distribution, the module that is imported, and its program."""
+
+    distribution: str
+    module: str
+    program: str
+
+
+# By number of users, as far as downloads tell.
+LIBRARIES = [
+    Library("optax", "optax", "optax_training"),
+    Library("chex", "chex", "chex_checks"),
+    Library("flax", "flax.linen", "flax_linen_training"),
+    Library("flax", "flax.nnx", "flax_nnx_training"),
+    Library("orbax-checkpoint", "orbax.checkpoint", "orbax_checkpoints"),
+    Library("equinox", "equinox", "equinox_training"),
+    Library("dm-haiku", "haiku", "haiku_training"),
+    Library("numpyro", "numpyro", "numpyro_nuts"),
+    Library("diffrax", "diffrax", "diffrax_odes"),
+    Library("einops", "einops", "einops_shapes"),
+    Library("jaxtyping", "jaxtyping", "jaxtyping_annotations"),
+    Library("tfp-nightly", "tensorflow_probability.substrates.jax", "tfp_substrate"),
+    Library("distrax", "distrax", "distrax_distributions"),
+    Library("jaxopt", "jaxopt", "jaxopt_solvers"),
+    Library("lineax", "lineax", "lineax_solvers"),
+    Library("optimistix", "optimistix", "optimistix_solvers"),
+    Library("blackjax", "blackjax", "blackjax_samplers"),
+    Library("jraph", "jraph", "jraph_network"),
+    Library("rlax", "rlax", "rlax_losses"),
+    Library("jmp", "jmp", "jmp_precision"),
+    Library("treescope", "treescope", "treescope_views"),
+    Library("penzai", "penzai", "penzai_model"),
+    Library("dm_pix", "dm_pix", "dm_pix_images"),
+    Library("jaxlie", "jaxlie", "jaxlie_poses"),
+    Library("e3nn-jax", "e3nn_jax", "e3nn_harmonics"),
+    Library("dynamiqs", "dynamiqs", "dynamiqs_systems"),
+    Library("quax", "quax", "quax_arrays"),
+]
+MOST_USED = LIBRARIES[:9]  # eight distributions
+
+# Program -> why it does not run.
+NOT_YET = {"quax_arrays": "its arrays are values of JAX's traces, whose objects Weft does not have"}
+
+# Chains of steps in single precision: relative to 1 + the number.
+TOLERANCE = 1e-3
+_KEPT = 300  # numbers of a program that are compared
+
+
+def condensed(numbers: list[float]) -> list[float]:
+    """At most _KEPT of the numbers, evenly spaced, and the sum of their absolute values."""
+    step = -(-len(numbers) // _KEPT)
+    return [*numbers[:: max(step, 1)], sum(map(abs, numbers))]
+
+
+def mark(program: str) -> str:
+    """What changes when the text of a program does, but for its comments."""
+    tree = ast.parse((HERE / "programs" / f"{program}.py").read_text(encoding="utf-8"))
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+
+
+def environment(path: object) -> dict[str, str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {**clean, "PYTHONPATH": str(path), "JAX_PLATFORMS": "cpu"}
+
+
+def _run(command: list[str], path: object) -> dict:
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(path))
+    lines = [line for line in done.stdout.splitlines() if line.startswith('{"program"')]
+    if not lines:
+        return {"error": f"ended with {done.returncode}", "trace": done.stderr[-3000:]}
+    return json.loads(lines[-1])
+
+
+def on_weft(python: Path, program: str) -> dict:
+    """What a program gives on Weft: its numbers, or an error; JAX is not there."""
+    weft_folder = Path(weft.__file__).resolve().parent.parent
+    return _run([str(python), "-m", "weft.as_jax", str(HERE / "run_program.py"), program], weft_folder)
+
+
+def under_jax(python: Path, program: str) -> dict:
+    """The same under JAX."""
+    return _run([str(python), str(HERE / "run_program.py"), program], environments.folder_with_jax())
+
+
+def difference(program: str, found: dict, references: dict) -> float:
+    """The largest difference from JAX's numbers, relative to 1 + the number. Raises ValueError where the two cannot be
+    compared."""
+    reference = references.get(program)
+    if reference is None or reference["program"] != mark(program):
+        raise ValueError(
+            f"{program}: the program has changed since JAX ran it; run //compat:libraries -- --jax {program}"
+        )
+    if "error" in found:
+        raise ValueError(f"{found['error']}\n{found['trace']}")
+    theirs, ours = reference["numbers"], condensed(found["numbers"])
+    if len(theirs) != len(ours):
+        raise ValueError(f"{program}: JAX gives {len(theirs)} numbers, Weft {len(ours)}")
+    worst = 0.0
+    for a, b in zip(theirs, ours):
+        if a == b or (a != a and b != b):
+            continue
+        apart = abs(a - b) / (1 + abs(a))
+        worst = max(worst, apart if apart == apart else float("inf"))
+    return worst
+
+
+def references() -> dict:
+    """The numbers that JAX gave."""
+    return json.loads((HERE / "reference.json").read_text(encoding="utf-8"))
+
+
+def write_references(found: dict) -> None:
+    """Writes reference.json: a line for each program."""
+    lines = []
+    for program in sorted(found):
+        entry = dict(found[program])
+        numbers = ", ".join(
+            f"{x:.7g}" if x == x and abs(x) != float("inf") else json.dumps(x) for x in entry.pop("numbers")
+        )
+        lines.append(f'"{program}": {json.dumps(entry)[:-1]}, "numbers": [{numbers}]}}')
+    (HERE / "reference.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def versions() -> dict[str, str]:
+    """Distribution -> version, as the lists pin them."""
+    lines = [line for path in HERE.glob("requirements*.txt") for line in path.read_text().splitlines() if "==" in line]
+    return dict(line.split("==") for line in lines)
+
+
+def _describe(program: str) -> str:
+    doc = ast.get_docstring(ast.parse((HERE / "programs" / f"{program}.py").read_text(encoding="utf-8")))
+    return " ".join((doc or "").split("\n\n")[0].split()).rstrip(".")
+
+
+_HEAD = """# Libraries for JAX on Weft
+
+`./bazelw run //compat:libraries` installs these libraries, without JAX, into an environment of its own and runs a
+program of each under [`weft.as_jax`](jax_programs.md). The programs are in `compat/programs/`, the numbers that JAX
+{jax} gave in `compat/reference.json` (`--jax` makes them anew). A program has JAX's numbers if each differs by at
+most {tolerance:g} · (1 + its size): rounding errors of single precision add up over steps. CI runs the first {count}
+(`//compat:libraries_test`).
+
+This page is written by that command.
+
+| library | version | its program | largest difference |
+|---|---|---|---|
+"""
+
+
+def table(rows: dict[str, str]) -> str:
+    """docs/compatibility.md."""
+    pinned = versions()
+    text = _HEAD.format(jax=pinned["jax"], tolerance=TOLERANCE, count=len(MOST_USED))
+    for library in LIBRARIES:
+        version = pinned[library.distribution]
+        text += f"| {library.module} | {version} | {_describe(library.program)} | {rows[library.program]} |\n"
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Runs programs; the exit code says whether all have JAX's numbers."""
+    names = [name for name in arguments if not name.startswith("-")] or [library.program for library in LIBRARIES]
+    python = environments.python_with("requirements.txt")
+    known = references()
+    if "--jax" in arguments:
+        for name in names:
+            found = under_jax(python, name)
+            if "error" in found:
+                print(found["trace"])
+                return 1
+            known[name] = {"program": mark(name), "numbers": condensed(found["numbers"])}
+            print(f"{name}: {len(found['numbers'])} numbers, {found['seconds']:.1f} s", flush=True)
+            write_references(known)
+        return 0
+    rows, bad = {}, []
+    for name in names:
+        try:
+            worst = difference(name, on_weft(python, name), known)
+            rows[name] = f"{worst:.1g}"
+            if worst > TOLERANCE or name in NOT_YET:
+                bad.append(name)  # also what runs against expectation: NOT_YET is to be changed
+        except ValueError as error:
+            rows[name] = f"does not run: {NOT_YET.get(name, str(error).splitlines()[0])}"
+            if name not in NOT_YET:
+                print(error)
+                bad.append(name)
+        print(f"{name}: {rows[name]}", flush=True)
+    if len(names) == len(LIBRARIES):
+        page = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", HERE.parent)) / "docs" / "compatibility.md"
+        page.write_text(table(rows), encoding="utf-8")
+    print(f"{len(names) - len(bad)} of {len(names)} as expected" + (f"; not: {', '.join(bad)}" if bad else ""))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
