@@ -295,6 +295,7 @@ def test_rules_of_weft_s_own_operations_can_be_called():
         import jax, jax.numpy as jnp, numpy as np
         from jax.experimental.layout import Format
         x = jnp.arange(3.0)
+        print(jax.device_count("cpu") == len(jax.devices()), jax.process_index(backend="cpu"), jax.process_count("cpu"))
         print(x.sharding.memory_kind, [m.kind for m in jax.devices()[0].addressable_memories()][:1])
         print(jax.device_put(x, Format(None, x.sharding)), jax.device_put({"a": x, "b": 1}, jax.devices()[0])["b"])
         print(jnp.transpose(x, np.array([0])), jnp.transpose(x[None], np.array([1, 0])).shape)
