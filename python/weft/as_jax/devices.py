@@ -12,8 +12,6 @@ from .._core.errors import runtime_error
 from .arrays import Format
 
 default_backend = weft.default_backend
-device_count, process_count, process_index = weft.device_count, weft.process_count, weft.process_index
-host_count, host_id = weft.process_count, weft.process_index
 _backends: dict[str, Any] = {}
 
 
@@ -78,8 +76,36 @@ def local_devices(process_index: int | None = None, backend: Any = None, host_id
     return weft.local_devices(process_index if process_index is not None else host_id)
 
 
-def process_indices() -> list[int]:
-    """The numbers of all processes."""
+def device_count(backend: Any = None) -> int:
+    """How many devices there are; RuntimeError for a platform that is not there."""
+    _platform(backend)
+    return weft.device_count()
+
+
+def local_device_count(backend: Any = None) -> int:
+    """How many devices this process has; RuntimeError for a platform that is not there."""
+    _platform(backend)
+    return weft.local_device_count()
+
+
+def process_count(backend: Any = None) -> int:
+    """How many processes there are; RuntimeError for a platform that is not there."""
+    _platform(backend)
+    return weft.process_count()
+
+
+def process_index(backend: Any = None) -> int:
+    """The number of this process; RuntimeError for a platform that is not there."""
+    _platform(backend)
+    return weft.process_index()
+
+
+host_count, host_id = process_count, process_index
+
+
+def process_indices(backend: Any = None) -> list[int]:
+    """The numbers of all processes; RuntimeError for a platform that is not there."""
+    _platform(backend)
     return list(range(weft.process_count()))
 
 

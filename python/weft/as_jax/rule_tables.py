@@ -54,7 +54,7 @@ class RuleTable(MutableMapping[Primitive, _Rule]):
             return self._given[primitive]
         if isinstance(primitive, Primitive) and primitive.is_weft:
             return self._builtin(primitive)
-        raise key_error(str(primitive))
+        raise key_error(f"{self._name} has no rule of '{primitive}'")
 
     def __contains__(self, primitive: object) -> bool:
         return primitive in self._given or (isinstance(primitive, Primitive) and primitive.is_weft)

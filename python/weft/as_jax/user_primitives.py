@@ -67,23 +67,20 @@ class Primitive:
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         """(*arrays, **params) -> what it computes; a decorator."""
         self.set_rule("impl", impl)
-        self.impl = impl  # type: ignore[method-assign]
+        self.__dict__["impl"] = impl
         return impl
 
     def def_abstract_eval(self, abstract_eval: Callable[..., Any]) -> Callable[..., Any]:
         """(*avals, **params) -> the type of the result, or a list of them; a decorator."""
         self.set_rule("abstract_eval", abstract_eval)
-        self.abstract_eval = lambda *avals, **params: (  # type: ignore[method-assign]
-            abstract_eval(*avals, **params),
-            frozenset(),
-        )
+        self.__dict__["abstract_eval"] = lambda *avals, **params: (abstract_eval(*avals, **params), frozenset())
         return abstract_eval
 
     def def_effectful_abstract_eval(self, abstract_eval: Callable[..., Any]) -> Callable[..., Any]:
         """The same, which gives (types, effects). What the lowering does besides computing happens in the order of the
         program, whatever the effects say."""
         self.set_rule("abstract_eval", lambda *avals, **params: abstract_eval(*avals, **params)[0])
-        self.abstract_eval = abstract_eval  # type: ignore[method-assign]
+        self.__dict__["abstract_eval"] = abstract_eval
         return abstract_eval
 
     def impl(self, /, *args: Any, **params: Any) -> Any:

@@ -46,6 +46,7 @@ PUBLIC: dict[str, Served] = {
                 "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
             ),
             **of("weft.as_jax.state", "clear_backends print_environment_info"),
+            **of("weft.as_jax.devices", "device_count local_device_count process_count process_index"),
             **of(
                 "weft.as_jax.devices",
                 "devices device_put local_devices copy_to_host_async process_indices host_count host_id",
