@@ -283,7 +283,7 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
       for (const Value& result : Apply(entry->traced.fn, values))
         results.push_back(result.WithWeak(entry->traced.weak_results[results.size()]));
     } else {
-      CheckMayRun(NameOf(self->function));
+      if (On(Setting::kNoExecution)) CheckMayRun(NameOf(self->function));
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {

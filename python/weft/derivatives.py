@@ -258,10 +258,13 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
                 f"its numbers, or sum "
                 "them up" + ("" if has_aux else ". Pass has_aux=True if it returns (value, aux)")
             )
-        check_scalar(flat, _weft.result_specs(t)[apart], holomorphic, what)
         if holomorphic:
             check_complex(flat, mask, what)
-        fn = _weft.grad(t, active, True, has_aux or apart, holomorphic)
+        try:
+            fn = _weft.grad(t, active, True, has_aux or apart, holomorphic)
+        except TypeError:
+            check_scalar(flat, _weft.result_specs(t)[apart], holomorphic, what)
+            raise
         weak, of_leaves = t.weak_results, _weak(flat.leaves) if apart else [kind[2] for kind in types]
         slopes = [w for w, on in zip(of_leaves, active) if on]
         out = _weft.apply(fn, flat.leaves + t.captures, weak[:1] + slopes + weak[1:])

@@ -31,6 +31,7 @@ class Option:
         self.name, self._process, self._check, self._default = name, default, check, default
         self._setting, self._is_on = setting, is_on
         self._local = threading.local()
+        self.used = False  # whether it has ever been set: what is asked often asks this first
 
     @property
     def value(self) -> Any:
@@ -41,12 +42,14 @@ class Option:
     def set(self, value: Any) -> None:
         """For the process."""
         self._process = value = self._check(value)
+        self.used = True
         if self._setting is not None:
             _weft.set_for_process(self._setting, self._is_on(value))
 
     @contextlib.contextmanager
     def scope(self, value: Any) -> Iterator[None]:
         """A `with` statement. Those of one thread may end in any order."""
+        self.used = True
         mine = (object(), value)
         number = None if self._setting is None else _weft.open_setting(self._setting, self._is_on(value))
         self._local.__dict__.setdefault("scopes", []).append(mine)

@@ -224,7 +224,7 @@ def trace_flat(
 
     def run(leaves):
         nonlocal number
-        if options.checking_leaks.value:
+        if options.checking_leaks.used and options.checking_leaks.value:
             number = _weft.current_trace()
         args, kwargs = (tuple(leaves), {}) if flat.plain else _tree.unflatten(flat.in_tree, leaves)
         results = flatten_result(flat, call_traced(flat.function, args, kwargs, flat.name, kind))
