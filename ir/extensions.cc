@@ -4,6 +4,8 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "ir/builder.h"
@@ -180,6 +182,41 @@ void BatchByExpansion(BatchContext& c) {
   c.batched_out.assign(c.y.size(), true);
 }
 
+// The first operation of an expansion that is not element-wise; "" where all are; nullopt where arrays of one shape are
+// none of its operands, or it asks for an attribute.
+std::optional<std::string> NotElementwise(const Prim& prim, const ExpansionFn& expansion) {
+  if (prim.num_operands < 1) return std::nullopt;
+  DType dtype = DType::kF32;
+  for (int i = 0; i < kNumDTypes && !prim.dtypes.Has(dtype); ++i) dtype = static_cast<DType>(i);
+  Builder b(prim.name);
+  Atoms x;
+  for (int i = 0; i < prim.num_operands; ++i) x.push_back(b.Parameter({dtype, {Dim(2), Dim(3)}, {}}));
+  Atoms y;
+  try {
+    y = expansion(b, x, {});
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  for (const Eqn& e : b.eqns()) {
+    if (!e.prim->is_elementwise()) return e.prim->name;
+  }
+  const auto of_one_shape = [&](const Atom& a) { return b.TypeOf(a).rank() == 2; };
+  return std::all_of(y.begin(), y.end(), of_one_shape) ? "" : "a number";
+}
+
+// `Prim::family` is element-wise where nothing is said, so that is found out rather than believed.
+void SettleFamily(Prim& prim, const ExpansionFn& expansion) {
+  if (!prim.is_elementwise()) return;
+  const std::optional<std::string> other = NotElementwise(prim, expansion);
+  if (other == "" || (!other && prim.partials)) return;
+  if (prim.partials) {
+    throw ValueError("the primitive '", prim.name,
+                     "' has partial derivatives, as element-wise operations have, but it ",
+                     "computes something else: it expands into ", *other, "; give it a jvp rule, or none");
+  }
+  prim.family = Family::kShape;
+}
+
 }  // namespace
 
 const Prim& RegisterPrimitive(Prim prim, ExpansionFn expansion) {
@@ -192,6 +229,8 @@ const Prim& RegisterPrimitive(Prim prim, ExpansionFn expansion) {
     throw ValueError("the primitive '", prim.name,
                      "' has regions, effects or communicates; only operations on arrays can be added");
   }
+  if (prim.dtypes.ToString().empty()) prim.dtypes = kAll;
+  SettleFamily(prim, expansion);
   const bool has_derivative =
       prim.partials || prim.jvp || prim.push || prim.is_linear() || !prim.not_differentiable.empty();
   if (!prim.infer) prim.infer = InferByExpansion;
@@ -200,7 +239,6 @@ const Prim& RegisterPrimitive(Prim prim, ExpansionFn expansion) {
   if (prim.is_linear() && !prim.transpose) prim.transpose = TransposeByExpansion;
   if (!prim.batch) prim.batch = prim.is_elementwise() ? BatchElementwise : BatchByExpansion;
   if (!prim.samples) prim.samples = [] { return std::vector<Sample>(); };
-  if (prim.dtypes.ToString().empty()) prim.dtypes = kAll;
   const std::string name = prim.name;
   Additions& additions = TheAdditions();
   const std::lock_guard<std::mutex> lock(additions.mutex);

@@ -23,10 +23,10 @@ namespace weft {
 // here, too.
 using ExpansionFn = std::function<Atoms(Builder& b, const Atoms& operands, const Attrs& attrs)>;
 
-// Adds an operation without regions. It stays one operation until it is compiled; then its expansion takes its place.
-// Rules that `prim` has not follow from the expansion: its type rule, its meaning, its derivative (which is none of the
-// operation's own: the expansion is differentiated) and its batching. Raises kValue for a name that is taken or no
-// word, and for an operation that cannot be one.
+// Adds an operation without regions. Whether it is element-wise is seen from its expansion. It stays one operation
+// until it is compiled; then its expansion takes its place. Rules that `prim` has not follow from the expansion: its
+// type rule, its meaning, its derivative (which is none of the operation's own: the expansion is differentiated) and
+// its batching. Raises kValue for a name that is taken or no word, and for an operation that cannot be one.
 const Prim& RegisterPrimitive(Prim prim, ExpansionFn expansion);
 
 bool PrimitivesWereAdded();

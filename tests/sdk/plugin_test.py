@@ -252,6 +252,9 @@ _WRONG = [
     ('Prim p; p.name = "empty"; RegisterPrimitive(p, nullptr);', "'empty' has no expansion"),
     ('Prim p; p.name = "loop"; p.region_use = RegionUse::kCounted; RegisterPrimitive(p, [](Builder&, const Atoms& x, '
      "const Attrs&) { return x; });", "'loop' has regions"),
+    ('Prim p; p.name = "backwards"; p.num_operands = 1; p.partials = [](Builder& b, const Atoms& x, const Atom&) '
+     "-> OptionalAtoms { return {x[0]}; }; RegisterPrimitive(p, [](Builder& b, const Atoms& x, const Attrs&) -> Atoms "
+     "{ return {Reverse(b, x[0], {0})}; });", "'backwards' has partial derivatives.*it expands into reverse"),
     ('throw std::runtime_error("a sad plugin");', "a sad plugin"),
 ]  # fmt: skip
 
