@@ -126,7 +126,7 @@ PROGRAMS = {
     "of a concatenation": (
         lambda np, lib, x, y: np.concatenate([np.sin(x), np.cos(y)])[35:47],
         (V, np.tile(W, 3)),
-        ["part-of-sum"],
+        [],
     ),
     "f of a table": (lambda np, lib, t: np.tanh(t)[ROWS], (TABLE,), ["rows-of-sum"]),
     "normalised rows": (
@@ -294,6 +294,7 @@ def test_a_branch_computes_what_it_alone_reads():
         c = a @ b
         return weft.lax.cond(p, lambda: wnp.tanh(c), lambda: a)
 
+    A, B = normal(80, 80) / 9, normal(80, 80)
     jitted = weft.jit(f)
     for p in (True, False):
         np.testing.assert_allclose(jitted(p, A, B), np.tanh(A @ B) if p else A, rtol=1e-4, atol=1e-5)
@@ -349,11 +350,6 @@ def test_integers_are_exact():
 def test_halves_stay_as_they_are_written():
     h = [x.astype(np.float16) for x in (A, B, V)]
     assert "product-order" not in applied(weft.jit(lambda a, b, v: (a @ b) @ v), *h)
-
-
-def test_deterministic_programs_keep_their_order():
-    f = weft.jit(lambda a, b, v: (a @ b) @ v, deterministic=True)
-    assert "product-order" not in applied(f, A, B, V)
 
 
 def test_a_rule_can_be_left_out():
