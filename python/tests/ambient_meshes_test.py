@@ -61,7 +61,12 @@ def test_set_mesh():
         thread.start()
         thread.join()
         assert seen == [True]
+    with MESH, other:
+        weft.set_mesh(None)
+        assert weft.get_mesh().empty
     assert weft.get_mesh().empty
+    with pytest.raises(RuntimeError, match="must end in the thread in which it began"):
+        MESH.__exit__(None, None, None)
     weft.set_mesh(MESH)
     assert weft.get_mesh() is MESH
     weft.set_mesh(None)

@@ -267,9 +267,10 @@ class Mesh(_Axes):
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not _around.meshes:
+        if not any(mesh is self for mesh in _around.meshes):
             raise runtime_error("`with mesh:` must end in the thread in which it began")
-        _around.meshes.pop()
+        while _around.meshes.pop() is not self:  # weft.set_mesh inside of the block ends with it
+            pass
         _weft.set_mesh_around(current_mesh())
 
 
