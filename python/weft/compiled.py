@@ -179,9 +179,7 @@ def jit(
         )
     check_callable(fun, "jit")
     plan = plan_of("jit", optimize, passes, disable)
-    licences = licences_of(licence)
-    if deterministic:  # sums keep their order
-        licences &= ~(licences_of("products") ^ licences_of("accurate"))
+    licences = licences_of("accurate" if deterministic and licence is None else licence)  # sums keep their order
     _weft.check_backend(checked_text(backend, "jit: backend"))
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")

@@ -357,22 +357,18 @@ class IR:
         return _weft.stage(self._fn, "cpu", checked_text(name, "IR.stage: name"), False)
 
     def to_svg(self, *, values: bool = False, buffers: bool = False, most: int | None = 60, layout: bool = True) -> str:
-        """A picture of the program: operations, what they read of each other, regions around what is inside them.
-        Graphviz's program `dot` lays it out. A notebook shows it when an IR is displayed.
+        """A picture of the program, laid out by Graphviz's program `dot`, as SVG: operations, what they read of each
+        other, regions around what is inside them. A notebook shows it when an IR is displayed.
 
         Args:
             values: whether every value is a node, too, as in a graph of data and operations.
-            buffers: the graph of data and operations of compiled code instead: steps, and the buffers that they read
-                and write, each with its size and when something lives in it.
+            buffers: steps of compiled code instead, and the buffers that they read and write: sizes, and lifetimes.
             most: a program of more operations is folded, to about as many boxes: regions, then what comes from one line
                 of the user's, then from one function. None: nothing is.
             layout: False gives the text that `dot` takes.
 
-        Returns: str, SVG.
-
         Raises:
-            RuntimeError: `dot` is not installed.
-            ValueError: most is less than 1.
+            RuntimeError: `dot` is not installed. ValueError: most is less than 1.
 
         Example:
             >>> ir = weft.make_ir(lambda x: wnp.sin(x) * 2)(1.0)

@@ -77,6 +77,9 @@ FnRef GradOfSum(const FnRef& f, int wrt) {
   return Grad(b.Build({sum}), {.wrt = active});
 }
 
+// What runs before lowering, but for loops: these are small enough to be computed at once.
+FnRef Simplified(const FnRef& f) { return RunPasses(f, {"drop-rules", "inline", "fold", "simplify", "cse", "dce"}); }
+
 // Small enough for programs of 24 rows: blocks of `rows` of 128 floats for each of `stack` matrices.
 RowBlockPolicy Of(int64_t rows, int64_t stack) { return {1024, 256, rows * stack * 128 * 4}; }
 
@@ -146,10 +149,10 @@ TEST(RowBlocks, AttentionNeverHoldsAllScores) {
         EXPECT_EQ(Scans(*g), 1) << Print(*g);
         EXPECT_LE(LargestBytes(*g), scores * 2 / 3) << Print(*g);
         ExpectSame(*f, *g);
-        ExpectSame(*GradOfSum(f, c.wrt), *Optimize(GradOfSum(g, c.wrt)));
+        ExpectSame(*GradOfSum(f, c.wrt), *Simplified(GradOfSum(g, c.wrt)));
       }
       // In reverse mode, too.
-      const FnRef gradient = Optimize(GradOfSum(ComputeInBlocks(f, Of(rows, c.stack), true), c.wrt));
+      const FnRef gradient = Simplified(GradOfSum(ComputeInBlocks(f, Of(rows, c.stack), true), c.wrt));
       EXPECT_LE(LargestBytes(*gradient), scores * 2 / 3) << Print(*gradient);
     }
   }
