@@ -363,12 +363,10 @@ class IR:
         Args:
             values: whether every value is a node, too, as in a graph of data and operations.
             buffers: steps of compiled code instead, and the buffers that they read and write: sizes, and lifetimes.
-            most: a program of more operations is folded, to about as many boxes: regions, then what comes from one line
-                of the user's, then from one function. None: nothing is.
+            most: a program of more operations is folded to about as many boxes: regions, lines, then functions.
             layout: False gives the text that `dot` takes.
 
-        Raises:
-            RuntimeError: `dot` is not installed. ValueError: most is less than 1.
+        Raises: RuntimeError: `dot` is not installed. ValueError: most is less than 1.
 
         Example:
             >>> ir = weft.make_ir(lambda x: wnp.sin(x) * 2)(1.0)
