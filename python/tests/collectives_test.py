@@ -234,8 +234,9 @@ def test_errors():
         mapped(lambda x: lax.pshuffle(x, "i", [0, 0, 1]), arrays(3))
     with pytest.raises(ValueError, match="source=3; there are 3 places along 'i'"):
         mapped(lambda x: lax.pbroadcast(x, "i", 3), arrays(3))
-    with pytest.raises(NotImplementedError, match="axis_index_groups"):
-        mapped(lambda x: lax.psum(x, "i", axis_index_groups=[[0], [1, 2]]), arrays(3))
+    for groups in ([[0], [1]], [[0, 1], [1, 2]], [[0], [1, 3]]):
+        with pytest.raises(ValueError, match="must have each of the 3 places along 'i' once"):
+            mapped(lambda x, groups=groups: lax.psum(x, "i", axis_index_groups=groups), arrays(3))
     with pytest.raises(TypeError, match="a string, got 3"):
         mapped(lambda x: lax.psum(x, 3), arrays(3))
     with pytest.raises(ValueError, match="a word such as"):
