@@ -245,7 +245,7 @@ def test_passes_are_timed_and_counted() -> None:
     assert "fn f" in done.stdout and "fn f" not in done.stderr
 
 
-@pytest.mark.parametrize(("names", "dumps"), [("cse", 2), ("cse,inline-small", 3), ("all", 11)])
+@pytest.mark.parametrize(("names", "dumps"), [("cse", 2), ("cse,inline-small", 3), ("all", 13)])
 def test_the_program_after_a_pass_is_dumped(names: str, dumps: int) -> None:
     done = weft("opt", "-", "--passes=optimize", f"--dump-after={names}", program=LAYERS)
     texts = done.stderr.split("# after ")[1:]

@@ -73,7 +73,6 @@ LACKING = {
         "EigImplementation": _ATTRIBUTES,
         "EighImplementation": _ATTRIBUTES,
         "SvdAlgorithm": _ATTRIBUTES,
-        "ormqr": "householder_product and a product",
         "qdwh": "scipy.linalg.polar",
         "tridiagonal": "hessenberg of a symmetric matrix",
     },

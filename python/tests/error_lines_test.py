@@ -613,6 +613,7 @@ def test_exceptions_can_be_pickled():
 
 # What the package raises without the line, and why, by file and exception.
 WITHOUT_LINE = {
+    "_sharding/meshes.py": {"NotImplementedError"},  # a property that both kinds of meshes have
     # hasattr and getattr ask; the interpreter gives the message of a missing attribute no line either.
     "__init__.py": {"AttributeError"},
     "lax/__init__.py": {"AttributeError"},

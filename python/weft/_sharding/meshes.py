@@ -34,6 +34,10 @@ class AxisType(enum.Enum):
     def __repr__(self) -> str:
         return self.name
 
+    # Python's own calls `getattr`.
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return AxisType, (self.value,)
+
 
 def _checked_types(types: Any, names: tuple[str, ...], what: str) -> tuple[AxisType, ...]:
     types = (

@@ -10,6 +10,7 @@ import numpy as np
 
 import weft
 
+from .._core.errors import type_error
 from .linear_util import WrappedFun, called
 from .rule_tables import RuleTable
 from .rules import JVPTracer, SymbolicZero, UndefinedPrimal, Zero, is_undefined_primal
@@ -164,7 +165,7 @@ def defbilinear(primitive: Primitive, lhs_rule: _Rule, rhs_rule: _Rule) -> None:
 
     def transpose(ct: Any, x: Any, y: Any, /, **params: Any) -> Any:
         if is_undefined_primal(x) == is_undefined_primal(y):
-            raise TypeError(f"'{primitive}' is transposed in one of its operands, got {x} and {y}")
+            raise type_error(f"'{primitive}' is transposed in one of its operands, got {x} and {y}")
         if is_undefined_primal(x):
             return lhs_rule(ct, x, y, **params), None
         return None, rhs_rule(ct, x, y, **params)
