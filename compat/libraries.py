@@ -96,7 +96,7 @@ def _run(command: list[str], path: object) -> dict:
 
 def on_weft(python: Path, program: str) -> dict:
     """What a program gives on Weft: its numbers, or an error; JAX is not there."""
-    weft_folder = Path(weft.__file__).resolve().parent.parent
+    weft_folder = Path(weft.__file__).parent.parent  # where the native module is, too
     return _run([str(python), "-m", "weft.as_jax", str(HERE / "run_program.py"), program], weft_folder)
 
 

@@ -143,7 +143,7 @@ def _(x):
     "variable of one branch, read",
     2.0,
     hand=lambda x: weft.cond(x > 0, lambda: (x * 3,), lambda: ()),
-    errors=(None, (UnboundLocalError, "'y' is read"), (TypeError, "structure")),
+    errors=(None, (UnboundLocalError, "'y' is read"), (TypeError, "returns")),
 )
 def _(x):
     if x > 0:
@@ -171,7 +171,7 @@ def _(x):
     2.0,
     -2.0,
     hand=lambda x: weft.cond(x > 0, lambda: (x, x), lambda: x),
-    errors=(None, (StructureError, "'y' is a tuple"), (TypeError, "structure")),
+    errors=(None, (StructureError, "'y' is a tuple"), (TypeError, "returns")),
 )
 def _(x):
     if x > 0:

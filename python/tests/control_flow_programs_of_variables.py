@@ -77,7 +77,7 @@ def _(x, xs):
     "variable from a loop that may not run",
     (1.5, 3),
     hand=lambda x, n: weft.fori_loop(0, n, lambda i, _: x * i, None),
-    errors=(None, (UnboundLocalError, "'last' is read"), (TypeError, "structure")),
+    errors=(None, (UnboundLocalError, "'last' is read"), (TypeError, "returns")),
 )
 def _(x, n):
     for i in range(n):
@@ -182,7 +182,7 @@ def _(x, n):
     errors=(
         None,
         (StructureError, "'box.items' is a list .* A function that is called there"),
-        (TypeError, "structure"),
+        (TypeError, "returns"),
     ),
 )
 def _(x):
@@ -217,7 +217,7 @@ def _(x):
     "list that grows, traced length",
     (1.5, 3),
     hand=lambda x, n: weft.fori_loop(0, n, lambda i, ys: [*ys, x * i], [])[0],
-    errors=(None, (StructureError, "structure"), (TypeError, "structure")),
+    errors=(None, (StructureError, "structure"), (TypeError, "returns")),
 )
 def _(x, n):
     ys = []
