@@ -175,7 +175,7 @@ def test_delete():
         np.from_dlpack,
         lambda x: x.__dlpack__(max_version=(1, 0)),
         lambda x: x.__array_interface__,
-        lambda x: wnp.array(x),
+        lambda x: wnp.array(x, copy=False),
     ],
 )
 def test_memory_that_somebody_sees_is_not_given_away(view):

@@ -341,7 +341,7 @@ class Blocks {
       if (at < 0 || Bytes(of_.fn_.TypeOf(a)) * 64 < of_.large_) return false;
       const auto i = static_cast<size_t>(at);
       const Eqn& e = of_.fn_.eqns()[i];
-      if (!e.prim->is_elementwise() && !Is<"broadcast">(*e.prim) && !Is<"reshape">(*e.prim)) return false;
+      if (!e.prim->is_elementwise() && !e.prim->view && !e.prim->expands) return false;
       const std::optional<Cut> cut = of_.CutOfResult(i, dim);
       if (!cut) return false;
       Run(i, *cut);
