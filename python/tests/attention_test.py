@@ -1,6 +1,7 @@
 """Attention in blocks of rows: what it computes, of every order and under other transforms, and what it holds."""
 
 import json
+import pathlib
 import subprocess
 import sys
 
@@ -95,6 +96,6 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 weft.block_until_ready(run(*x))
 print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """
-    done = subprocess.run([sys.executable, "-c", program, json.dumps(sys.path)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program, json.dumps([str(pathlib.Path(__file__).parent), *sys.path])], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < HEADS * 2048**2 * 4 / 3

@@ -45,7 +45,7 @@ PROGRAMS = {
     "scan": (
         lambda: weft.jit(
             lambda x: lax.scan(
-                lambda c, _: (lax.scan(lambda d, _: (d + 1, None), c, None, 10**6)[0], None), x, None, 10**6
+                lambda c, _: (lax.scan(lambda d, _: (wnp.cos(d), None), c, None, 10**6)[0], None), x, None, 10**6
             )[0]
         ),
         1.0,
@@ -53,7 +53,7 @@ PROGRAMS = {
     "scan backwards": (
         lambda: weft.jit(
             lambda x: weft.fori_loop(
-                0, 10**9, lambda i, c: c + lax.scan(lambda d, r: (d + r, d), c, wnp.ones(50), reverse=True)[1].sum(), x
+                0, 10**9, lambda i, c: c + lax.scan(lambda d, r: (wnp.cos(d) + r, d), c, wnp.ones(50), reverse=True)[1].sum(), x
             )
         ),
         1.0,
