@@ -96,6 +96,10 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 weft.block_until_ready(run(*x))
 print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """
-    done = subprocess.run([sys.executable, "-c", program, json.dumps([str(pathlib.Path(__file__).parent), *sys.path])], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps([str(pathlib.Path(__file__).parent), *sys.path])],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < HEADS * 2048**2 * 4 / 3

@@ -53,7 +53,10 @@ PROGRAMS = {
     "scan backwards": (
         lambda: weft.jit(
             lambda x: weft.fori_loop(
-                0, 10**9, lambda i, c: c + lax.scan(lambda d, r: (wnp.cos(d) + r, d), c, wnp.ones(50), reverse=True)[1].sum(), x
+                0,
+                10**9,
+                lambda i, c: c + lax.scan(lambda d, r: (wnp.cos(d) + r, d), c, wnp.ones(50), reverse=True)[1].sum(),
+                x,
             )
         ),
         1.0,

@@ -17,7 +17,7 @@ import weft, weft.numpy as wnp
 x = wnp.{dtype}(1.0)
 def function(n):
     grid = lambda *shape: wnp.broadcast_to(x, shape)
-    return weft.jit(lambda x: {code})
+    return weft.jit(lambda x: {code}, licence="accurate")  # products as they are written, of equal numbers too
 {warm}
 f = function({n})
 f = f.lower(x).compile()
@@ -73,9 +73,9 @@ def test_an_operation_without_room_to_work_in(name, threads):
 
 # Operations of libraries that do not look whether they got memory, at their first call.
 BY_LIBRARIES = {
-    "product": ("abs(wnp.matmul(grid({n}, {n}), grid({n}, {n}) + x)).sum()", 300),
-    "long product": ("abs(wnp.matmul(grid(7, 100 * {n}), grid(100 * {n}, 7) + x)).sum()", 300),
-    "products": ("abs(wnp.matmul(grid(40, {n}, {n}), grid(40, {n}, {n}) + x)).sum()", 60),
+    "product": ("wnp.matmul(grid({n}, {n}), grid({n}, {n}) + x).sum()", 300),
+    "long product": ("wnp.matmul(grid(7, 100 * {n}), grid(100 * {n}, 7) + x).sum()", 300),
+    "products": ("wnp.matmul(grid(40, {n}, {n}), grid(40, {n}, {n}) + x).sum()", 60),
     "inv": ("wnp.linalg.inv(grid({n}, {n}) + {n} * wnp.eye({n}, dtype=x.dtype)).sum()", 200),
     "svd": ("wnp.linalg.svd(grid({n}, {n}) + wnp.eye({n}, dtype=x.dtype))[1].sum()", 200),
     "eigh": ("wnp.linalg.eigh(grid({n}, {n}) + wnp.eye({n}, dtype=x.dtype))[0].sum()", 200),

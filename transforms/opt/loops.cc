@@ -94,8 +94,9 @@ class Unrolled {
       const Atom& other = s.operands[1 - fold.own];
       if (other.is_var() && carried[other.id()]) return false;
       const DType dtype = body_.TypeOf(next).dtype;
-      if (dtype == DType::kF16 || IsFloat8(dtype)) return false;                         // may overflow on the way
-      if (IsInteger(dtype) && BitWidth(dtype) < 64 && length_ >> (BitWidth(dtype) - 1) != 0) return false;  // no such number
+      if (dtype == DType::kF16 || IsFloat8(dtype)) return false;  // may overflow on the way
+      if (IsInteger(dtype) && BitWidth(dtype) < 64 && length_ >> (BitWidth(dtype) - 1) != 0)
+        return false;  // no such number
       if (Reduction(*s.prim) == nullptr && !(Is<"sub">(*s.prim) && fold.own == 0) && !IsMultiplication(i, fold))
         return false;
       if (!IsMultiplication(i, fold)) {

@@ -31,7 +31,11 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes",),
-        names={**of("weft.numpy", "finfo iinfo result_type promote_types"), **of("ml_dtypes", "bfloat16")},
+        names={
+            **of("weft.numpy", "finfo iinfo result_type promote_types"),
+            **of("ml_dtypes", "bfloat16"),
+            "TypePromotionError": "weft.errors:TypePromotionError",
+        },
     ),
     "jax._src.api_util": Served(
         names=of("weft.as_jax.api_util", "flatten_fun flatten_fun_nokwargs safe_map infer_argnums_and_argnames")
