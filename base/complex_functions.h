@@ -15,11 +15,13 @@ inline double Exp2(double x) { return std::exp2(x); }
 inline double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 // log |1 + z| is half of log1p(2 x + x^2 + y^2), whose terms cancel near the circle |1 + z| = 1: they are summed with
-// what their products and sums lose.
+// what their products and sums lose. Near z = -1 the sum is near -1, and log1p loses what is left; there 1 + x is
+// exact.
 inline std::complex<double> Log1p(const std::complex<double>& z) {
   const double x = z.real(), y = z.imag();
   const double angle = std::atan2(y, 1 + x);
   if (!(std::fabs(x + 1) < 2 && std::fabs(y) < 2)) return {std::log(std::complex<double>(1 + x, y)).real(), angle};
+  if ((1 + x) * (1 + x) + y * y < 0.5) return {std::log(std::hypot(1 + x, y)), angle};
   const auto sum = [](double a, double b, double* rest) {  // Knuth, "The Art of Computer Programming 2", 4.2.2
     const double s = a + b, shadow = s - a;
     *rest += (a - (s - shadow)) + (b - shadow);

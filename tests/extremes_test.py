@@ -171,12 +171,20 @@ BINARY = {
     "rem": (lambda x, w: mpmath.sign(x) * mpmath.fmod(abs(x), abs(w)), np.fmod),
     "sub": (lambda x, w: x - w, np.subtract),
 }
+
+
+@np.vectorize
+def complex_log1p(z):  # NumPy's loses digits where |1 + z| is near 1
+    with mpmath.workprec(300):
+        return complex(mpmath.log(1 + mpmath.mpc(z))) if np.isfinite(z) and z != -1 else complex(nan, nan)
+
+
 COMPLEX = {
     "abs": np.abs, "add": np.add, "cos": np.cos, "div": np.divide, "exp": np.exp, "log": np.log, "mul": np.multiply,
     "neg": np.negative, "pow": np.power, "sin": np.sin, "sqrt": np.sqrt, "square": np.square, "sub": np.subtract,
     "tanh": np.tanh, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
     "atanh": np.arctanh, "cosh": np.cosh, "exp2": lambda z: np.exp(z * np.log(np.longdouble(2))), "expm1": np.expm1,
-    "log1p": np.log1p, "logistic": lambda z: 1 / (1 + np.exp(-z)), "rsqrt": lambda z: 1 / np.sqrt(z), "sinh": np.sinh,
+    "log1p": complex_log1p, "logistic": lambda z: 1 / (1 + np.exp(-z)), "rsqrt": lambda z: 1 / np.sqrt(z), "sinh": np.sinh,
     "tan": np.tan,
 }  # fmt: skip
 

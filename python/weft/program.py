@@ -366,7 +366,7 @@ class IR:
             most: a program of more operations is folded to about as many boxes: regions, lines, then functions.
             layout: False gives the text that `dot` takes.
 
-        Raises: RuntimeError: `dot` is not installed. ValueError: most is less than 1.
+        Returns: str. Raises: RuntimeError: `dot` is not installed. ValueError: most is less than 1.
 
         Example:
             >>> ir = weft.make_ir(lambda x: wnp.sin(x) * 2)(1.0)
