@@ -175,8 +175,9 @@ BINARY = {
 
 @np.vectorize
 def complex_log1p(z):  # NumPy's loses digits where |1 + z| is near 1
-    with mpmath.workprec(300):
-        return complex(mpmath.log(1 + mpmath.mpc(z))) if np.isfinite(z) and z != -1 else complex(nan, nan)
+    with mpmath.workprec(1200):
+        y = complex(mpmath.log(1 + mpmath.mpc(z))) if np.isfinite(z) and z != -1 else complex(nan, nan)
+    return complex(y.real, np.copysign(y.imag, z.imag))  # mpmath's zeros have no sign
 
 
 COMPLEX = {
