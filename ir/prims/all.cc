@@ -72,6 +72,7 @@ const Registry& TheRegistry() { return *CurrentRegistry().load(std::memory_order
 const Prim& AddPrim(Prim prim) {
   static std::mutex adding;
   const std::lock_guard<std::mutex> lock(adding);
+  static auto& replaced = *new std::vector<const Registry*>();
   auto* next = new Registry(TheRegistry());
   prim.id = static_cast<int>(next->in_name_order.size());
   next->owned.push_back(std::make_shared<Prim>(std::move(prim)));
@@ -82,6 +83,7 @@ const Prim& AddPrim(Prim prim) {
     throw ValueError("there is a primitive named '", name, "' already");
   }
   next->in_name_order.push_back(&added);
+  replaced.push_back(&TheRegistry());
   CurrentRegistry().store(next, std::memory_order_release);
   return added;
 }

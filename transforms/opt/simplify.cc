@@ -465,11 +465,13 @@ void RegisterRule(const SimplifyRule& rule) {
   };
   std::vector<const SimplifyRule*> all = {added};
   all.insert(all.end(), SimplifyRules().begin(), SimplifyRules().end());
+  static auto& replaced = *new std::vector<const RuleSet*>();  // others may be reading it
+  replaced.push_back(CurrentRules().load());
   CurrentRules().store(new RuleSet(std::move(all)), std::memory_order_release);
   NoteExtension("rule " + name);
 }
 
-void RegisterRule(const FormulaRule& rule) { RegisterRule(*RuleOf(*new FormulaRule(rule)).release()); }
+void RegisterRule(const FormulaRule& rule) { RegisterRule(*RuleOf(*new FormulaRule(rule))); }
 
 FnRef SampleOf(const FormulaRule& rule, DType dtype) {
   FormulaMatch letters;
