@@ -185,8 +185,8 @@ COMPLEX = {
     "neg": np.negative, "pow": np.power, "sin": np.sin, "sqrt": np.sqrt, "square": np.square, "sub": np.subtract,
     "tanh": np.tanh, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
     "atanh": np.arctanh, "cosh": np.cosh, "exp2": lambda z: np.exp(z * np.log(np.longdouble(2))), "expm1": np.expm1,
-    "log1p": complex_log1p, "logistic": lambda z: 1 / (1 + np.exp(-z)), "rsqrt": lambda z: 1 / np.sqrt(z), "sinh": np.sinh,
-    "tan": np.tan,
+    "log1p": complex_log1p, "logistic": lambda z: 1 / (1 + np.exp(-z)), "rsqrt": lambda z: 1 / np.sqrt(z),
+    "sinh": np.sinh, "tan": np.tan,
 }  # fmt: skip
 
 
