@@ -1,9 +1,11 @@
 #include "driver/executable.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "driver/program_key.h"
 #include "driver/single_flight.h"
 #include "ir/error.h"
+#include "ir/prim.h"
 #include "lowering/lower.h"
 
 namespace weft {
@@ -73,6 +76,17 @@ OutOfMemory InProgram(const std::bad_alloc& error, const Fn& fn, const std::stri
   return OutOfMemory("out of memory: '" + fn.name() + "': " + what.substr(what.find(": ") + 2));
 }
 
+// See is_short().
+bool IsShort(const Fn& fn) {
+  constexpr int64_t kElements = 4096;
+  int64_t elements = 0;
+  return std::all_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) {
+    if (!e.prim->is_elementwise() || !e.regions.empty()) return false;
+    const std::optional<int64_t> n = fn.TypeOf(e.result()).size().TryValue();
+    return n && *n <= kElements && (elements += *n) <= kElements;
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
@@ -85,6 +99,7 @@ std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
     e->request_ = request;
     e->optimized_ = request.Optimized();
     e->loaded_ = backend->Load(request, e->optimized_);
+    e->is_short_ = IsShort(*e->optimized_);
     e->compile_milliseconds_ =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return e;

@@ -38,6 +38,9 @@ class Executable {
   std::vector<bool> UsesDonated() const { return loaded_->UsesDonated(); }
   // Named numbers about the program and its code.
   std::vector<std::pair<std::string, double>> Facts() const;
+  // Whether a call takes a few microseconds at most, and waits for nothing: a few elementwise operations on few
+  // elements.
+  bool is_short() const { return is_short_; }
   // How long compiling took, in milliseconds.
   double compile_milliseconds() const { return compile_milliseconds_; }
   // Whether the code came from the disk cache.
@@ -52,6 +55,7 @@ class Executable {
   FnRef optimized_;
   std::unique_ptr<const LoadedProgram> loaded_;
   double compile_milliseconds_ = 0;
+  bool is_short_ = false;
 };
 
 // Whether the memory of `t` is Weft's own and held by `t` alone, so that a program that it is donated to may write

@@ -3,9 +3,22 @@
 #include <atomic>
 
 namespace weft {
+namespace internal {
+
+std::atomic<uint32_t> g_on = 0;
+constinit thread_local uint32_t t_set = 0;
+constinit thread_local uint32_t t_on = 0;
+
+}  // namespace internal
 namespace {
 
-std::atomic<bool> g_settings[kNumSettings] = {};
+// Writes down what the open scopes of this thread say of a setting.
+void Update(Setting setting) {
+  const uint32_t bit = Settings({setting}).bits();
+  const std::vector<OpenSetting>& scopes = Context().settings[static_cast<size_t>(setting)];
+  internal::t_set = scopes.empty() ? internal::t_set & ~bit : internal::t_set | bit;
+  internal::t_on = !scopes.empty() && scopes.back().on ? internal::t_on | bit : internal::t_on & ~bit;
+}
 
 }  // namespace
 
@@ -14,23 +27,27 @@ TraceContext& Context() {
   return context;
 }
 
-void SetForProcess(Setting setting, bool on) { g_settings[static_cast<size_t>(setting)].store(on); }
-
-bool TraceContext::On(Setting setting) const {
-  const auto i = static_cast<size_t>(setting);
-  return settings[i].empty() ? g_settings[i].load(std::memory_order_relaxed) : settings[i].back().on;
+void SetForProcess(Setting setting, bool on) {
+  const uint32_t bit = Settings({setting}).bits();
+  if (on)
+    internal::g_on.fetch_or(bit);
+  else
+    internal::g_on.fetch_and(~bit);
 }
 
 uint64_t OpenScope(Setting setting, bool on) {
   static std::atomic<uint64_t> last = 0;
   const uint64_t number = ++last;
   Context().settings[static_cast<size_t>(setting)].push_back({number, on});
+  Update(setting);
   return number;
 }
 
 bool CloseScope(Setting setting, uint64_t number) {
-  return std::erase_if(Context().settings[static_cast<size_t>(setting)],
-                       [number](const OpenSetting& s) { return s.number == number; }) > 0;
+  const bool found = std::erase_if(Context().settings[static_cast<size_t>(setting)],
+                                   [number](const OpenSetting& s) { return s.number == number; }) > 0;
+  Update(setting);
+  return found;
 }
 
 ScopedSettings::All ScopedSettings::Here() {

@@ -6,8 +6,10 @@
 #define WEFT_TRACER_CONTEXT_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,44 @@ enum class Setting : uint8_t {
 };
 inline constexpr size_t kNumSettings = 9;
 
+// Some of the settings.
+class Settings {
+ public:
+  constexpr Settings() = default;
+  constexpr Settings(std::initializer_list<Setting> settings) {
+    for (Setting s : settings) bits_ |= Bit(s);
+  }
+  constexpr explicit Settings(uint32_t bits) : bits_(bits) {}
+  // As a number that is equal for equal ones, below 2 to the power of kNumSettings.
+  constexpr uint32_t bits() const { return bits_; }
+  constexpr bool Has(Setting s) const { return (bits_ & Bit(s)) != 0; }
+  constexpr bool HasAny(Settings of) const { return (bits_ & of.bits_) != 0; }
+  constexpr uint32_t Of(Settings of) const { return bits_ & of.bits_; }
+
+ private:
+  static constexpr uint32_t Bit(Setting s) { return uint32_t{1} << static_cast<unsigned>(s); }
+  uint32_t bits_ = 0;
+};
+
+// What a traced function means: caches of them have these in their keys.
+inline constexpr Settings kSettingsOfTraces = {Setting::kX64, Setting::kJaxSemantics, Setting::kStrictPromotion,
+                                               Setting::kWatchRanks};
+// Those that ask what operations give.
+inline constexpr Settings kSettingsOfNans = {Setting::kDebugNans, Setting::kDebugInfs};
+// Those that ask what operations give, or whether they may run.
+inline constexpr Settings kSettingsOfRuns = {Setting::kDebugNans, Setting::kDebugInfs, Setting::kNoExecution};
+
+// Which settings are on for this thread: of its innermost `with` statement that sets it, or else of the process. A call
+// of a compiled function asks this several times, so it is two loads.
+namespace internal {
+extern std::atomic<uint32_t> g_on;                   // in the process
+extern constinit thread_local uint32_t t_set, t_on;  // by open scopes of this thread; those which they switch on
+}  // namespace internal
+inline Settings SettingsHere() {
+  return Settings((internal::g_on.load(std::memory_order_relaxed) & ~internal::t_set) | internal::t_on);
+}
+inline bool On(Setting setting) { return SettingsHere().Has(setting); }
+
 // A scope of this thread that sets a setting.
 struct OpenSetting {
   uint64_t number;  // no other has it
@@ -49,23 +89,15 @@ struct TraceContext {
   // say only that there is one: two of them are equal where the front end says so.
   template <class Numbers>
   void AppendKey(Numbers& key) const {
-    key.push_back(static_cast<uint64_t>(On(Setting::kX64)) | static_cast<uint64_t>(mesh != nullptr) << 1 |
-                  static_cast<uint64_t>(!axes.empty()) << 2 | static_cast<uint64_t>(On(Setting::kJaxSemantics)) << 3 |
-                  static_cast<uint64_t>(CurrentLicences().bits()) << 4 |
-                  static_cast<uint64_t>(On(Setting::kStrictPromotion)) << 62 |
-                  static_cast<uint64_t>(On(Setting::kWatchRanks)) << 63);
+    key.push_back(SettingsHere().Of(kSettingsOfTraces) | static_cast<uint64_t>(mesh != nullptr) << kNumSettings |
+                  static_cast<uint64_t>(!axes.empty()) << (kNumSettings + 1) |
+                  static_cast<uint64_t>(CurrentLicences().bits()) << (kNumSettings + 2));
     if (!axes.empty()) key.push_back(AxesKey());
   }
-
-  bool On(Setting setting) const;
 };
 
 // Of this thread.
 TraceContext& Context();
-// The setting for this thread: of its innermost `with` statement that sets it, or else of the process.
-inline bool On(Setting setting) { return Context().On(setting); }
-// Whether one is on that asks what operations give, or whether they may run.
-inline bool WatchesRuns() { return On(Setting::kDebugNans) || On(Setting::kDebugInfs) || On(Setting::kNoExecution); }
 // ... of the process.
 void SetForProcess(Setting setting, bool on);
 

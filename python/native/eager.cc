@@ -108,8 +108,8 @@ Tensor Interpreted(const Prim& prim, const Kernel& kernel, const Attrs& attrs, c
 }
 
 std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs) {
-  if (WatchesRuns() || InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() ||
-      !prim.dtypes.Has(dtype) || IsStored(dtype) || IsOpaque(dtype))
+  if (SettingsHere().HasAny(kSettingsOfRuns) || InterpretAlways() || xs.empty() || xs.size() > 2 ||
+      !prim.is_elementwise() || !prim.dtypes.Has(dtype) || IsStored(dtype) || IsOpaque(dtype))
     return std::nullopt;
   const Shape* shape = nullptr;
   bool fits = true, alike = true;

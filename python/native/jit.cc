@@ -283,7 +283,8 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
       for (const Value& result : Apply(entry->traced.fn, values))
         results.push_back(result.WithWeak(entry->traced.weak_results[results.size()]));
     } else {
-      if (On(Setting::kNoExecution)) CheckMayRun(NameOf(self->function));
+      const bool watched = SettingsHere().HasAny(kSettingsOfRuns);
+      if (watched) CheckMayRun(NameOf(self->function));
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {
@@ -314,7 +315,7 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
       // Only memory that stays as it is can be looked at again.
       std::optional<Tensors> kept;
-      const bool look_for_nans = LooksForNans();
+      const bool look_for_nans = watched && LooksForNans();
       if (look_for_nans && keep) kept = tensors;
       Tensors out = RunProgram(*entry->program, std::move(tensors));
       if (look_for_nans) CheckNans(entry->traced.fn, kept, out);

@@ -98,7 +98,7 @@ std::vector<bool> HoldNans(const Tensors& tensors) {
   return found;
 }
 
-bool LooksForNans() { return On(Setting::kDebugNans) || On(Setting::kDebugInfs); }
+bool LooksForNans() { return SettingsHere().HasAny(kSettingsOfNans); }
 
 void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensors& results) {
   const std::vector<bool> nans = HoldNans(results);

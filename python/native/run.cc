@@ -111,7 +111,10 @@ void CheckMayRun(const std::string& what) {
 }
 
 Tensors RunProgram(Program& program, Tensors args) {
-  Unlocked unlocked;
+  // To let go of the lock and take it again costs a tenth of a microsecond if another thread waits for it, half of that
+  // otherwise.
+  if (program.is_short()) return program.RunOwned(std::move(args));
+  const Unlocked unlocked;
   return program.RunOwned(std::move(args));
 }
 

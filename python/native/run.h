@@ -53,7 +53,7 @@ struct Unlocked {
 void LeaveRunningThreads();
 // Raises where nothing may run (Setting::kNoExecution); `what` would.
 void CheckMayRun(const std::string& what);
-// Runs it with Python's lock released. Arguments fit the parameters of the function.
+// Runs it, with Python's lock released unless it is over at once. Arguments fit the parameters of the function.
 Tensors RunProgram(Program& program, Tensors args);
 // WEFT_INTERPRET=1: everything runs through the interpreter.
 bool InterpretAlways();

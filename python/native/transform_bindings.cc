@@ -44,8 +44,9 @@ const Traced& Closed(const Traced& t, const char* what) {
 FnRef GradAtOnce(const FnRef& fn, const GradOptions& options) {
   constexpr size_t kLargest = 64;  // equations; the time of larger ones is elsewhere
   const auto& eqns = fn->eqns();
-  const bool plain = Trace::Current() == nullptr && !WatchesRuns() && eqns.size() <= kLargest && !fn->HasEffects() &&
-                     fn->FreeAxes().empty() && HostFunctionsOf(*fn).empty() &&
+  const bool plain = Trace::Current() == nullptr && !SettingsHere().HasAny(kSettingsOfRuns) &&
+                     eqns.size() <= kLargest && !fn->HasEffects() && fn->FreeAxes().empty() &&
+                     HostFunctionsOf(*fn).empty() &&
                      std::all_of(eqns.begin(), eqns.end(), [](const Eqn& e) { return e.regions.empty(); });
   if (!plain) return Grad(fn, options);
   struct Kept {
