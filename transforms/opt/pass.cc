@@ -45,7 +45,8 @@ const std::vector<Pass>& PassesOfTheTree() {
       {"stabilize", "What runs before a derivative is taken: stable forms alone.", Stabilize},
       {"blocks", "Compute large products, and what follows row by row until it is small again, in blocks of rows.",
        ComputeInBlocks},
-      {"widen", "Compute in f64 what cancels or overflows in f32, where the licence \"rounding\" is given.",
+      {"widen",
+       "Compute in f64 what cancels or overflows in f32: a few operations on one value, all with \"rounding\".",
        WidenWhatCancels},
   };
   return passes;
@@ -139,12 +140,9 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
   static const auto& names =
-      *new std::vector<std::string>{"drop-rules", "inline-small", "fold",     "simplify", "cse",   "dce", "loops",
-                                    "blocks",     "fold",         "simplify", "cse",      "hoist", "dce"};
-  static const auto& widening =
       *new std::vector<std::string>{"drop-rules", "inline-small", "fold", "simplify", "cse",   "dce", "loops", "blocks",
                                     "fold",       "simplify",     "cse",  "hoist",    "widen", "cse", "dce"};
-  return CurrentLicences().Allow(Licence::kRounding) ? widening : names;
+  return names;
 }
 
 FnRef Optimize(FnRef fn) { return RunPasses(std::move(fn), DefaultPasses()); }

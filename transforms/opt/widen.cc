@@ -1,9 +1,12 @@
-// The rule wider-type, for programs that ask for it (Licence::kRounding): what cancels or overflows in f32 is computed
-// in f64.
+// The rule wider-type: what cancels or overflows in f32 is computed in f64.
 //
 // A sum or difference whose operands were rounded and may cancel loses the digits that they lost; a quotient, root or
 // logarithm of what has overflowed is wrong. Of such equations and all that leads up to them, as far as it is made of
 // operations that have f64 forms, the program keeps no f32 in between. The types of parameters and results stay.
+//
+// With Licence::kRounding it is done to all of them. With Licence::kAccurate, to those that are a few operations on the
+// elements of one value, such as x - sin(x), x**2 - 2*x + 1, sqrt(x*x - 4): what that costs does not depend on sizes,
+// so neither do the digits.
 //
 // Not in a function that computes with its own rounding errors: (s + y) - s, x + 12582912. Nor in one that draws random
 // numbers, whose bits must not depend on how many there are.
@@ -11,6 +14,7 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <unordered_map>
 
 #include "ir/licences.h"
 #include "ir/ops.h"
@@ -23,10 +27,23 @@ namespace {
 
 enum class Sign : uint8_t { kUnknown, kNotNegative, kNotPositive };
 // How the sign of a result follows from those of operands, and which losses there are.
-enum class Form : uint8_t { kOther, kSum, kDifference, kProduct, kNegative, kMaximum, kPower, kChoice, kRandom };
+enum class Form : uint8_t {
+  kOther,
+  kSum,
+  kDifference,
+  kProduct,
+  kQuotient,
+  kNegative,
+  kMaximum,
+  kPower,
+  kChoice,
+  kRandom
+};
 
 // What the pass knows of an operation on f32.
 struct Row {
+  bool linear = false;       // in each operand
+  int cost = 1;              // of an element in f64, in units of an addition
   bool widens = false;       // has an f64 form that takes the same attributes
   bool rounds = false;       // its result is rounded
   bool overflows = false;    // of ordinary operands may overflow, or underflow
@@ -39,15 +56,28 @@ constexpr Row As(Form form, Row row) {
   row.form = form;
   return row;
 }
-constexpr Row Moves() { return {.widens = true}; }
+// Of the functions that are more than an instruction.
+constexpr int kCostOfFunction = 8;
+constexpr Row Function(Row row) {
+  row.cost = kCostOfFunction;
+  return row;
+}
+constexpr Row Linear(Row row) {
+  row.linear = true;
+  return row;
+}
+constexpr Row Moves() { return {.linear = true, .cost = 0, .widens = true}; }
+constexpr Row Chooses() { return {.widens = true}; }
 constexpr Row Rounds(Sign sign = Sign::kUnknown) { return {.widens = true, .rounds = true, .sign = sign}; }
 constexpr Row Overflows(Sign sign = Sign::kUnknown) {
   return {.widens = true, .rounds = true, .overflows = true, .sign = sign};
 }
 constexpr Row Reads(Sign sign = Sign::kUnknown) {
-  return {.widens = true, .rounds = true, .reads_range = true, .sign = sign};
+  return {.cost = 2, .widens = true, .rounds = true, .reads_range = true, .sign = sign};
 }
-constexpr Row Logarithm() { return {.widens = true, .rounds = true, .reads_range = true, .logarithmic = true}; }
+constexpr Row Logarithm() {
+  return Function({.widens = true, .rounds = true, .reads_range = true, .logarithmic = true});
+}
 
 const PrimTable<Row>& Rows() {
   constexpr Sign kPositive = Sign::kNotNegative;
@@ -61,52 +91,53 @@ const PrimTable<Row>& Rows() {
       {"threefry2x32", {.form = Form::kRandom}},
       {"neg", As(Form::kNegative, Moves())},
       {"abs", {.widens = true, .sign = kPositive}},
-      {"max", As(Form::kMaximum, Moves())},
-      {"min", Moves()},
-      {"select", As(Form::kChoice, Moves())},
-      {"clamp", Moves()},
-      {"reduce_max", Moves()},
-      {"reduce_min", Moves()},
-      {"add", As(Form::kSum, Rounds())},
-      {"sub", As(Form::kDifference, Rounds())},
-      {"mul", As(Form::kProduct, Overflows())},
+      {"max", As(Form::kMaximum, Chooses())},
+      {"min", Chooses()},
+      {"select", As(Form::kChoice, Chooses())},
+      {"clamp", Chooses()},
+      {"reduce_max", Chooses()},
+      {"reduce_min", Chooses()},
+      {"add", As(Form::kSum, Linear(Rounds()))},
+      {"sub", As(Form::kDifference, Linear(Rounds()))},
+      {"mul", As(Form::kProduct, Linear(Overflows()))},
       {"square", As(Form::kProduct, Overflows(kPositive))},
       {"integer_pow", As(Form::kPower, Overflows())},
-      {"div", {.widens = true, .rounds = true, .overflows = true, .reads_range = true}},
-      {"pow", {.widens = true, .rounds = true, .overflows = true, .reads_range = true, .sign = kPositive}},
-      {"exp", Overflows(kPositive)},
-      {"exp2", Overflows(kPositive)},
-      {"expm1", Overflows()},
-      {"sinh", Overflows()},
-      {"cosh", Overflows(kPositive)},
+      {"div", As(Form::kQuotient,
+                 {.linear = true, .cost = 2, .widens = true, .rounds = true, .overflows = true, .reads_range = true})},
+      {"pow", Function({.widens = true, .rounds = true, .overflows = true, .reads_range = true, .sign = kPositive})},
+      {"exp", Function(Overflows(kPositive))},
+      {"exp2", Function(Overflows(kPositive))},
+      {"expm1", Function(Overflows())},
+      {"sinh", Function(Overflows())},
+      {"cosh", Function(Overflows(kPositive))},
       {"log", Logarithm()},
       {"log1p", Logarithm()},
       {"log2", Logarithm()},
       {"log10", Logarithm()},
       {"sqrt", Reads(kPositive)},
       {"rsqrt", Reads(kPositive)},
-      {"cbrt", Reads()},
-      {"tanh", Rounds()},
-      {"sin", Rounds()},
-      {"cos", Rounds()},
-      {"tan", Rounds()},
-      {"asin", Rounds()},
-      {"acos", Rounds(kPositive)},
-      {"atan", Rounds()},
-      {"atan2", Reads()},
-      {"asinh", Rounds()},
-      {"acosh", Rounds(kPositive)},
-      {"atanh", Rounds()},
-      {"logistic", Rounds(kPositive)},
-      {"logistic_density", Rounds(kPositive)},
-      {"softplus", Rounds(kPositive)},
-      {"sech_squared", Rounds(kPositive)},
-      {"erf", Rounds()},
-      {"erfc", Rounds(kPositive)},
-      {"erf_inv", Rounds()},
-      {"lgamma", {.widens = true, .rounds = true, .overflows = true, .logarithmic = true}},
-      {"digamma", Rounds()},
-      {"trigamma", Rounds(kPositive)},
+      {"cbrt", Function(Reads())},
+      {"tanh", Function(Rounds())},
+      {"sin", Function(Rounds())},
+      {"cos", Function(Rounds())},
+      {"tan", Function(Rounds())},
+      {"asin", Function(Rounds())},
+      {"acos", Function(Rounds(kPositive))},
+      {"atan", Function(Rounds())},
+      {"atan2", Function(Reads())},
+      {"asinh", Function(Rounds())},
+      {"acosh", Function(Rounds(kPositive))},
+      {"atanh", Function(Rounds())},
+      {"logistic", Function(Rounds(kPositive))},
+      {"logistic_density", Function(Rounds(kPositive))},
+      {"softplus", Function(Rounds(kPositive))},
+      {"sech_squared", Function(Rounds(kPositive))},
+      {"erf", Function(Rounds())},
+      {"erfc", Function(Rounds(kPositive))},
+      {"erf_inv", Function(Rounds())},
+      {"lgamma", Function({.widens = true, .rounds = true, .overflows = true, .logarithmic = true})},
+      {"digamma", Function(Rounds())},
+      {"trigamma", Function(Rounds(kPositive))},
       {"reduce_sum", Rounds()},
       {"reduce_prod", Overflows()},
       {"cumsum", Rounds()},
@@ -175,8 +206,8 @@ class Widener {
     }
   }
 
-  // Whether anything is to be computed in f64.
-  bool Choose() {
+  // Whether anything is to be computed in f64; `everywhere`: whatever it costs.
+  bool Choose(bool everywhere) {
     const auto& eqns = fn_.eqns();
     std::vector<bool> wanted(eqns.size(), false);
     bool any = false;
@@ -185,7 +216,7 @@ class Widener {
       if (!Can(eqns[i])) continue;
       if (ReadsItsOwnRounding(eqns[i])) return false;
       known_[eqns[i].first_result] = KnownOfResult(eqns[i]);
-      if (Loses(eqns[i])) wanted[i] = any = true;
+      if (Loses(eqns[i]) && (everywhere || IsFewOperationsOnOneValue(i))) wanted[i] = any = true;
     }
     if (!any) return false;
     for (size_t i = eqns.size(); i-- > 0;) {
@@ -375,6 +406,74 @@ class Widener {
     return false;
   }
 
+  // Whether equation i, with all that leads up to it and can be computed in f64, is a few operations on the elements of
+  // one value. Functions (exp, sin ...) may be among them, but not functions of functions, and only in a sum of two
+  // terms that both vary, as in x - sin(x): a function and a number cancel near single points. Nor sums over
+  // dimensions, but in a root or logarithm of one, as of a norm.
+  bool IsFewOperationsOnOneValue(size_t i) const {
+    constexpr int kMostSteps = 32, kMostCost = 24;
+    struct Found {
+      int functions;  // that lie above each other
+      bool varies;
+      bool linear;  // but for a constant
+    };
+    std::unordered_map<int64_t, Found> seen;
+    std::optional<uint32_t> leaf;
+    int cost = 0;
+    static const auto& sums = *new PrimSet{"reduce_sum", "reduce_prod"};
+    static const auto& repeats = *new PrimSet{"broadcast", "reshape"};
+    const Row& outermost = Rows()[*fn_.eqns()[i].prim];
+    const bool of_root = outermost.reads_range && outermost.form == Form::kOther;
+    const auto visit = [&](const auto& self, const Atom& a) -> std::optional<Found> {
+      if (a.is_literal()) return Found{0, false, true};
+      const int64_t at = defined_[a.id()];
+      if (at < 0 || !Can(fn_.eqns()[static_cast<size_t>(at)])) {
+        if (fn_.TypeOf(a).dtype != DType::kF32 && fn_.TypeOf(a).dtype != DType::kBool) return std::nullopt;
+        if (fn_.TypeOf(a).dtype == DType::kBool) return Found{0, false, false};
+        if (IsConstant(a)) return Found{0, false, true};
+        if (leaf && *leaf != a.id()) return std::nullopt;
+        leaf = a.id();
+        return Found{0, true, true};
+      }
+      if (const auto it = seen.find(at); it != seen.end()) return it->second;
+      const Eqn& e = fn_.eqns()[static_cast<size_t>(at)];
+      const Row& row = Rows()[*e.prim];
+      if (!e.prim->is_elementwise() && !repeats.Has(*e.prim) && !(of_root && sums.Has(*e.prim))) return std::nullopt;
+      cost += row.cost;
+      if (seen.size() >= kMostSteps || cost > kMostCost) return std::nullopt;
+      Found found{0, false, false};
+      int varying = 0;
+      bool linear = row.linear, last_varies = false;
+      for (const Atom& operand : e.operands) {
+        const auto inner = self(self, operand);
+        if (!inner) return std::nullopt;
+        found.functions = std::max(found.functions, inner->functions);
+        varying += inner->varies;
+        last_varies = inner->varies;
+        linear &= inner->linear;
+      }
+      found.varies = varying > 0;
+      if (row.form == Form::kProduct) linear &= varying <= 1;
+      if (row.form == Form::kQuotient) linear &= !last_varies;
+      found.linear = linear || !found.varies;
+      found.functions += row.cost >= kCostOfFunction;
+      seen.emplace(at, found);
+      return found;
+    };
+    const Eqn& e = fn_.eqns()[i];
+    const auto whole = visit(visit, Atom(e.result()));
+    if (!whole || !whole->varies || whole->functions > 1) return false;
+    if (whole->linear) return false;  // a multiplication and an addition are rounded once where it matters
+    if (whole->functions == 0) return true;
+    return std::all_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) {
+      return a.is_var() &&
+             (defined_[a.id()] < 0 || !seen.contains(defined_[a.id()]) || seen.at(defined_[a.id()]).varies);
+    });
+  }
+  bool IsConstant(const Atom& a) const {
+    return a.id() < fn_.params().size() && fn_.params()[a.id()].kind == Param::Kind::kConstant;
+  }
+
   const Fn& fn_;
   std::vector<int64_t> defined_;  // by variable: the equation that defines it, or -1
   std::vector<Known> known_;
@@ -383,13 +482,13 @@ class Widener {
 
 FnRef OfBody(const FnRef& fn) {
   Widener widener(*fn);
-  return widener.Choose() ? widener.Widened() : fn;
+  return widener.Choose(CurrentLicences().Allow(Licence::kRounding)) ? widener.Widened() : fn;
 }
 
 }  // namespace
 
 FnRef WidenWhatCancels(FnRef fn) {
-  if (!CurrentLicences().Allow(Licence::kRounding)) return fn;
+  if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
   const bool regions =
       std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
   if (regions) {
