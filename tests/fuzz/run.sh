@@ -37,7 +37,7 @@ flags="-std=c++20 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -f
   done
   for target in text bytes; do
     printf '%s: %s%s\n\t%s %s -fsanitize=fuzzer -o $@ $^ %s\n' "$build/$target-fuzzer" "$root/tests/fuzz/${target}_fuzzer.cc" "$objects" \
-      "$cxx" "$flags" "-lprotobuf -labsl_strings -labsl_strings_internal -labsl_hash -labsl_city -labsl_low_level_hash -labsl_raw_hash_set -labsl_throw_delegate -labsl_raw_logging_internal -labsl_int128 -lboost_context"
+      "$cxx" "$flags" "-lprotobuf -labsl_strings -labsl_strings_internal -labsl_hash -labsl_city -labsl_low_level_hash -labsl_raw_hash_set -labsl_throw_delegate -labsl_raw_logging_internal -labsl_int128 -lboost_context -lmd"
   done
   echo "-include $build/obj/*.d"
 } >"$build/Makefile"
