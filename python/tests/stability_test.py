@@ -381,6 +381,9 @@ def test_few_operations_on_one_value_are_computed_in_f64(name):
         lambda x, y: x - wnp.sin(wnp.exp(x)),  # a function of a function
         lambda x, y: 1 + wnp.exp(-x * x),  # nothing can cancel
         lambda x, y: wnp.exp(x) / wnp.sum(wnp.exp(x)),
+        lambda x, y: (x - x.mean()) / wnp.sqrt(x.var() + 1e-5),  # normalisations
+        lambda x, y: x / wnp.sqrt(wnp.mean(x * x) + 1e-5),
+        lambda x, y: weft.nn.standardize(x),
     ],
 )
 def test_other_operations_keep_their_type(f):
