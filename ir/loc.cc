@@ -12,26 +12,39 @@ struct LocNode {
   std::string file;
   int line = 0;
   std::string function;
-  std::string transform;
+  std::string transform, of;
   const LocNode* next = nullptr;
-  // The last node that Through made of this one: most equations go through the same transforms as their neighbours.
+  // What Through made of this one, the last first, and the one before this among them. They are few, so nobody needs
+  // the table to find one again.
   mutable std::atomic<const LocNode*> through = nullptr;
+  const LocNode* before = nullptr;
 
-  LocNode(std::string file, int line, std::string function, std::string transform, const LocNode* next)
-      : file(std::move(file)), line(line), function(std::move(function)), transform(std::move(transform)), next(next) {}
+  LocNode(std::string file, int line, std::string function, std::string transform, std::string of, const LocNode* next)
+      : file(std::move(file)),
+        line(line),
+        function(std::move(function)),
+        transform(std::move(transform)),
+        of(std::move(of)),
+        next(next) {}
 };
 
 namespace {
 
 // Grows with the number of distinct source lines and transform chains; nodes live until the process ends.
 const LocNode* Intern(const std::string& file, int line, const std::string& function, const std::string& transform,
-                      const LocNode* next) {
-  using Key = std::tuple<std::string, int, std::string, std::string, const LocNode*>;
+                      const std::string& of, const LocNode* next) {
+  using Key = std::tuple<std::string, int, std::string, std::string, std::string, const LocNode*>;
   static std::mutex mutex;
   static auto& table = *new std::map<Key, LocNode>();
   std::lock_guard<std::mutex> lock(mutex);
-  return &table.try_emplace(Key{file, line, function, transform, next}, file, line, function, transform, next)
-              .first->second;
+  const auto [at, made] =
+      table.try_emplace(Key{file, line, function, transform, of, next}, file, line, function, transform, of, next);
+  LocNode& node = at->second;
+  if (made && !transform.empty()) {
+    node.before = next->through.load(std::memory_order_relaxed);
+    next->through.store(&node, std::memory_order_release);
+  }
+  return &node;
 }
 
 }  // namespace
@@ -41,17 +54,14 @@ Loc Loc::File(const std::string& file, int line, const std::string& function) {
 }
 
 Loc Loc::File(const std::string& file, int line, const std::string& function, Loc caller) {
-  return Loc(Intern(file, line, function, "", caller.node_));
+  return Loc(Intern(file, line, function, "", "", caller.node_));
 }
 
-Loc Loc::Through(const std::string& transform) const {
+Loc Loc::Through(const std::string& transform, const std::string& of) const {
   if (node_ == nullptr) return {};
-  const LocNode* last = node_->through.load(std::memory_order_acquire);
-  if (last == nullptr || last->transform != transform) {
-    last = Intern("", 0, "", transform, node_);
-    node_->through.store(last, std::memory_order_release);
-  }
-  return Loc(last);
+  const LocNode* made = node_->through.load(std::memory_order_acquire);
+  while (made != nullptr && (made->of != of || made->transform != transform)) made = made->before;
+  return Loc(made != nullptr ? made : Intern("", 0, "", transform, of, node_));
 }
 
 const LocNode* Loc::Frame() const {
@@ -71,6 +81,14 @@ std::vector<std::string> Loc::transforms() const {
     names.insert(names.begin(), node->transform);
   }
   return names;
+}
+
+std::string Loc::DerivativeOf() const {
+  std::string of;
+  for (const LocNode* node = node_; node != nullptr && !node->transform.empty(); node = node->next) {
+    if (!node->of.empty()) of = node->of;
+  }
+  return of;
 }
 
 std::string Loc::ToString() const {

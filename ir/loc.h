@@ -22,7 +22,8 @@ class Loc {
   static Loc File(const std::string& file, int line, const std::string& function);
   static Loc File(const std::string& file, int line, const std::string& function, Loc caller);
   // This location, seen through one more transform. Applying the same transform twice in a row is kept: grad(grad(f)).
-  Loc Through(const std::string& transform) const;
+  // `of`: what it is a derivative of, the name of an operation; it is not part of any text.
+  Loc Through(const std::string& transform, const std::string& of = {}) const;
 
   explicit operator bool() const { return node_ != nullptr; }
   friend bool operator==(Loc a, Loc b) { return a.node_ == b.node_; }
@@ -37,6 +38,8 @@ class Loc {
   std::string function() const;
   Loc caller() const;
   std::vector<std::string> transforms() const;  // innermost first
+  // The operation of the user's program that this is (a part of) the derivative of; empty where it is of none.
+  std::string DerivativeOf() const;
 
   std::string ToString() const;  // model.py:12 (loss) via jvp, transpose
   std::string Stack() const;     // one line per frame, innermost first

@@ -245,11 +245,12 @@ def test_passes_are_timed_and_counted() -> None:
     assert "fn f" in done.stdout and "fn f" not in done.stderr
 
 
-@pytest.mark.parametrize(("names", "dumps"), [("cse", 2), ("cse,inline-small", 3), ("all", 13)])
-def test_the_program_after_a_pass_is_dumped(names: str, dumps: int) -> None:
+@pytest.mark.parametrize("names", ["cse", "cse,inline-small", "all"])
+def test_the_program_after_a_pass_is_dumped(names: str) -> None:
     done = weft("opt", "-", "--passes=optimize", f"--dump-after={names}", program=LAYERS)
     texts = done.stderr.split("# after ")[1:]
-    assert len(texts) == dumps
+    optimize = weft("opt", "--list").stdout.split("optimize: The passes before lowering: ")[1].split(".")[0].split(", ")
+    assert len(texts) == sum(names == "all" or name in names.split(",") for name in optimize)
     for text in texts:
         name, program = text.split("\n", 1)
         assert names == "all" or name in names

@@ -66,6 +66,7 @@ py::dict OriginObject(Loc loc) {
   d["function"] = loc.function();
   d["transforms"] = py::tuple(py::cast(loc.transforms()));
   d["stack"] = loc.Stack();
+  d["derivative_of"] = loc.DerivativeOf();
   return d;
 }
 
@@ -383,9 +384,9 @@ Example:
     options.file = file;
     return FnHandle{ParseFn(text, options)};
   });
-  // (flops, bytes) of the optimised program.
+  // (flops, bytes) of the program as it is.
   m.def("cost", [](const FnHandle& f) {
-    const Cost c = CostOf(*Optimize(f.fn));
+    const Cost c = CostOf(*f.fn);
     return py::make_tuple(c.flops, c.bytes);
   });
   m.def("primitives", [] {

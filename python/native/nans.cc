@@ -134,7 +134,9 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
     }
     if (first < flags.size()) {
       const Eqn& e = *watch.eqns[first].first;
-      message = "'" + e.prim->name + "' gives " + watch.eqns[first].second + (given.empty() ? "" : " (" + given + ")");
+      const std::string of = e.loc.DerivativeOf();
+      message = "'" + e.prim->name + (of.empty() || of == e.prim->name ? "'" : "' in the derivative of '" + of + "'") +
+                " gives " + watch.eqns[first].second + (given.empty() ? "" : " (" + given + ")");
       loc = e.loc;
     } else {
       message = given.empty() ? "result " + std::to_string(result) + " of '" + fn->name() + holds : given;

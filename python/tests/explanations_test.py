@@ -39,6 +39,16 @@ def test_trail():
     assert identity(weft.make_ir(f)(np.float64(1.0))).optimized().trail().operation == "add"
 
 
+def test_a_trail_names_the_operation_whose_derivative_it_is():
+    ir = weft.make_ir(weft.grad(weft.grad(lambda x: 3 * wnp.sqrt(x))))(2.0)
+    assert {op.location.derivative_of for op in ir.walk()} <= {"sqrt", "mul"}
+    trail = ir.trail(0)
+    assert trail.derivative_of == "sqrt" and f"{trail.operation} in the derivative of sqrt" in str(trail)
+    assert weft.make_ir(wnp.sqrt)(2.0).trail(0).derivative_of == ""
+    mapped = weft.make_ir(weft.vmap(weft.grad(wnp.tanh)))(wnp.ones(3))
+    assert mapped.trail(0).derivative_of == "tanh"
+
+
 def test_what_has_no_trail():
     ir, other = weft.make_ir(lambda x: (x, 1.0))(1.0), weft.make_ir(wnp.sin)(1.0)
     for value, message in [
@@ -69,6 +79,21 @@ def test_rules_by_line():
     assert g.explain()[0]["calls"] == 1
     with pytest.raises(ValueError, match="expected nothing or 'rules'"):
         g.explain("everything")
+
+
+def test_what_a_rule_saves():
+    a, b, v = (wnp.asarray(np.ones(shape, np.float32)) for shape in ((200, 300), (300, 100), (100,)))
+    g = weft.jit(lambda a, b, v: (a @ b) @ v)
+    g(a, b, v)
+    saved = g.explain("rules")[0]["saved"]
+    # (200 x 300) @ (300 x 100) and (200 x 100) @ v, against b @ v and a @ that.
+    assert saved["product-order"][0] == 2 * (200 * 300 * 100 + 200 * 100) - 2 * (300 * 100 + 200 * 300)
+    assert saved["product-order"][1] > 0
+    h = weft.jit(lambda x: wnp.log(1 + wnp.exp(x)) * 1)
+    h(wnp.ones(1000))
+    saved = h.explain("rules")[0]["saved"]
+    assert saved["softplus"][0] < 0 and saved["mul-one"][0] == 0  # the stable form costs more; fused away before
+    assert weft.jit(lambda x: x).explain("rules") == []
 
 
 X = np.float32([0.1, 0.7, -0.3])

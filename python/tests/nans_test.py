@@ -107,3 +107,25 @@ def test_off():
     with weft.debug_nans(False):
         assert np.isnan(weft.jit(loss)(-np.ones(1, np.float32)))
         assert np.isnan(loss(-wnp.ones(1)))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (lambda x: wnp.sqrt(x) * 0.0, "sqrt"),
+        (lambda x: 0.0 * wnp.log(wnp.square(x)), "log"),
+        (lambda x: wnp.sum(wnp.arccosh(x + 1) * 0.0), "acosh"),
+    ],
+)
+def test_a_derivative_names_the_operation_whose_it_is(f, name, jitted, order):
+    g = f
+    for _ in range(order):
+        g = weft.grad(g)
+    message = raised(weft.jit(g) if jitted else g, 0.0)
+    assert f"in the derivative of '{name}' gives a NaN" in message and "nans_test.py" in message
+
+
+def test_what_is_no_derivative_names_itself_alone():
+    assert raised(weft.grad(lambda x: wnp.sqrt(x)), -1.0).startswith("'sqrt' gives a NaN")

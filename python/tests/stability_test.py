@@ -342,13 +342,59 @@ def test_the_variance_is_that_of_distances_from_the_mean():
         np.testing.assert_allclose(weft.jit(f)(x), want, rtol=1e-4)
 
 
-def test_what_cancels_is_computed_in_f64_where_that_is_asked_for():
-    f = weft.jit(lambda x: x - wnp.sin(x), licence="rounding")
-    np.testing.assert_allclose(f(1e-2), 1e-6 / 6 - 1e-10 / 120, rtol=3e-7)
-    assert "f64" in f.lower(1.0).stage("optimized")
-    assert "f64" in f.lower(np.ones(100000, np.float32)).stage("optimized")
-    for licence in (None, "accurate", "signed-zero"):
-        assert "f64" not in weft.jit(lambda x: x - wnp.sin(x), licence=licence).lower(1.0).stage("optimized")
+# Few operations on one value: formula, a point, its value there.
+OF_ONE_VALUE = {
+    "function": (lambda x: x - wnp.sin(x), 1e-2, 1e-6 / 6 - 1e-10 / 120),
+    "functions": (lambda x: wnp.sin(x) / x - wnp.cos(x), 1e-2, 1e-4 / 3 - 1e-8 / 30),
+    "polynomial": (lambda x: x**3 - 3 * x**2 + 3 * x - 1, 1.0625, 0.0625**3),
+    "root": (lambda x: (wnp.sqrt(x * x - 4) - x) / 2, 1e3, -2 / (1e3 + math.sqrt(1e6 - 4))),
+    "quotients": (lambda x: 1 / (x + 1) - 2 / x + 1 / (x - 1), 100.0, 2 / (100.0 * 101 * 99)),
+    "overflow": (lambda x: x * x / (1 + x * x), 1e22, 1.0),
+    "a constant array": (lambda x: wnp.sqrt(wnp.sum((x * wnp.array([3.0, 4.0])) ** 2)), 1e25, 5e25),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE_VALUE)
+def test_few_operations_on_one_value_are_computed_in_f64(name):
+    f, at, want = OF_ONE_VALUE[name]
+    np.testing.assert_allclose(weft.jit(f)(at), want, rtol=3e-7)
+    # Whatever the size, under vmap, in loops and branches: one and the same number.
+    many = np.full(1000, at, np.float32)
+    alone = float(weft.jit(f)(at))
+    assert (np.asarray(weft.jit(weft.vmap(f))(many)) == alone).all()
+    assert (np.asarray(weft.jit(lambda v: weft.lax.scan(lambda c, x: (c, f(x)), 0.0, v)[1])(many)) == alone).all()
+    assert float(weft.jit(lambda x: weft.lax.cond(x > 0, f, lambda x: x, x))(at)) == alone
+    assert "f64" in weft.jit(f).lower(at).stage("optimized")
+    for licence in ("signed-zero", "exact"):
+        assert "f64" not in weft.jit(f, licence=licence).lower(at).stage("optimized")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x * x - y * y,  # of two values
+        lambda x, y: x * y - y * 2,
+        lambda x, y: x - wnp.mean(x),  # a sum over a dimension
+        lambda x, y: 0.3 * x - 0.7,  # rounded once
+        lambda x, y: (x - 3) / 7 - 1,
+        lambda x, y: wnp.sin(x) * 1.01 + 0.1,  # a function and a number
+        lambda x, y: x - wnp.sin(wnp.exp(x)),  # a function of a function
+        lambda x, y: 1 + wnp.exp(-x * x),  # nothing can cancel
+        lambda x, y: wnp.exp(x) / wnp.sum(wnp.exp(x)),
+        lambda x, y: (x - x.mean()) / wnp.sqrt(x.var() + 1e-5),  # normalisations
+        lambda x, y: x / wnp.sqrt(wnp.mean(x * x) + 1e-5),
+        lambda x, y: weft.nn.standardize(x),
+    ],
+)
+def test_other_operations_keep_their_type(f):
+    x = np.linspace(0.5, 2, 7).astype(np.float32)
+    assert "f64" not in weft.jit(f).lower(x, x).stage("optimized")
+
+
+def test_all_that_cancels_is_computed_in_f64_where_that_is_asked_for():
+    for f in (lambda x, y: x * y - wnp.sin(x), lambda x, y: wnp.sin(wnp.exp(x)) - y * x):
+        assert "f64" in weft.jit(f, licence="rounding").lower(1.0, 2.0).stage("optimized")
+        assert "f64" not in weft.jit(f).lower(1.0, 2.0).stage("optimized")
     # Nothing can cancel here.
     assert "f64" not in weft.jit(lambda x: 1 + wnp.exp(-x * x), licence="rounding").lower(1.0).stage("optimized")
 

@@ -21,7 +21,7 @@ from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
-from .optimization import plan_here, plan_of, rules_by_line
+from .optimization import explained_rules, plan_here, plan_of
 from .program import IR, eval_shape
 from .recording import Recorded
 from .typing import Jitted
@@ -232,7 +232,7 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
 
 
 def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
-    """What the compiled versions are (None); or "rules": which rules applied to each, at which lines, how often."""
+    """What the compiled versions are (None); or "rules": which applied to each, where, how often, what each saves."""
     state = jitted.__dict__.get("_state")  # of a function that uses references
     if state is not None:
         jitted = state.inner
@@ -241,7 +241,7 @@ def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
     if what != "rules":
         raise value_error(f"explain: expected nothing or 'rules', got {what!r}")
     plan = plan_here(jitted._plan)
-    return [{"signature": ", ".join(fn.param_types), "rules": rules_by_line(fn, plan)} for fn in jitted._programs()]
+    return [{"signature": ", ".join(fn.param_types), **explained_rules(fn, plan)} for fn in jitted._programs()]
 
 
 def _eval_shape(jitted, *args: Any, **kwargs: Any) -> Any:

@@ -184,12 +184,22 @@ def set_for_process(optimize: str | None) -> None:
     _weft.set_plan_of_process(_number(plan_of("config.optimize", optimize, None, None)))
 
 
-def rules_by_line(fn: Any, plan: Plan | None) -> dict[tuple[str, str], int]:
-    """(rule, line) -> how often it applies where the program is compiled by this plan."""
+def explained_rules(fn: Any, plan: Plan | None) -> dict[str, Any]:
+    """What rules do to the program where it is compiled by this plan:
+
+    "rules": (rule, line) -> how often it applies;
+    "saved": rule -> (operations, bytes) that the program costs more without it, by the cost model. Below 0 where a rule
+    costs something, as some do that keep digits.
+    """
+    used = plan or _DEFAULT
     applied: list[Applied] = []
-    (plan or _DEFAULT).run(IR(fn), applied)
+    flops, accessed = _weft.cost(used.run(IR(fn), applied)._fn)
+    saved = {}
+    for rule in sorted({a.rule for a in applied}):
+        without = _weft.cost(Plan(used.passes, used.disabled | {rule}).run(IR(fn))._fn)
+        saved[rule] = (without[0] - flops, without[1] - accessed)
     counts = collections.Counter((a.rule, a.line) for a in applied)
-    return dict(counts.most_common())
+    return {"rules": dict(counts.most_common()), "saved": saved}
 
 
 def level_here() -> str:

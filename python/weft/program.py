@@ -44,28 +44,6 @@ class PassRecord(NamedTuple):
     text: str
 
 
-class Trail(NamedTuple):
-    """Where an operation comes from: what it is, what made it, one after the other, and the user's lines. See IR.trail.
-
-    Attributes:
-        operation: its name.
-        through: the transforms and rules, first to last.
-        stack: the user's lines, innermost first.
-
-    Example:
-        >>> weft.make_ir(weft.grad(wnp.tanh))(0.5).trail().through
-        ('jvp', 'transpose')
-    """
-
-    operation: str
-    through: tuple[str, ...]
-    stack: str
-
-    def __str__(self) -> str:
-        lines = [self.operation, *(f"  by {step}" for step in reversed(self.through))]
-        return "\n".join([*lines, *([self.stack] if self.stack else [])])
-
-
 class IR:
     """A traced function: look at it, call it, transform it. weft.make_ir and weft.parse_ir make one.
 
@@ -210,7 +188,7 @@ class IR:
             >>> weft.make_ir(lambda x: x * x + 1)(wnp.ones(100)).cost_analysis()
             {'flops': 200.0, 'bytes accessed': 800.0}
         """
-        flops, accessed = _weft.cost(self._fn)
+        flops, accessed = _weft.cost(self.optimized()._fn)
         return {"flops": flops, "bytes accessed": accessed}
 
     @property
@@ -317,7 +295,7 @@ class IR:
         names = list(passes) or ["optimize"]
         return self._with(_weft.run_passes(self._fn, names, set(disable), True)[0])
 
-    def trail(self, value: Any = 0) -> Trail:
+    def trail(self, value: Any = 0) -> _ir_view.Trail:
         """What made an operation: the transforms and rules that it has been through, down to the user's lines.
 
         Args:
@@ -336,7 +314,7 @@ class IR:
         if found.definition is None:
             raise value_error(f"IR.trail: {found} is a parameter, which no operation made")
         at = found.definition.location
-        return Trail(found.definition.primitive, at.transforms, at.stack)
+        return _ir_view.Trail(found.definition.primitive, at.transforms, at.stack, at.derivative_of)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.

@@ -180,7 +180,7 @@ class Equation : public Source {
 
  protected:
   void Extend(int k) override {
-    ScopedLoc loc(sources_.b, k > 0 || (eqn_.prim->push && active_) ? loc_.Through("jet") : loc_);
+    ScopedLoc loc(sources_.b, k > 0 || (eqn_.prim->push && active_) ? loc_.Through("jet", eqn_.prim->name) : loc_);
     const Prim& prim = *eqn_.prim;
     if (prim.push && active_ && order_ > 0)
       Push(k, online_ ? k : std::max(k, order_));

@@ -122,7 +122,7 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
     bool inexact = e.CallsOutwards();
     for (uint32_t r = 0; r < e.num_results; ++r)
       inexact |= HasTangents(fn->TypeOf(e.result(static_cast<int>(r))).dtype);
-    ScopedLoc loc(b, any ? e.loc.Through("jvp") : e.loc);
+    ScopedLoc loc(b, any ? e.loc.Through("jvp", e.prim->name) : e.loc);
     if (!any || !inexact) {
       const Atoms y = b.Clone(*fn, e, x);
       std::copy(y.begin(), y.end(), primal.begin() + e.first_result);

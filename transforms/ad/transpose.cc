@@ -305,7 +305,7 @@ Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<co
         x.emplace_back(value[a.id()]);
     }
     CheckLinear(e, x);
-    Loc through = e.loc.Through("transpose");
+    Loc through = e.loc.Through("transpose", e.prim->name);
     // Slices that lie apart are joined rather than padded and added.
     if (Is<"slice">(*e.prim) && cotangents.AddPart(e, *cts[0], through)) continue;
     ScopedLoc loc(b, through);

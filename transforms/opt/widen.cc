@@ -423,7 +423,11 @@ class Widener {
     static const auto& sums = *new PrimSet{"reduce_sum", "reduce_prod"};
     static const auto& repeats = *new PrimSet{"broadcast", "reshape"};
     const Row& outermost = Rows()[*fn_.eqns()[i].prim];
-    const bool of_root = outermost.reads_range && outermost.form == Form::kOther;
+    // The variance of a normalisation, to which a number is added, does not overflow.
+    const Eqn* inside = Definition(fn_.eqns()[i].operands[0]);
+    const bool added = inside != nullptr && (FormOf(*inside) == Form::kSum || FormOf(*inside) == Form::kDifference);
+    const bool of_root = outermost.reads_range && outermost.form == Form::kOther && !added;
+    int num_sums = 0;
     const auto visit = [&](const auto& self, const Atom& a) -> std::optional<Found> {
       if (a.is_literal()) return Found{0, false, true};
       const int64_t at = defined_[a.id()];
@@ -438,7 +442,9 @@ class Widener {
       if (const auto it = seen.find(at); it != seen.end()) return it->second;
       const Eqn& e = fn_.eqns()[static_cast<size_t>(at)];
       const Row& row = Rows()[*e.prim];
-      if (!e.prim->is_elementwise() && !repeats.Has(*e.prim) && !(of_root && sums.Has(*e.prim))) return std::nullopt;
+      const bool sum = sums.Has(*e.prim);
+      if (!e.prim->is_elementwise() && !repeats.Has(*e.prim) && !(of_root && sum && ++num_sums == 1))
+        return std::nullopt;
       cost += row.cost;
       if (seen.size() >= kMostSteps || cost > kMostCost) return std::nullopt;
       Found found{0, false, false};

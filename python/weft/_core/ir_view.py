@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _weft
 from .errors import value_error
@@ -26,13 +26,15 @@ def region_use(name: str) -> int:
 class Location:
     """Where an operation comes from: the user's line, and the transforms and rules that it has been through.
 
+    `derivative_of` names the operation of that line whose derivative it is a part of; empty where it is of none.
+
     Example:
         >>> at = weft.make_ir(weft.grad(lambda x: wnp.sin(x)))(1.0).walk()[0].location
         >>> at.transforms, at.line > 0
         (('jvp',), True)
     """
 
-    __slots__ = ("file", "line", "function", "transforms", "stack", "_text")
+    __slots__ = ("file", "line", "function", "transforms", "stack", "derivative_of", "_text")
 
     def __init__(self, origin: dict, text: str):
         self.file: str = origin["file"]
@@ -40,6 +42,7 @@ class Location:
         self.function: str = origin["function"]
         self.transforms: tuple[str, ...] = tuple(origin["transforms"])
         self.stack: str = origin["stack"]
+        self.derivative_of: str = origin["derivative_of"]
         self._text = text
 
     def __str__(self) -> str:
@@ -47,6 +50,32 @@ class Location:
 
     def __repr__(self) -> str:
         return f"Location({self._text!r})"
+
+
+class Trail(NamedTuple):
+    """Where an operation comes from: what it is, what made it, one after the other, and the user's lines. See IR.trail.
+
+    Attributes:
+        operation: its name.
+        through: the transforms and rules, first to last.
+        stack: the user's lines, innermost first.
+        derivative_of: the operation at the user's line that it belongs to the derivative of; empty where it is of none.
+
+    Example:
+        >>> trail = weft.make_ir(weft.grad(lambda x: 2 * wnp.sin(x)))(0.5).trail()
+        >>> trail.operation, trail.through, trail.derivative_of
+        ('mul', ('jvp', 'transpose'), 'sin')
+    """
+
+    operation: str
+    through: tuple[str, ...]
+    stack: str
+    derivative_of: str = ""
+
+    def __str__(self) -> str:
+        of = f" in the derivative of {self.derivative_of}" if self.derivative_of not in ("", self.operation) else ""
+        lines = [self.operation + of, *(f"  by {step}" for step in reversed(self.through))]
+        return "\n".join([*lines, *([self.stack] if self.stack else [])])
 
 
 class Value:

@@ -7,11 +7,10 @@
 docs/extend_from_python.md is the guide.
 """
 
-from .._core.ir_view import Literal, Location, Operation, Value
+from .._core.ir_view import Literal, Location, Operation, Trail, Value
 from .._core.names import belong_to as _belong_to
 from .._weft import Type
 from ..optimization import Applied, passes, rules
-from ..program import Trail
 from .bisecting import Culprit, bisect
 from .blocks_of import to_cfg
 from .cfg import Block, BlockValue, Cfg, Instruction
