@@ -57,7 +57,7 @@ def shift_right_arithmetic(x: NestedLike, y: NestedLike) -> Array:
         >>> weft.lax.shift_right_arithmetic(wnp.array([128], dtype="uint8"), 1)
         Array([192], dtype=uint8)
     """
-    dtype = _weft.result_type(x, y)
+    dtype = _weft.users_result_type(x, y)
     if _weft.dtype_kind(dtype) != "unsigned":
         return _weft.bind_elementwise("shift_right_arithmetic", (x, y), {})
     width, signed = iinfo(dtype).bits, _weft.dtype(dtype.name[1:])

@@ -89,7 +89,7 @@ def triangular_solve(
         Array([[1.],
                [2.]], dtype=float32)
     """
-    kind = _weft.result_type(a, b)
+    kind = _weft.users_result_type(a, b)
     attrs = {
         "left": left_side,
         "lower": lower,

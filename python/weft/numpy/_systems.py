@@ -54,7 +54,7 @@ def solve_triangular(
         Array([1., 2.], dtype=float32)
     """
     a, b = _matrix(a, "solve_triangular", True), _weft.promote_inexact(b)
-    dtype = _weft.result_type(a, b)
+    dtype = _weft.users_result_type(a, b)
     vector = b.ndim == a.ndim - 1
     b = b[..., None] if vector else b
     x = _weft.bind(
@@ -81,7 +81,7 @@ def solve(a: NestedLike, b: NestedLike) -> Array:
         Array([1. , 0.5], dtype=float32)
     """
     a, b = _matrix(a, "solve", True), _weft.promote_inexact(b)
-    dtype = _weft.result_type(a, b)
+    dtype = _weft.users_result_type(a, b)
     a, b = a.astype(dtype), b.astype(dtype)
     vector = b.ndim == 1
     b = b[:, None] if vector else b
