@@ -372,8 +372,11 @@ def iscomplexobj(x: NestedLike) -> bool:
         >>> wnp.iscomplexobj(wnp.array([1j]))
         True
     """
-    known = _weft.is_operand(x) or isinstance(x, ShapeDtype)
-    return _weft.dtype_kind(_weft.abstract(x)[1] if known else _weft.array(x, None, False).dtype) == "complex"
+    if hasattr(x, "dtype"):
+        return _weft.dtype_kind(_weft.dtype(x.dtype)) == "complex"
+    if isinstance(x, (list, tuple)):
+        return _weft.dtype_kind(_weft.array(x, None, False).dtype) == "complex"
+    return isinstance(x, complex)
 
 
 def isrealobj(x: NestedLike) -> bool:

@@ -156,7 +156,7 @@ class ufunc(metaclass=_IsUfunc):
         if out is not None:
             raise type_error(f"{self.__name__}.accumulate: out must be None: arrays never change")
         rows = self._moved(a, axis, "accumulate")
-        rows = self._as(rows, dtype)
+        rows = rows if dtype is None else rows.astype(dtype)
         if not rows.shape[0]:
             return _back(rows, axis)
 
@@ -231,7 +231,7 @@ class ufunc(metaclass=_IsUfunc):
         if out is not None:
             raise type_error(f"{self.__name__}.reduceat: out must be None: arrays never change")
         rows = self._moved(a, axis, "reduceat")
-        rows = self._as(rows, dtype)
+        rows = rows if dtype is None else rows.astype(dtype)
         starts = _weft.array(indices, None, False)
         last = _weft.full((1,), rows.shape[0], starts.dtype)
         ends = _weft.concatenate([starts[1:], last], 0)
