@@ -60,6 +60,8 @@ def dtype(x: Any) -> Any:
         return default_types[np.dtype(x).kind]()
     if type(x) in python_scalar_types:
         return default_types[np.dtype(type(x)).kind]()
+    if isinstance(x, type):
+        return canonicalize_dtype(x)
     return canonicalize_dtype(getattr(x, "dtype", x), allow_extended_dtype=True)
 
 
