@@ -234,9 +234,11 @@ def fiedler_companion(a: NestedLike) -> Array:
     """
     a = _vector(a, "fiedler_companion", "a")
     n = a.shape[-1]
-    if n < 2:
-        raise value_error(f"fiedler_companion: two coefficients or more are needed, got {n}")
+    if n < 1:
+        raise value_error("fiedler_companion: a nonzero coefficient is needed, got none")
     a = _weft.promote_inexact(a)
+    if n == 1:
+        return wnp.zeros((*a.shape[:-1], 0, 0), a.dtype)
     b = a / a[..., :1]
     size = n - 1
     c = wnp.zeros((*a.shape[:-1], size, size), a.dtype).at[..., 0, 0].set(-b[..., 1])
