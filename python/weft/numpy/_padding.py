@@ -17,7 +17,6 @@ from ..batching import vmap
 from ..typing import NestedLike
 from ._creation import linspace
 from ._quantiles import median
-from ._shape import _together
 from ._sorting import argsort
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
@@ -217,6 +216,8 @@ def delete(arr: NestedLike, obj: NestedLike, axis: int | None = None, *, assume_
         Array([2, 4], dtype=int32)
     """
     a = _array(arr)
+    if not isinstance(obj, (slice, int, list, tuple, np.ndarray, np.generic)):
+        obj = _array(obj)
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "delete")
@@ -257,7 +258,9 @@ def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | Non
         >>> wnp.insert(wnp.array([1, 2, 3]), 1, 9)
         Array([1, 9, 2, 3], dtype=int32)
     """
-    a, values = _array(arr), _together(arr, values)[1]
+    a, values = _array(arr), _array(values)
+    if not isinstance(obj, (slice, int, list, tuple, np.ndarray, np.generic)):
+        obj = _array(obj)
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "insert")

@@ -156,16 +156,17 @@ class ufunc(metaclass=_IsUfunc):
         if out is not None:
             raise type_error(f"{self.__name__}.accumulate: out must be None: arrays never change")
         rows = self._moved(a, axis, "accumulate")
-        rows = rows if dtype is None else rows.astype(dtype)
+        own = rows.dtype if dtype is None else dtype
+        rows = self._as(rows, dtype)
         if not rows.shape[0]:
-            return _back(rows, axis)
+            return _back(rows, axis).astype(own)
 
         def step(acc, row):
             new = self._function(acc, row).astype(acc.dtype)
             return new, new
 
         rest = scan(step, rows[0], rows[1:])[1]
-        return _back(_weft.concatenate([rows[:1], rest], 0), axis)
+        return _back(_weft.concatenate([rows[:1], rest], 0), axis).astype(own)
 
     def outer(self, A: NestedLike, B: NestedLike, /) -> Array:
         """The function of all pairs of elements.
@@ -231,7 +232,8 @@ class ufunc(metaclass=_IsUfunc):
         if out is not None:
             raise type_error(f"{self.__name__}.reduceat: out must be None: arrays never change")
         rows = self._moved(a, axis, "reduceat")
-        rows = rows if dtype is None else rows.astype(dtype)
+        own = rows.dtype if dtype is None else dtype
+        rows = self._as(rows, dtype)
         starts = _weft.array(indices, None, False)
         last = _weft.full((1,), rows.shape[0], starts.dtype)
         ends = _weft.concatenate([starts[1:], last], 0)
@@ -241,7 +243,7 @@ class ufunc(metaclass=_IsUfunc):
             new = self._function(acc, rows[j][None]).astype(acc.dtype)
             return _weft.where(inside.reshape(inside.shape + (1,) * (acc.ndim - 1)), new, acc)
 
-        return _back(fori_loop(0, rows.shape[0], step, rows[starts]), axis)
+        return _back(fori_loop(0, rows.shape[0], step, rows[starts]), axis).astype(own)
 
 
 # Those of the functions that have ufunc's methods: name -> what they do not change.

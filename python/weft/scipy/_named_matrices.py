@@ -99,12 +99,12 @@ def companion(a: NestedLike) -> Array:
     """The matrix whose eigenvalues are the roots of a polynomial.
 
     Args:
-        a: array [..., n]: the coefficients, that of the highest power first and not 0; two or more.
+        a: array [..., n]: the coefficients, that of the highest power first and not 0.
 
     Returns: array [..., n - 1, n - 1] of a float or complex dtype.
 
     Raises:
-        ValueError: there are fewer than two coefficients.
+        ValueError: there are too few coefficients.
 
     Source: Golub and Van Loan, "Matrix computations", 7.4.6.
 
@@ -218,12 +218,12 @@ def fiedler_companion(a: NestedLike) -> Array:
     """A matrix with five diagonals whose eigenvalues are the roots of a polynomial.
 
     Args:
-        a: array [..., n]: the coefficients, that of the highest power first and not 0; two or more.
+        a: array [..., n]: the coefficients, that of the highest power first and not 0.
 
     Returns: array [..., n - 1, n - 1] of a float or complex dtype.
 
     Raises:
-        ValueError: there are fewer than two coefficients.
+        ValueError: there are too few coefficients.
 
     Source: Fiedler, "A note on companion matrices", 2003.
 
