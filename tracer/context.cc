@@ -20,7 +20,15 @@ void Update(Setting setting) {
   internal::t_on = !scopes.empty() && scopes.back().on ? internal::t_on | bit : internal::t_on & ~bit;
 }
 
+OwnCode g_own_code = nullptr;
+thread_local int t_users_arguments = 0;
+
 }  // namespace
+
+void SetOwnCode(OwnCode ask) { g_own_code = ask; }
+bool IsOwnCode() { return t_users_arguments == 0 && g_own_code != nullptr && g_own_code(); }
+ScopedUsersArguments::ScopedUsersArguments() { ++t_users_arguments; }
+ScopedUsersArguments::~ScopedUsersArguments() { --t_users_arguments; }
 
 TraceContext& Context() {
   thread_local TraceContext context;

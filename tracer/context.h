@@ -101,6 +101,19 @@ TraceContext& Context();
 // ... of the process.
 void SetForProcess(Setting setting, bool on);
 
+// Whether an operation that is being made is one of the front end's own: its functions convert and broadcast on purpose,
+// so that kStrictPromotion and kWatchRanks say nothing of them. Asked only where one of these would refuse something.
+using OwnCode = bool (*)();
+void SetOwnCode(OwnCode ask);
+bool IsOwnCode();
+// While one exists, what meets are the user's own arguments, whoever brings them together.
+class ScopedUsersArguments {
+ public:
+  ScopedUsersArguments();
+  ~ScopedUsersArguments();
+  ScopedUsersArguments(const ScopedUsersArguments&) = delete;
+};
+
 // Opens a scope that sets it for this thread. Scopes may end in any order (of generators, say): the setting is that of
 // the one that was opened last among those that are open.
 uint64_t OpenScope(Setting setting, bool on);

@@ -75,6 +75,7 @@ void CheckStrictly(WeakDType a, WeakDType b) {
   if (a.dtype == b.dtype || (a.weak && b.weak)) return;
   const WeakDType &weak = a.weak ? a : b, &strong = a.weak ? b : a;
   if (weak.weak && KindOf(weak.dtype) > 0 && KindOf(weak.dtype) <= KindOf(strong.dtype)) return;
+  if (IsOwnCode()) return;
   throw NoPromotion(
       "dtypes ", a.dtype, a.weak ? " (of a Python number)" : "", " and ", b.dtype,
       b.weak ? " (of a Python number)" : "",

@@ -286,6 +286,7 @@ void TellOfRanks(const char* what, Operands xs) {
   for (const Operand& x : xs) highest = std::max(highest, x.dims().size());
   if (std::all_of(xs.begin(), xs.end(), [&](const Operand& x) { return x.rank() == 0 || x.dims().size() == highest; }))
     return;
+  if (IsOwnCode()) return;
   Ref shapes(Check(PyList_New(0)));
   for (const Operand& x : xs) {
     const Ref text(Check(PyUnicode_FromString(ShapeText(x.dims()).c_str())));
@@ -303,6 +304,8 @@ void SetWatchers(PyObject* transfer_hook, PyObject* rank_hook) {
 
 void WatchTransfer(PyObject* object) {
   if (!On(Setting::kWatchTransfers) || g_transfer_hook == nullptr) return;
+  // Numbers in Weft's own functions are theirs.
+  if ((PyLong_Check(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object)) && IsOwnCode()) return;
   const Ref done(Check(RunningPython([&] { return PyObject_CallOneArg(g_transfer_hook, object); })));
 }
 

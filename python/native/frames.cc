@@ -76,6 +76,14 @@ Whose Owner(PyCodeObject* code) {
   return owner;
 }
 
+// Of the package, and hands on what the user gave as it is.
+bool PassesOn(PyCodeObject* code) {
+  constexpr std::string_view kFile = "as_jax/arguments.py";
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  if (file == nullptr) PyErr_Clear();
+  return file != nullptr && std::string_view(file).ends_with(kFile);
+}
+
 Loc MakeLoc(const Places& places) {
   const auto frame = [&](int i, Loc caller) {
     PyCodeObject* code = places.place[i].code;
@@ -100,6 +108,24 @@ ScopedUserLoc::ScopedUserLoc(Loc loc) : before_(t_place), loc_(loc) { t_place = 
 ScopedUserLoc::~ScopedUserLoc() { t_place = before_; }
 
 void SetPackageFolder(const std::string& folder) { PackageFolder() = folder; }
+
+bool InPackage() {
+  if (!PyGILState_Check()) return false;
+  PyFrameObject* frame = PyEval_GetFrame();  // borrowed
+  PyFrameObject* owned = nullptr;
+  bool in_package = false;
+  for (int i = 0; frame != nullptr && i < kMaxWalk; ++i) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    Py_DECREF(code);  // `known` of Owner() keeps it
+    in_package = Owner(code) == Whose::kPackage && !PassesOn(code);
+    if (in_package || Owner(code) == Whose::kUser) break;
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    Py_XDECREF(owned);
+    frame = owned = back;
+  }
+  Py_XDECREF(owned);
+  return in_package;
+}
 
 Loc UserLoc() {
   if (t_place != nullptr) return *t_place;

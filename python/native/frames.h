@@ -25,6 +25,8 @@ class ScopedUserLoc {
 // The function of the package that the user's program called and that is running: "normal". Empty where what runs is an
 // operator, a method, or a function that the package made.
 std::string CalledFunction();
+// Whether the package called the operation that is being made; false where the user did.
+bool InPackage();
 // Frames of files under this folder belong to the package, not to the user.
 void SetPackageFolder(const std::string& folder);
 

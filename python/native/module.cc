@@ -76,7 +76,10 @@ PYBIND11_MODULE(_weft, m) {
   SetLocProvider(UserLoc);
   InstallRunner();
 
-  m.def("set_package_folder", &SetPackageFolder);
+  m.def("set_package_folder", [](const std::string& folder) {
+    SetPackageFolder(folder);
+    SetOwnCode(&InPackage);
+  });
   m.def("set_hooks",
         [](py::object flatten, py::object trace_jit, py::object refuse, py::object stateful, py::object uses_state) {
           g_flatten_hook = flatten.release().ptr();

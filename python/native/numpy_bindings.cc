@@ -2,6 +2,7 @@
 #include <deque>
 
 #include "python/native/bindings.h"
+#include "tracer/context.h"
 #include "tracer/ops.h"
 
 namespace weft::python {
@@ -87,7 +88,25 @@ struct One {
   OperandHolder holder;
 };
 
+py::object ResultType(const py::args& args) {
+  std::optional<WeakDType> t;
+  for (py::handle o : args) {
+    OperandHolder holder;
+    WeakDType mine;
+    if (holder.Set(o.ptr()))
+      mine = holder.operand().dtype();
+    else
+      mine = {DTypeFrom(o.ptr(), "result_type"), o.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+                                                     o.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+                                                     o.ptr() == reinterpret_cast<PyObject*>(&PyComplex_Type)};
+    t = t ? Promote(*t, mine) : mine;
+  }
+  if (!t) throw ValueError("result_type: at least one argument is needed");
+  return Take(DTypeObject(t->dtype));
+}
+
 py::tuple AllPromoted(const py::args& xs, bool inexact) {
+  const ScopedUsersArguments of_user;
   std::deque<One> operands;
   std::optional<WeakDType> t;
   for (py::handle x : xs) {
@@ -238,21 +257,10 @@ void BindNumpy(py::module_& m) {
                        : IsFloat(t)    ? "float"
                                        : "complex");
   });
-  m.def("result_type", [](py::args args) {
-    std::optional<WeakDType> t;
-    for (py::handle o : args) {
-      OperandHolder holder;
-      WeakDType mine;
-      if (holder.Set(o.ptr()))
-        mine = holder.operand().dtype();
-      else
-        mine = {DTypeFrom(o.ptr(), "result_type"), o.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
-                                                       o.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type) ||
-                                                       o.ptr() == reinterpret_cast<PyObject*>(&PyComplex_Type)};
-      t = t ? Promote(*t, mine) : mine;
-    }
-    if (!t) throw ValueError("result_type: at least one argument is needed");
-    return Take(DTypeObject(t->dtype));
+  m.def("result_type", &ResultType);
+  m.def("users_result_type", [](const py::args& args) {
+    const ScopedUsersArguments of_user;
+    return ResultType(args);
   });
   m.def("weak_result_type", [](py::handle a, py::handle b) {
     const WeakDType t = Promote(One(a, "promote").holder.operand().dtype(), One(b, "promote").holder.operand().dtype());

@@ -12,6 +12,7 @@ from . import numpy as wnp
 from ._core import docs as _docs
 from ._core.errors import value_error
 from ._weft import Array
+from .arguments import integer
 from .typing import NestedLike, Shape
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -30,14 +31,16 @@ class ResizeMethod(enum.Enum):
     LANCZOS3 = 2
     LANCZOS5 = 3
     CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
         """The method of a name.
 
         Args:
-            s: "nearest", "linear" ("bilinear", "trilinear", "triangle"), "cubic" ("bicubic", "tricubic"), "lanczos3" or
-                "lanczos5".
+            s: "nearest", "linear" ("bilinear", "trilinear", "triangle"), "cubic" ("bicubic", "tricubic"),
+                "cubic-pytorch" ("bicubic-pytorch"), "lanczos3", "lanczos5" or "area".
 
         Returns: the method.
         """
@@ -50,6 +53,8 @@ _NAMES = {
     "nearest": ResizeMethod.NEAREST,
     **dict.fromkeys(("linear", "bilinear", "trilinear", "triangle"), ResizeMethod.LINEAR),
     **dict.fromkeys(("cubic", "bicubic", "tricubic"), ResizeMethod.CUBIC),
+    **dict.fromkeys(("cubic-pytorch", "bicubic-pytorch"), ResizeMethod.CUBIC_PYTORCH),
+    "area": ResizeMethod.AREA,
     "lanczos3": ResizeMethod.LANCZOS3,
     "lanczos5": ResizeMethod.LANCZOS5,
 }
@@ -71,24 +76,47 @@ def _keys_cubic(x: Array) -> Array:
     return wnp.where(x >= 2, 0, wnp.where(x >= 1, far, near))
 
 
+def _pytorch_cubic(x: Array) -> Array:
+    near = (1.25 * x - 2.25) * x * x + 1
+    far = ((-0.75 * x + 3.75) * x - 6) * x + 3
+    return wnp.where(x >= 2, 0, wnp.where(x >= 1, far, near))
+
+
 _KERNELS: dict[ResizeMethod, Callable[[Array], Array]] = {
     ResizeMethod.LINEAR: lambda x: wnp.maximum(0, 1 - x),
     ResizeMethod.CUBIC: _keys_cubic,
+    ResizeMethod.CUBIC_PYTORCH: _pytorch_cubic,
     ResizeMethod.LANCZOS3: _lanczos(3.0),
     ResizeMethod.LANCZOS5: _lanczos(5.0),
 }
 
 
-def _weights(old: int, new: int, scale, translation, kernel, antialias: bool, dtype) -> Array:
+def _weights(old: int, new: int, scale, translation, method: ResizeMethod, antialias: bool, dtype) -> Array:
     """The matrix [old, new] of what each new element takes from the old ones."""
     inverse = 1 / scale
     width = wnp.maximum(inverse, 1) if antialias else wnp.ones((), dtype)
     place = (wnp.arange(new).astype(dtype) + 0.5) * inverse - translation * inverse - 0.5
-    apart = wnp.abs(place[None, :] - wnp.arange(old).astype(dtype)[:, None]) / width
-    weights = kernel(apart)
+    # Beyond its edges an image goes on with them.
+    beyond = 2 if method == ResizeMethod.CUBIC_PYTORCH else 0
+    if method == ResizeMethod.AREA:
+        start = (wnp.arange(new).astype(dtype) * inverse - translation * inverse)[None, :]
+        own = wnp.arange(old).astype(dtype)[:, None]
+        weights = wnp.maximum(0, wnp.minimum(start + inverse, own + 1) - wnp.maximum(start, own))
+    else:
+        apart = wnp.abs(place[None, :] - wnp.arange(-beyond, old + beyond).astype(dtype)[:, None]) / width
+        weights = _KERNELS[method](apart)
+    if beyond:
+        edges = [wnp.sum(weights[: beyond + 1], 0, keepdims=True), wnp.sum(weights[-beyond - 1 :], 0, keepdims=True)]
+        weights = (
+            wnp.sum(weights, 0, keepdims=True)
+            if old == 1
+            else wnp.concatenate([edges[0], weights[beyond + 1 : -beyond - 1], edges[1]])
+        )
     total = wnp.sum(weights, 0, keepdims=True)
     counts = wnp.abs(total) > 1000 * float(wnp.finfo(dtype).eps)
     weights = wnp.where(counts, weights / wnp.where(counts, total, 1), 0)
+    if beyond:
+        return weights.astype(dtype)
     # Outside of the image there is nothing.
     inside = (place >= -0.5) & (place <= old - 0.5)
     return wnp.where(inside[None, :], weights, 0).astype(dtype)
@@ -98,9 +126,11 @@ def _inexact(image: NestedLike) -> Array:
     return _weft.promote_inexact(wnp.asarray(image))
 
 
-def _scaled(x: Array, shape, dims, scales, translations, kernel, antialias: bool) -> Array:
+def _scaled(x: Array, shape, dims, scales, translations, method: ResizeMethod, antialias: bool) -> Array:
+    if method == ResizeMethod.CUBIC_PYTORCH and antialias:
+        method = ResizeMethod.CUBIC
     for d, scale, translation in zip(dims, scales, translations):
-        weights = _weights(x.shape[d], shape[d], scale, translation, kernel, antialias, x.dtype)
+        weights = _weights(x.shape[d], shape[d], scale, translation, method, antialias, x.dtype)
         x = wnp.moveaxis(wnp.tensordot(x, weights, ((d,), (0,))), -1, d)
     return x
 
@@ -123,7 +153,8 @@ def scale_and_translate(
         spatial_dims: the dimensions that change.
         scale: vector: the factor of each of them.
         translation: vector: by how many elements of the result each of them is moved.
-        method: "linear", "cubic", "lanczos3" or "lanczos5" (or as ResizeMethod).
+        method: "linear", "cubic", "lanczos3" or "lanczos5" (or as ResizeMethod), "area", the mean over what an element
+            covers, or "cubic-pytorch", which without antialias is PyTorch's and goes on beyond edges with them.
         antialias: whether the kernel is as wide as elements of the result, where the image is made smaller.
 
     Returns: array of the shape, of a float dtype.
@@ -156,7 +187,7 @@ def scale_and_translate(
         if d not in dims and shape[d] != x.shape[d]:
             raise value_error(f"scale_and_translate: dimension {d} is not in spatial_dims, but changes its size")
     scales, translations = ([v[i] for i in range(len(dims))] for v in (scale, translation))
-    return _scaled(x, shape, dims, scales, translations, _KERNELS[chosen], antialias)
+    return _scaled(x, shape, dims, scales, translations, chosen, antialias)
 
 
 def resize(
@@ -171,7 +202,8 @@ def resize(
     Args:
         image: array.
         shape: the shape of the result, of as many dimensions.
-        method: "nearest", "linear", "cubic", "lanczos3" or "lanczos5" (or as ResizeMethod).
+        method: "nearest", "linear", "cubic", "lanczos3" or "lanczos5" (or as ResizeMethod), "area", the mean over what an
+            element covers, or "cubic-pytorch", which without antialias is PyTorch's and goes on beyond edges with them.
         antialias: whether the kernel is as wide as elements of the result, where the image is made smaller.
 
     Returns: array of the shape, of a float dtype; of the dtype of the image for "nearest".
@@ -187,6 +219,7 @@ def resize(
     """
     chosen = ResizeMethod.from_string(method) if isinstance(method, str) else method
     x = wnp.asarray(image)
+    shape = tuple(integer(n, "resize: shape") for n in shape)
     if len(shape) != x.ndim:
         raise value_error(f"resize: shape must have {x.ndim} dimensions, got {tuple(shape)}")
     dims = [d for d in range(x.ndim) if shape[d] != x.shape[d]]
@@ -197,7 +230,7 @@ def resize(
         return x
     x = _inexact(x)
     scales = [wnp.asarray(1.0 if x.shape[d] == 0 else int(shape[d]) / int(x.shape[d]), x.dtype) for d in dims]
-    return _scaled(x, shape, dims, scales, [wnp.zeros((), x.dtype)] * len(dims), _KERNELS[chosen], antialias)
+    return _scaled(x, shape, dims, scales, [wnp.zeros((), x.dtype)] * len(dims), chosen, antialias)
 
 
 _docs.complete(globals(), {})

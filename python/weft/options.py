@@ -30,6 +30,12 @@ __all__ = [
 ]
 
 
+@contextlib.contextmanager
+def _nothing_changes() -> Iterator[None]:
+    """What an option without effect gives: as those of the others it may stand before a function, too."""
+    yield
+
+
 def debug_infs(on: bool = True) -> contextlib.AbstractContextManager[None]:
     """A context manager: inside it the results of jitted functions, and of operations outside of them, are searched for
     infinities, in this thread, as debug_nans searches for NaN.
@@ -345,7 +351,7 @@ def default_matmul_precision(precision: str | None) -> contextlib.AbstractContex
         Array([2.], dtype=float32)
     """
     checked_precision(precision)
-    return contextlib.nullcontext()
+    return _nothing_changes()
 
 
 def checked_device(device: Any) -> Any:
@@ -383,7 +389,7 @@ def default_device(device: Any) -> contextlib.AbstractContextManager[None]:
         Array([1., 1.], dtype=float32)
     """
     checked_device(device)
-    return contextlib.nullcontext()
+    return _nothing_changes()
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:

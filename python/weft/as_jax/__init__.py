@@ -12,6 +12,7 @@ Nothing of Weft imports this package.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -50,6 +51,8 @@ def install() -> None:
             )
     sys.meta_path.insert(0, Finder)
     weft.config.jax_semantics = True
+    # Reads JAX_... variables of the environment, also where a program never asks for jax.config.
+    importlib.import_module(".settings", __name__)
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import weft
 
 from .._core.errors import not_implemented
+from ..numpy._ufunc import methods_of, ufunc
 
 _PLACES = frozenset(["device", "out_sharding", "sharding"])
 _NO_EFFECT = frozenset(
@@ -19,6 +20,11 @@ _NO_EFFECT = frozenset(
         "_dot_general",
         "_split_transpose",
         "accuracy",
+        "algorithm",
+        "enable_eigvec_derivs",
+        "implementation",
+        "method",
+        "use_magma",
         "copy",
         "debug",
         "order",
@@ -63,7 +69,8 @@ MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ("einsum", "_dot_general"),
     ),
     "jax.numpy.linalg": _table(
-        ("tensordot", "out_sharding"), ("vecdot", "precision preferred_element_type"), ("multi_dot", "precision")
+        ("tensordot", "out_sharding"), ("vecdot", "precision preferred_element_type"), ("multi_dot", "precision"),
+        ("slogdet", "method"),
     ),
     "jax.numpy.fft": _table(("fftfreq rfftfreq", "device")),
     "jax.lax": _table(
@@ -76,10 +83,29 @@ MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ("full full_like", "sharding"),
         ("scan", "_split_transpose"),
     ),
+    "jax.lax.linalg": _table(
+        ("svd", "algorithm"), ("eig eigh", "implementation"), ("eig", "enable_eigvec_derivs use_magma")
+    ),
     "jax.random": _table((_ONLY_PLACED, "out_sharding")),
     "jax.nn.initializers": _table(("ones zeros", "out_sharding")),
     "jax.scipy.linalg": _table(("solve solve_triangular", "debug")),
 }
+
+
+class _Ufunc(ufunc):
+    """One of weft.numpy's that takes more, and has its methods."""
+
+    def __init__(self, of: ufunc, more: tuple[str, ...]):
+        super().__init__(of._func, of.nin, of.nout, of.identity)
+        self._more = more
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for parameter, value in kwargs.items():
+            if parameter in self._more and value is not None:
+                raise not_implemented(
+                    f"{self.__name__}: the argument '{parameter}' has no counterpart in Weft, got {value!r}"
+                )
+        return self._func(*args, **{name: value for name, value in kwargs.items() if name not in self._more})
 
 
 def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,6 +113,8 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
     more = MORE.get(module, {}).get(name)
     if not more:
         return function
+    if isinstance(function, ufunc):
+        return _Ufunc(methods_of(function), more)
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+import weft
 import weft.numpy as wnp
 
 from .. import _weft
+from .._core.errors import type_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches
 
@@ -56,3 +58,63 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         return wnp.linalg.qr(a, mode)
     packed, taus = of_batches(householder.packed_qr, _weft.promote_inexact(wnp.asarray(a)))
     return wnp.swapaxes(packed, -1, -2), taus
+
+
+def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None) -> Any:
+    del sharding
+    x = wnp.asarray(operand)
+    x = x if new_dtype is None else x.astype(new_dtype)
+    return _weft.weak(x) if weak_type else _weft.strong(x)
+
+
+def _const(example: Any, value: Any) -> Any:
+    return wnp.asarray(value, wnp.result_type(example))
+
+
+def _delta(dtype: Any, shape: Any, axes: Any) -> Any:
+    """1 where the indices along the axes are all the same, 0 elsewhere."""
+    sizes = [shape[axis] for axis in axes]
+    places = [wnp.arange(size).reshape([-1 if i == k else 1 for i in range(len(sizes))]) for k, size in enumerate(sizes)]
+    same = wnp.ones(sizes, bool)
+    for place in places[1:]:
+        same = same & (place == places[0])
+    return same.astype(dtype)
+
+
+def _zeros(x: Any) -> Any:
+    return wnp.zeros_like(x)
+
+
+def check_arraylike(name: str, *xs: Any, **_: Any) -> None:
+    """Raises a TypeError unless all are numbers or arrays."""
+    for x in xs:
+        if not _weft.is_operand(x):
+            raise type_error(f"{name} requires ndarray or scalar arguments, got {type(x)}")
+
+
+def promote_dtypes(*xs: Any) -> list[Any]:
+    """Arrays of the dtype that they have together."""
+    return list(_weft.promote_all(*xs))
+
+
+def promote_dtypes_inexact(*xs: Any) -> list[Any]:
+    """... which is one of floats or complex numbers."""
+    return list(_weft.promote_all_inexact(*xs))
+
+
+def promote_dtypes_complex(*xs: Any) -> list[Any]:
+    """... which is one of complex numbers."""
+    xs = _weft.promote_all_inexact(*xs)
+    return [x.astype("complex128" if x.dtype in ("float64", "complex128") else "complex64") for x in xs]
+
+
+def fact(n: Any) -> Any:
+    """n!, by the logarithm of the gamma function."""
+    return wnp.exp(weft.lax.lgamma(n + 1.0))
+
+
+class _ZeroSeries:
+    """What jet of JAX's gives as the derivatives of what does not depend on its arguments; Weft's are zeros."""
+
+
+zero_series = _ZeroSeries()

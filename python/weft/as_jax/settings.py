@@ -17,6 +17,7 @@ from typing import Any
 
 import weft
 
+from .._core.errors import runtime_error
 from ..config import OPTIONS
 
 # Options of jax.config that are Weft's.
@@ -82,7 +83,6 @@ _WITHOUT_EFFECT: dict[str, Any] = {
             "jax_exec_time_optimization_effort",
             "jax_memory_fitting_effort",
             "jax_captured_constants_warn_bytes",
-            "jax_num_cpu_devices",
             "jax_random_seed_offset",
             "jax_eager_pmap",
             "jax_cpu_enable_async_dispatch",
@@ -113,6 +113,27 @@ _WITHOUT_EFFECT: dict[str, Any] = {
 }
 
 
+# How many devices the host stands for: read when the first of them is asked for.
+_DEVICES = "WEFT_NUM_CPU_DEVICES"
+
+
+def _use_devices(number: int) -> None:
+    """What jax_num_cpu_devices is set to, which is possible before a device is used."""
+    if number == int(os.environ.get(_DEVICES, "-1")):
+        return
+    before = os.environ.get(_DEVICES)
+    os.environ[_DEVICES] = str(number)
+    if weft.default_backend() == "cpu" and len(weft.devices()) != number:
+        if before is None:
+            del os.environ[_DEVICES]
+        else:
+            os.environ[_DEVICES] = before
+        raise runtime_error(
+            "jax_num_cpu_devices must be set before the first device is used; there are "
+            f"{len(weft.devices())} devices now"
+        )
+
+
 _said: set[str] = set()
 
 
@@ -133,6 +154,8 @@ class Config:
         """Sets an option; AttributeError: JAX has none of that name."""
         if name in _OURS:
             weft.config.update(name, value)
+        elif name == "jax_num_cpu_devices":
+            _use_devices(value)
         elif name in self._kept:
             _say_without_effect(name, value)
             self._kept[name] = value
@@ -143,6 +166,8 @@ class Config:
         """What an option is set to; AttributeError: JAX has none of that name."""
         if name in _OURS:
             return weft.config.read(name)
+        if name == "jax_num_cpu_devices":
+            return int(os.environ.get(_DEVICES, "-1"))
         scoped = getattr(_scoped, "values", {}).get(name)
         if scoped:
             return scoped[-1]
@@ -161,7 +186,7 @@ class Config:
     @property
     def values(self) -> dict[str, Any]:
         """All options."""
-        return {name: self.read(name) for name in sorted({*_OURS, *self._kept})}
+        return {name: self.read(name) for name in sorted({*_OURS, *self._kept, "jax_num_cpu_devices"})}
 
     def parse_flags_with_absl(self) -> None:
         """Options are set by update() and by JAX_... variables of the environment; absl's flags are not read."""
@@ -257,6 +282,12 @@ for _name in ["default_prng_impl", "array_garbage_collection_guard"]:
 
 
 def _from_environment() -> None:
+    # How programs have asked for several devices since before jax_num_cpu_devices.
+    wanted = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    if wanted:
+        os.environ.setdefault(_DEVICES, wanted[1])
+    if "JAX_NUM_CPU_DEVICES" in os.environ:
+        os.environ.setdefault(_DEVICES, os.environ["JAX_NUM_CPU_DEVICES"])
     for variable, text in os.environ.items():
         name = variable.lower()
         if not re.fullmatch(r"jax_\w+", name) or name not in {*_OURS, *_WITHOUT_EFFECT}:

@@ -155,7 +155,7 @@ def conv_general_dilated(
         images = [(size - 1) * d + 1 for size, d in zip(lhs.shape[2:], ld)]
         kernels = [(size - 1) * d + 1 for size, d in zip(rhs.shape[2:], rd)]
         padding = named_padding(padding, images, kernels, strides, "conv_general_dilated")
-    dtype = _weft.result_type(lhs, rhs)
+    dtype = _weft.users_result_type(lhs, rhs)
     dtype = summed_in(dtype, preferred_element_type, "conv_general_dilated")
     out = _weft.bind(
         "conv",

@@ -8,6 +8,7 @@ from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
+from ..numpy._bits import with_bits_of
 from ..numpy._dtypes import iinfo, same_bits
 from ..typing import DTypeLike, NestedLike
 
@@ -57,7 +58,7 @@ def shift_right_arithmetic(x: NestedLike, y: NestedLike) -> Array:
         >>> weft.lax.shift_right_arithmetic(wnp.array([128], dtype="uint8"), 1)
         Array([192], dtype=uint8)
     """
-    dtype = _weft.result_type(x, y)
+    dtype = _weft.users_result_type(x, y)
     if _weft.dtype_kind(dtype) != "unsigned":
         return _weft.bind_elementwise("shift_right_arithmetic", (x, y), {})
     width, signed = iinfo(dtype).bits, _weft.dtype(dtype.name[1:])
@@ -143,21 +144,22 @@ def convert_element_type(operand: NestedLike, new_dtype: DTypeLike) -> Array:
 
 
 def bitcast_convert_type(operand: NestedLike, new_dtype: DTypeLike) -> Array:
-    """The bits of the elements read as a dtype of the same width.
+    """The bits of the elements read as another dtype. Of a wider element several are made, along a new last axis; of
+    narrower ones the last axis holds one, the lowest bits first.
 
     Args:
         new_dtype: the dtype.
 
-    Returns: array of the shape of the operand.
+    Returns: array of the shape of the operand, with a last axis more or less where the widths differ.
 
     Raises:
-        TypeError: the widths differ.
+        TypeError: the last axis does not hold one element of a wider dtype.
 
     Example:
         >>> weft.lax.bitcast_convert_type(wnp.array([1.0]), "int32")
         Array([1065353216], dtype=int32)
     """
-    return same_bits(_weft.array(operand, None, False), new_dtype)
+    return with_bits_of(_weft.array(operand, None, False), new_dtype)
 
 
 class RoundingMethod(enum.IntEnum):

@@ -13,6 +13,7 @@ from .._weft import Array
 from ..numpy._dtypes import taken_as
 from ..numpy._places import GatherScatterMode
 from ..typing import ArrayLike
+from ._gather_checks import check_gather, check_scatter
 
 __all__ = [
     "GatherDimensionNumbers",
@@ -131,9 +132,9 @@ def gather(
     Returns: array of the dtype of the operand.
 
     Raises:
-        TypeError: start_indices are no integers, shapes do not fit the dimension numbers, or the operand's dtype does
-            not hold the fill value's.
-        ValueError: dimension numbers contradict each other, or there is no such mode.
+        TypeError: start_indices are no integers, dimension numbers contradict each other or do not fit the shapes, or the
+            operand's dtype does not hold the fill value's.
+        ValueError: there is no such mode.
 
     Source: the operation of the same name in OpenXLA's "Operation semantics".
 
@@ -146,6 +147,7 @@ def gather(
     """
     del unique_indices, indices_are_sorted
     operand, start_indices = _weft.array(operand, None, False), _indices(start_indices, "gather")
+    check_gather(operand.shape, start_indices.shape, dimension_numbers, slice_sizes)
     attrs = {
         "offset_dims": list(dimension_numbers.offset_dims),
         "collapsed_dims": list(dimension_numbers.collapsed_slice_dims),
@@ -166,6 +168,8 @@ def gather(
 def _scatter(prim: str, what: str, operand, indices, updates, numbers: ScatterDimensionNumbers, unique, mode) -> Array:
     operand, indices = _weft.array(operand, None, False), _indices(indices, what)
     chosen = _mode(mode, "fill", what)
+    updates = taken_as(updates, operand.dtype, f"{what}: updates")
+    check_scatter(operand.shape, indices.shape, updates.shape, numbers)
     attrs = {
         "update_window_dims": list(numbers.update_window_dims),
         "inserted_dims": list(numbers.inserted_window_dims),
@@ -175,7 +179,7 @@ def _scatter(prim: str, what: str, operand, indices, updates, numbers: ScatterDi
         "mode": "drop" if chosen == "fill" else chosen,
         "unique": bool(unique),
     }
-    return _weft.bind(prim, [operand, indices, taken_as(updates, operand.dtype, f"{what}: updates")], attrs)[0]
+    return _weft.bind(prim, [operand, indices, updates], attrs)[0]
 
 
 def _named(name: str, prim: str, what: str, example: str, sign: int = 1):
@@ -210,9 +214,9 @@ def _named(name: str, prim: str, what: str, example: str, sign: int = 1):
     Returns: array of the shape and dtype of the operand.
 
     Raises:
-        TypeError: scatter_indices are no integers, shapes do not fit the dimension numbers, or the operand's dtype does
-            not hold the updates'.
-        ValueError: dimension numbers contradict each other, or there is no such mode.
+        TypeError: scatter_indices are no integers, dimension numbers contradict each other or do not fit the shapes, or
+            the operand's dtype does not hold the updates'.
+        ValueError: there is no such mode.
 
     Source: the operation "scatter" in OpenXLA's "Operation semantics".
 

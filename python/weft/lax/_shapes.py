@@ -381,10 +381,10 @@ def pad(operand: NestedLike, padding_value: NestedLike, padding_config: Sequence
 
 
 def dtype(x: NestedLike) -> Any:
-    """The dtype of an array or number.
+    """The dtype of an array or number, or that of arrays of a type of numbers.
 
     Args:
-        x: array or number.
+        x: array, number, or what names a dtype.
 
     Returns: NumPy dtype.
 
@@ -392,6 +392,8 @@ def dtype(x: NestedLike) -> Any:
         >>> weft.lax.dtype(wnp.ones(2))
         dtype('float32')
     """
+    if not _weft.is_operand(x) and not isinstance(x, (list, tuple)):
+        return _weft.dtype(x)
     return _weft.abstract(x)[1]
 
 

@@ -89,7 +89,7 @@ def triangular_solve(
         Array([[1.],
                [2.]], dtype=float32)
     """
-    kind = _weft.result_type(a, b)
+    kind = _weft.users_result_type(a, b)
     attrs = {
         "left": left_side,
         "lower": lower,
@@ -421,22 +421,22 @@ def symmetric_product(
 def tridiagonal_solve(
     dl: NestedLike, d: NestedLike, du: NestedLike, b: NestedLike, *, perturb_singular: bool = False
 ) -> Array:
-    """The x with a x = b for tridiagonal a, without row exchanges.
+    """The x with a x = b for tridiagonal a, by elimination with row exchanges.
 
     Args:
         dl: array [..., n]: the elements below the diagonal; the first does not count.
         d: array [..., n]: the diagonal.
         du: array [..., n]: the elements above it; the last does not count.
         b: array [..., n, k].
-        perturb_singular: must be False.
+        perturb_singular: whether pivots below eps times the largest of them are replaced by that, so that solutions of
+            singular systems are large, not infinite or NaN: for inverse iteration.
 
     Returns: array of the shape of b.
 
     Raises:
         ValueError: shapes do not fit.
-        NotImplementedError: perturb_singular is True.
 
-    Source: Golub and Van Loan, "Matrix computations", 4.3.6 (Thomas's algorithm).
+    Source: Golub and Van Loan, "Matrix computations", 4.3.6 with partial pivoting, as LAPACK's gtsv.
 
     Example:
         >>> one = wnp.ones(2)
@@ -444,8 +444,6 @@ def tridiagonal_solve(
         Array([[1.],
                [2.]], dtype=float32)
     """
-    if perturb_singular:
-        raise not_implemented("tridiagonal_solve: perturb_singular=True")
     dl, d, du, b = _weft.promote_all_inexact(*(wnp.asarray(v) for v in (dl, d, du, b)))
     if not (dl.shape == d.shape == du.shape) or b.shape[:-1] != d.shape:
         raise value_error(
@@ -453,26 +451,46 @@ def tridiagonal_solve(
             f"{d.shape}, {du.shape} and {b.shape}"
         )
     first = lambda v: wnp.moveaxis(v, d.ndim - 1, 0)
-    ratio = wnp.zeros_like(first(d)[0])
+    zero = wnp.zeros_like(first(d)[0])
 
     def down(state, row):
-        ratio, solved = state
+        """The row above, [pivot, next, right-hand side], and the one below it: the larger pivot goes up."""
+        pivot, beside, value = state
         low, middle, up, right = row
-        pivot = middle - low * ratio
-        ratio = up / pivot
-        solved = (right - low[..., None] * solved) / pivot[..., None]
-        return (ratio, solved), (ratio, solved)
+        swap = wnp.abs(low) > wnp.abs(pivot)
+        top, bottom = wnp.where(swap, low, pivot), wnp.where(swap, pivot, low)
+        factor = bottom / wnp.where(top == 0, 1, top)
+        upper = (top, wnp.where(swap, middle, beside), wnp.where(swap, up, zero))
+        swap_, factor_ = swap[..., None], factor[..., None]
+        solved = wnp.where(swap_, right, value)
+        below = (
+            wnp.where(swap, beside, middle) - factor * upper[1],
+            wnp.where(swap, zero, up) - factor * upper[2],
+            wnp.where(swap_, value, right) - factor_ * solved,
+        )
+        return below, (*upper, solved)
 
-    low = first(dl).at[0].set(0)
-    start = (ratio, wnp.zeros_like(first(b)[0]))
-    _, (ratios, solved) = _scan(down, start, (low, first(d), first(du), first(b)))
+    low, rights = first(dl), first(b)
+    rows = (low[1:], first(d)[1:], first(du).at[-1].set(0)[1:], rights[1:])
+    # The last element above the diagonal does not count; of a single row it is the first.
+    start = (first(d)[0], first(du)[0] if d.shape[-1] > 1 else zero, rights[0])
+    last, upper = _scan(down, start, rows)
+    ends = (last[0], zero, zero, last[2])
+    pivots, next_, second, solved = (wnp.concatenate([rest, end[None]]) for rest, end in zip(upper, ends))
+    if perturb_singular:
+        limits = wnp.finfo(d.dtype)
+        largest = wnp.max(wnp.abs(wnp.stack([pivots, next_, second])), axis=(0, 1))
+        least = wnp.maximum(float(limits.eps) * largest, float(limits.tiny) * 2**10).astype(pivots.dtype)
+        pivots = wnp.where(wnp.abs(pivots) < wnp.abs(least), wnp.where(pivots.real < 0, -least, least), pivots)
 
     def up(below, row):
-        ratio, solved = row
-        x = solved - ratio[..., None] * below
-        return x, x
+        pivot, beside, beyond, value = row
+        one, two = below
+        x = (value - beside[..., None] * one - beyond[..., None] * two) / pivot[..., None]
+        return (x, one), x
 
-    _, x = _scan(up, wnp.zeros_like(solved[0]), (ratios.at[-1].set(0), solved), reverse=True)
+    nothing = wnp.zeros_like(solved[0])
+    _, x = _scan(up, (nothing, nothing), (pivots, next_, second, solved), reverse=True)
     return wnp.moveaxis(x, 0, d.ndim - 1)
 
 

@@ -50,7 +50,7 @@ def dot_product_attention(
             None: all.
         implementation: None or "xla", which are the same here.
         return_residual: whether to return log(sum(exp(logits))) over the keys, too: [batch, queries, heads] of
-            at least 32 bits.
+            the dtype of query.
 
     Returns: array of the shape and dtype of query; with return_residual a pair of it and the residual.
 
@@ -110,7 +110,7 @@ def dot_product_attention(
         out = wnp.where(wnp.swapaxes(counted, 1, 2), out, 0)
     if not return_residual:
         return out[0] if single else out
-    residual = wnp.moveaxis(logsumexp(logits, axis=-1), 1, 2)
+    residual = wnp.moveaxis(logsumexp(logits, axis=-1), 1, 2).astype(query.dtype)
     return (out[0], residual[0]) if single else (out, residual)
 
 

@@ -128,7 +128,8 @@ def log_softmax(x: NestedLike, axis: int | Sequence[int] | None = -1, where: Nes
     """
     x = _counted(x, where)
     shifted = x - _weft.bind_elementwise("stop_gradient", (_max(x, axis),), {})
-    return shifted - _log_of_sum(shifted, axis, keepdims=True)
+    out = shifted - _log_of_sum(shifted, axis, keepdims=True)
+    return out if where is None else wnp.where(where, out, -wnp.inf)
 
 
 def logmeanexp(

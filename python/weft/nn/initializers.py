@@ -169,7 +169,7 @@ def orthogonal(scale: Array | float = 1.0, column_axis: int = -1, dtype: DTypeLi
         if len(shape) < 2:
             raise value_error(f"nn.initializers.orthogonal: shape is {tuple(shape)}; expected at least two dimensions")
         columns = shape[column_axis]
-        rows = math.prod(shape) // columns
+        rows = math.prod(n for d, n in enumerate(shape) if d != column_axis % len(shape))
         q = random.orthogonal(key, rows, (), dtype, columns)
         rest = tuple(n for d, n in enumerate(shape) if d != column_axis % len(shape))
         return _times(wnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis), scale)

@@ -13,7 +13,7 @@ import numpy as _np
 from .._core.names import belong_to as _belong_to
 from .._weft import Array  # noqa: F401
 from .._weft import Array as ndarray  # noqa: F401
-from . import _methods, fft, linalg  # noqa: F401
+from . import _methods, _ufunc_methods, fft, linalg  # noqa: F401
 from ._apply import *  # noqa: F403
 from ._choosing import *  # noqa: F403
 from ._comparisons import *  # noqa: F403
@@ -45,6 +45,8 @@ bool = bool_  # noqa: F405  # as NumPy has it
 pi, e, inf, nan, euler_gamma = _math.pi, _math.e, _math.inf, _math.nan, _np.euler_gamma
 
 _methods.attach(globals())
+for _function in (logaddexp, logaddexp2):  # noqa: F405
+    _ufunc_methods.attach(_function)
 
 __all__ = [name for name in globals() if not name.startswith("_")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import not_implemented, type_error, value_error
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..batching import vmap
@@ -197,9 +198,8 @@ class _Joined:
 
     def __getitem__(self, key) -> Array:
         keys = key if isinstance(key, tuple) else (key,)
-        for part in keys:
-            if isinstance(part, str):
-                raise not_implemented(f"r_: the directive {part!r}")
+        if keys and isinstance(keys[0], str):
+            return self._directed(keys[0], keys[1:])
         parts = []
         for a in _together(*[_range(part) if isinstance(part, slice) else part for part in keys]):
             if self._columns:
@@ -208,6 +208,33 @@ class _Joined:
                 a = a.reshape(-1) if a.ndim == 0 else a
             parts.append(a)
         return _weft.concatenate(parts, -1 if self._columns else 0)
+
+
+    def _directed(self, directive: str, keys: tuple) -> Array:
+        """With "axis", "axis,dimensions" or "axis,dimensions,where the old ones go" in front; "r" and "c": a matrix."""
+        arrays = _together(*[_range(part) if isinstance(part, slice) else part for part in keys])
+        matrix = directive in ("r", "c")
+        defaults = (-1, 2, 0) if self._columns else (0, 1, -1)
+        try:
+            given = [] if matrix else [int(word) for word in directive.split(",")]
+            axis, dims, start = (*given, *defaults[len(given) :])
+        except ValueError:
+            raise value_error(
+                f"{'c_' if self._columns else 'r_'}: could not understand directive {directive!r}; expected 'axis', "
+                "'axis,dimensions', 'axis,dimensions,start', 'r' or 'c'"
+            ) from None
+        parts = []
+        for a in arrays:
+            missing = dims - a.ndim
+            if missing > 0:
+                front = start if start >= 0 else missing + start + 1
+                if a.ndim == 0:
+                    front = 0
+                front = builtins.min(front, missing)
+                a = a.reshape((1,) * front + a.shape + (1,) * (missing - front))
+            parts.append(a)
+        out = _weft.concatenate(parts, axis)
+        return out.reshape((1, -1) if directive == "r" else (-1, 1)) if matrix and out.ndim == 1 else out
 
 
 class _Index:

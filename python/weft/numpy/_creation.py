@@ -298,7 +298,10 @@ def full_like(
         Array([[7., 7.],
                [7., 7.]], dtype=float32)
     """
-    dims, own, _, _ = _weft.abstract(a)
+    if not isinstance(a, Array) and hasattr(a, "shape") and hasattr(a, "dtype"):
+        dims, own = tuple(a.shape), _weft.dtype(a.dtype)  # whatever it is, its elements do not count
+    else:
+        dims, own, _, _ = _weft.abstract(a)
     out = full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
     return placed(_weft.weak(out) if dtype is None and _is_weak(a) else out, "full_like", device, out_sharding)
 

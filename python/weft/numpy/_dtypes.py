@@ -213,7 +213,7 @@ def result_type(*args: Any) -> Any:
         >>> wnp.result_type(wnp.ones(2, "bfloat16"), 1.0)
         dtype(bfloat16)
     """
-    return _weft.result_type(*args)
+    return _weft.users_result_type(*args)
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
@@ -232,7 +232,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
         >>> wnp.promote_types("int32", "float16")
         dtype('float16')
     """
-    return _weft.result_type(_weft.dtype(a), _weft.dtype(b))
+    return _weft.users_result_type(_weft.dtype(a), _weft.dtype(b))
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
@@ -340,7 +340,7 @@ def product_dtype(lhs: Array, rhs: Array, preferred_element_type: DTypeLike | No
     both = all(str(x.dtype).startswith("float8") for x in (lhs, rhs))
     if both and preferred_element_type is not None and _weft.is_inexact(preferred_element_type):
         return _weft.dtype(preferred_element_type)
-    return summed_in(_weft.result_type(lhs, rhs), preferred_element_type, name)
+    return summed_in(_weft.users_result_type(lhs, rhs), preferred_element_type, name)
 
 
 def same_bits(x: Array, dtype: Any) -> Array:
@@ -372,8 +372,11 @@ def iscomplexobj(x: NestedLike) -> bool:
         >>> wnp.iscomplexobj(wnp.array([1j]))
         True
     """
-    known = _weft.is_operand(x) or isinstance(x, ShapeDtype)
-    return _weft.dtype_kind(_weft.abstract(x)[1] if known else _weft.array(x, None, False).dtype) == "complex"
+    if hasattr(x, "dtype"):
+        return _weft.dtype_kind(_weft.dtype(x.dtype)) == "complex"
+    if isinstance(x, (list, tuple)):
+        return _weft.dtype_kind(_weft.array(x, None, False).dtype) == "complex"
+    return isinstance(x, complex)
 
 
 def isrealobj(x: NestedLike) -> bool:

@@ -224,7 +224,7 @@ def lcm(x1: NestedLike, x2: NestedLike) -> Array:
 
 
 def _integers(x1, x2, what: str):
-    dtype = _weft.result_type(x1, x2)
+    dtype = _weft.users_result_type(x1, x2)
     if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise type_error(f"{what}: integers are needed, got {dtype}")
     x1, x2 = (_weft.strong(x) for x in _weft.promote_all(x1, x2))
@@ -575,7 +575,7 @@ def copysign(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.copysign(3.0, wnp.array([-0.0, 1.0]))
         Array([-3.,  3.], dtype=float32)
     """
-    dtype = _weft.result_type(x1, x2)
+    dtype = _weft.users_result_type(x1, x2)
     x1 = _weft.promote_inexact(_weft.astype(x1, dtype))
     x2 = _weft.astype(x2, x1.dtype)  # not by way of an unsigned dtype, which has no sign
     size = _weft.absolute(x1)

@@ -45,7 +45,7 @@ def _summed(product, name: str, a, b, preferred_element_type) -> Array:
     """A product of two arrays, whose sums are made in the dtype of the result."""
     if preferred_element_type is None:
         return product(a, b)
-    dtype = summed_in(_weft.result_type(a, b), preferred_element_type, name)
+    dtype = summed_in(_weft.users_result_type(a, b), preferred_element_type, name)
     return product(a.astype(dtype), b.astype(dtype)).astype(preferred_element_type)
 
 
@@ -260,7 +260,7 @@ def einsum(
     arrays = list(_together(*arrays))
     if preferred_element_type is None:
         return _weft.einsum(subscripts, arrays)
-    dtype = summed_in(_weft.result_type(*arrays), preferred_element_type, "einsum")
+    dtype = summed_in(_weft.users_result_type(*arrays), preferred_element_type, "einsum")
     return _weft.einsum(subscripts, [x.astype(dtype) for x in arrays]).astype(preferred_element_type)
 
 
@@ -427,7 +427,7 @@ def _convolve(a: Array, v: Array, mode: str, name: str) -> Array:
     beside = {"full": (k - 1, k - 1), "same": (k // 2, (k - 1) // 2), "valid": (0, 0)}
     if mode not in beside:
         raise value_error(f"{name}: there is no mode {mode!r}; the modes are 'full', 'same' and 'valid'")
-    dtype = _weft.result_type(a, v)
+    dtype = _weft.users_result_type(a, v)
     if str(dtype) == "bool":  # whether any product is true, as in NumPy
         return _convolve(a.astype("int32"), v.astype("int32"), mode, name) != 0
     if k >= _LONG and _weft.dtype_kind(dtype) == "float":

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import value_error
+from .._core.errors import type_error, value_error
 from .._sharding.placing import placed
 from .._weft import Array
 from ..arguments import count, integer
@@ -61,6 +61,10 @@ def _places(shape, name: str) -> tuple[Array, Array]:
 
 def _diagonal_of(shape: Any, k: int, what: str) -> int:
     """Which diagonal k is. All beyond the corners are alike."""
+    if _weft.is_traced(k):
+        if _weft.abstract(k)[0] != () or _weft.dtype_kind(_weft.abstract(k)[1]) not in ("signed", "unsigned"):
+            raise type_error(f"{what} must be an integer, got {_weft.abstract(k)[3]}")
+        return k
     k = integer(k, what)
     rows, columns = shape
     if isinstance(rows, int) and isinstance(columns, int):

@@ -17,7 +17,7 @@ from .._sharding.arrays import (
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 from . import _indexing, _places
-from ._dtypes import same_bits
+from ._bits import byteswapped, viewed
 from ._standard import array_namespace
 
 _FUNCTIONS = """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max
@@ -49,21 +49,33 @@ def compress(self, condition: NestedLike, axis: int | None = None) -> Array:
 
 
 def view(self, dtype: DTypeLike) -> Array:
-    """The bits of the elements as another dtype of the same width.
+    """The bits of the elements as another dtype. One of another width makes the last axis longer or shorter.
 
     Args:
         dtype: the dtype.
 
-    Returns: array of the same shape.
+    Returns: array of the same shape, but for the last axis.
 
     Raises:
-        TypeError: the widths differ.
+        ValueError: the last axis does not hold whole elements of that dtype.
 
     Example:
         >>> wnp.array([1.0]).view("int32")
         Array([1065353216], dtype=int32)
     """
-    return same_bits(self, dtype)
+    return viewed(self, dtype)
+
+
+def byteswap(self) -> Array:
+    """The bytes of each element in the opposite order.
+
+    Returns: array of the same shape and dtype.
+
+    Example:
+        >>> wnp.array([1, 256], "uint16").byteswap()
+        Array([256,   1], dtype=uint16)
+    """
+    return byteswapped(self)
 
 
 _AT = """A place in the array: x.at[index].set(value) is a changed copy; x itself never changes.
@@ -148,6 +160,7 @@ def attach(functions: Mapping[str, Any]) -> None:
         "to_device": to_device,
         "unsafe_buffer_pointer": unsafe_buffer_pointer,
         "real": property(functions["real"], doc=_REAL),
+        "byteswap": byteswap,
         "view": view,
         "__array_namespace__": array_namespace,
         "__contains__": lambda self, value: bool((self == value).any()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from .._core import docs as _docs
 from .._core.errors import index_error, not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import integer, is_integer
+from ..batching import vmap
 from ..typing import NestedLike
 from ._creation import linspace
 from ._quantiles import median
-from ._shape import _together
+from ._sorting import argsort
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
 
@@ -24,7 +26,7 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Array:
+def pad(array: NestedLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """An array widened at its borders.
 
     Args:
@@ -32,8 +34,8 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
         pad_width: how many elements: one number, a pair (before, after), such a pair per dimension, or a dictionary
             from axes to them.
         mode: "constant" (constant_values), "edge", "reflect", "symmetric", "wrap", "linear_ramp" (end_values),
-            "maximum", "minimum", "mean" and "median" of an axis, or "empty", which gives zeros. Functions are not
-            possible.
+            "maximum", "minimum", "mean" and "median" of an axis, or "empty", which gives zeros. A function of
+            (vector, (before, after), axis, kwargs) gives the vector of the whole width back, and is called for each.
         **kwargs: of the mode: constant_values and end_values (as pad_width, 0 by default); stat_length (as pad_width):
             how many elements at each end the "maximum" ... is of, None: all; reflect_type: "even", or "odd": twice the
             edge minus what is reflected.
@@ -65,6 +67,8 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
     widths = [(integer(lo, "pad: pad_width"), integer(hi, "pad: pad_width")) for lo, hi in pairs]
     if builtins.any(w < 0 for pair in widths for w in pair):
         raise value_error(f"pad: widths must not be negative, got {pad_width}")
+    if callable(mode):
+        return _by_function(a, widths, mode, kwargs)
     known = {
         "constant": {"constant_values"},
         "linear_ramp": {"end_values"},
@@ -105,6 +109,33 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
         if lo or hi:
             index = np.pad(np.arange(a.shape[d]), (lo, hi), mode=mode)  # type: ignore[call-overload]
             a = _weft.take(a, _weft.array(index.astype(np.int32), None, True), d, "clip")
+    return a
+
+
+def _insert_traced(a: Array, obj: Array, values: Array, axis: int) -> Array:
+    """... before one place, which is not known."""
+    n = a.shape[axis]
+    if values.ndim < a.ndim:
+        values = values.reshape((1,) * (a.ndim - values.ndim) + values.shape)
+    if obj.ndim == 0:
+        values = _weft.moveaxis(values, 0, axis)
+    count = values.shape[axis]
+    values = _weft.broadcast_to(values, _block(a, axis, count))
+    place = obj.reshape(())
+    place = _weft.where(place < 0, place + n, place)
+    index = _weft.iota((n + count,), 0, "int32")
+    source = _weft.where(index < place, index, _weft.where(index < place + count, index - place + n, index - count))
+    return _weft.take(_weft.concatenate([a, values], axis), source, axis, "clip")
+
+
+def _by_function(a: Array, widths: Any, function: Any, kwargs: dict[str, Any]) -> Array:
+    """numpy.pad's function of (vector, widths, axis, kwargs), which gives the vector back: axis by axis."""
+    a = _weft.pad_constant(a, [w[0] for w in widths], [w[1] for w in widths], 0)
+    for d, width in enumerate(widths):
+        rows = _weft.moveaxis(a, d, a.ndim - 1)
+        flat = rows.reshape((-1, rows.shape[-1]))
+        new = vmap(lambda row, width=width, d=d: function(row, width, d, kwargs))(flat)
+        a = _weft.moveaxis(new.reshape(rows.shape), a.ndim - 1, d)
     return a
 
 
@@ -172,23 +203,26 @@ def delete(arr: NestedLike, obj: NestedLike, axis: int | None = None, *, assume_
 
     Args:
         obj: which ones: an integer, a slice, a list or an array of integers or booleans, known in any case.
-        assume_unique_indices: accepted, without effect.
+        assume_unique_indices: says that no index comes twice: obj may be traced then. One number may always be.
 
     Returns: array of the dtype of arr.
 
     Raises:
         IndexError: an index is out of range.
-        weft.TracerError: obj is traced.
+        weft.TracerError: obj is traced and holds several indices that may be the same.
 
     Example:
         >>> wnp.delete(wnp.array([1, 2, 3, 4]), [0, 2])
         Array([2, 4], dtype=int32)
     """
-    del assume_unique_indices
     a = _array(arr)
+    if not isinstance(obj, (slice, int, list, tuple, np.ndarray, np.generic)):
+        obj = _array(obj)
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "delete")
+    if _weft.is_traced(obj) and (assume_unique_indices or obj.ndim == 0):
+        return _delete_traced(a, obj.reshape(-1), axis)
     try:
         kept = np.delete(np.arange(a.shape[axis]), obj if isinstance(obj, (int, slice)) else np.asarray(obj))
     except IndexError as error:
@@ -198,24 +232,35 @@ def delete(arr: NestedLike, obj: NestedLike, axis: int | None = None, *, assume_
     return _weft.take(a, _weft.array(kept.astype(np.int32), None, True), axis, "clip")
 
 
+def _delete_traced(a: Array, places: Array, axis: int) -> Array:
+    """... of different places, which are not known: each that stays moves down by as many as go before it."""
+    n = a.shape[axis]
+    places = _weft.where(places < 0, places + n, places)
+    gone = _weft.full((n,), 0, "int32").at[places].set(1)
+    order = argsort(gone)  # those that stay come first, in their order
+    return _weft.take(a, order[: n - places.shape[0]], axis, "clip")
+
+
 def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | None = None) -> Array:
     """An array with values before some of its elements or slices.
 
     Args:
-        obj: before which ones: an integer, a slice, a list or an array of integers, known in any case.
+        obj: before which ones: an integer, a slice, a list or an array of integers. One integer may be traced.
         values: several for one index, or one for each of several; converted to the dtype of arr.
 
     Returns: array of the dtype of arr.
 
     Raises:
         IndexError: an index is out of range.
-        weft.TracerError: obj is traced.
+        weft.TracerError: obj is traced and holds several indices.
 
     Example:
         >>> wnp.insert(wnp.array([1, 2, 3]), 1, 9)
         Array([1, 9, 2, 3], dtype=int32)
     """
-    a, values = _array(arr), _together(arr, values)[1]
+    a, values = _array(arr), _array(values)
+    if not isinstance(obj, (slice, int, list, tuple, np.ndarray, np.generic)):
+        obj = _array(obj)
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "insert")
@@ -223,6 +268,10 @@ def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | Non
     values = values.astype(a.dtype)
     if isinstance(obj, slice):
         places = np.arange(*obj.indices(n))
+    elif _weft.is_traced(obj):
+        if obj.size != 1:
+            np.asarray(obj)  # which says that the values are not known
+        return _insert_traced(a, obj, values, axis)
     else:
         places = np.asarray(obj)
     single = places.ndim == 0 or places.size == 1

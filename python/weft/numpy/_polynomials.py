@@ -11,16 +11,17 @@ import numpy as np
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import not_implemented, type_error, value_error
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of, count
 from ..typing import NestedLike
 from ._factors import eigvals
+from ._dtypes import finfo
 from ._linalg import convolve, matmul
 from ._matrices import vander
 from ._reductions import narrowed, widened
 from ._shape import _together, atleast_1d
-from .linalg import pinv
+from .linalg import inv, lstsq, pinv
 
 __all__ = [
     "bartlett",
@@ -138,20 +139,20 @@ def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False)
     """The product of two polynomials.
 
     Args:
-        trim_leading_zeros: must be False.
+        trim_leading_zeros: whether zeros in front are left out, as numpy.polymul does: the values must be known then.
 
     Returns: vector of coefficients.
 
     Raises:
         ValueError: an argument is no vector.
-        NotImplementedError: trim_leading_zeros is True.
+        weft.TracerError: trim_leading_zeros is True and an argument is traced.
 
     Example:
         >>> wnp.polymul(wnp.array([1, 1]), wnp.array([1, -1]))
         Array([ 1,  0, -1], dtype=int32)
     """
     if trim_leading_zeros:
-        raise not_implemented("polymul: trim_leading_zeros=True, which needs known values")
+        a1, a2 = trim_zeros(a1, "f"), trim_zeros(a2, "f")
     # No coefficients are the polynomial 0.
     x, y = (
         a if a.shape[0] else _weft.full((1,), 0, a.dtype) for a in (_vector(a, "polymul") for a in _together(a1, a2))
@@ -220,8 +221,8 @@ def polyfit(
     rcond: float | None = None,
     full: bool = False,
     w: NestedLike | None = None,
-    cov: bool = False,
-) -> Array:
+    cov: bool | str = False,
+) -> Any:
     """The polynomial with the least squared error at given points.
 
     Args:
@@ -229,16 +230,18 @@ def polyfit(
         y: array [n] or [n, curves] of values.
         deg: the degree.
         rcond: singular values below this share of the largest count as 0; None: 10 n times the machine's precision.
-        full: must be False.
+        full: whether to return what is known of the system, too.
         w: vector of n weights of the residuals; None: 1.
-        cov: must be False.
+        cov: whether to return the covariance of the coefficients, too, scaled so that the residuals have the weights'
+            variance; "unscaled": as the weights say.
 
-    Returns: array [deg + 1] or [deg + 1, curves]: coefficients, highest power first.
+    Returns: array [deg + 1] or [deg + 1, curves]: coefficients, highest power first. With full a tuple of it, the sums of
+        squared residuals, the rank, the singular values of the scaled matrix, and rcond; with cov a pair of it and an
+        array [deg + 1, deg + 1] or [deg + 1, deg + 1, curves].
 
     Raises:
         TypeError: shapes do not fit.
-        ValueError: the degree is negative.
-        NotImplementedError: full or cov is True.
+        ValueError: the degree is negative; there are too few places for a scaled covariance.
 
     Source: least squares by the singular value decomposition of the Vandermonde matrix with columns scaled to length 1
         (Golub and Van Loan, "Matrix computations", 5.5).
@@ -247,8 +250,6 @@ def polyfit(
         >>> wnp.round(wnp.polyfit(wnp.array([0.0, 1.0, 2.0]), wnp.array([1.0, 3.0, 5.0]), 1), 3)
         Array([2., 1.], dtype=float32)
     """
-    if full or cov:
-        raise not_implemented("polyfit: full=True and cov=True")
     x, y = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(y))
     if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise type_error(f"polyfit: x is a vector and y has as many rows, got shapes {x.shape} and {y.shape}")
@@ -257,8 +258,24 @@ def polyfit(
         w = _weft.promote_inexact(_array(w))
         lhs, y = lhs * w[:, None], y * (w if y.ndim == 1 else w[:, None])
     scale = _weft.bind_elementwise("sqrt", (_weft.reduce("reduce_sum", lhs * lhs, 0, False),), {})
-    out = matmul(pinv(lhs / scale, rcond), y)
-    return out / scale if y.ndim == 1 else out / scale[:, None]
+    scaled = lhs / scale
+    if full:
+        share = x.shape[0] * float(finfo(x.dtype).eps) if rcond is None else rcond
+        out, residuals, rank, singular = lstsq(scaled, y, share)
+        return (out / scale if y.ndim == 1 else out / scale[:, None]), residuals, rank, singular, share
+    out = matmul(pinv(scaled, rcond), y)
+    out = out / scale if y.ndim == 1 else out / scale[:, None]
+    if not cov:
+        return out
+    base = inv(matmul(scaled.T, scaled)) / (scale[:, None] * scale)
+    if cov != "unscaled":
+        free = x.shape[0] - (int(deg) + 1)
+        if free <= 0:
+            raise value_error("polyfit: the number of data points must exceed order to scale the covariance matrix")
+        misfit = y - matmul(lhs, out)
+        factor = _weft.reduce("reduce_sum", misfit * misfit, 0, False) / free
+        return out, base * factor if y.ndim == 1 else base[:, :, None] * factor
+    return out, base if y.ndim == 1 else base[:, :, None]
 
 
 def poly(seq_of_zeros: NestedLike) -> Array:
@@ -490,13 +507,14 @@ def polydiv(u: NestedLike, v: NestedLike, *, trim_leading_zeros: bool = False) -
     Args:
         u: vector of coefficients, highest power first.
         v: vector of coefficients, highest power first, the first of them not 0.
-        trim_leading_zeros: must be False: the remainder keeps the length of u.
+        trim_leading_zeros: whether zeros in front of the remainder are left out, as numpy.polydiv does, up to its last
+            number: the values must be known then. Otherwise it keeps the length of u.
 
     Returns: pair of vectors of coefficients.
 
     Raises:
         ValueError: an argument is no vector.
-        NotImplementedError: trim_leading_zeros is True.
+        weft.TracerError: trim_leading_zeros is True and an argument is traced.
 
     Source: long division (Knuth, "The art of computer programming", 4.6.1, algorithm D).
 
@@ -504,8 +522,6 @@ def polydiv(u: NestedLike, v: NestedLike, *, trim_leading_zeros: bool = False) -
         >>> wnp.polydiv(wnp.array([1.0, -3.0, 2.0]), wnp.array([1.0, -1.0]))
         (Array([ 1., -2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
-    if trim_leading_zeros:
-        raise not_implemented("polydiv: trim_leading_zeros=True, which needs known values")
     u, v = (_vector(a, "polydiv") for a in _together(u, v))
     kind = _weft.promote_inexact(_weft.full((), 0, _weft.result_type(u, v))).dtype
     u, v = u.astype(kind), v.astype(kind)
@@ -515,6 +531,12 @@ def polydiv(u: NestedLike, v: NestedLike, *, trim_leading_zeros: bool = False) -
         q = u[i] / v[0]
         quotient = quotient.at[i].set(q)
         u = u.at[i : i + v.shape[0]].add(-q * v)
+    if trim_leading_zeros:
+        # What is as small as rounding of the numbers before counts as 0, as in NumPy.
+        known = np.asarray(u)
+        small = np.isclose(known.astype(np.complex128), 0, rtol=1e-14)
+        nonzero = np.flatnonzero(~small)
+        u = u[int(nonzero[0]) if nonzero.size else builtins.max(u.shape[0] - 1, 0) :]
     return quotient, u
 
 

@@ -112,7 +112,7 @@ def fmod(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.fmod(wnp.array([7, -7]), 3)
         Array([ 1, -1], dtype=int32)
     """
-    if _weft.is_inexact(_weft.result_type(x1, x2)):
+    if _weft.is_inexact(_weft.users_result_type(x1, x2)):
         return _weft.bind_elementwise("rem", (x1, x2), {})
     x1, x2 = _weft.promote_all(x1, x2)
     zero = x2 == 0

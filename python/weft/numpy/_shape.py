@@ -76,11 +76,11 @@ def ndim(a: NestedLike) -> int:
     return len(shape(a))
 
 
-def size(a: NestedLike, axis: int | None = None) -> int:
+def size(a: NestedLike, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or the size of an axis.
 
     Args:
-        axis: the axis, negative from the end; None: all elements.
+        axis: the axis, negative from the end, or several: their product; None: all elements.
 
     Returns: int (weft.Dim, where a size is a symbol).
 
@@ -90,7 +90,11 @@ def size(a: NestedLike, axis: int | None = None) -> int:
     """
     dims = shape(a)
     if axis is not None:
-        return dims[axis]
+        axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+        places = [_weft.check_axis(i, len(dims), "size") for i in axes]
+        if len(set(places)) < len(places):
+            raise value_error(f"size: repeated axis in {axis}")
+        dims = tuple(dims[i] for i in places)
     n = 1
     for d in dims:
         n = n * d

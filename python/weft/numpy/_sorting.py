@@ -9,7 +9,7 @@ from .._core import docs as _docs
 from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import one_of
-from ..typing import NestedLike
+from ..typing import DTypeLike, NestedLike
 from ._shape import _together
 
 __all__ = [
@@ -73,14 +73,16 @@ def argsort(
     order: str | None = None,
     stable: bool = True,
     descending: bool = False,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The indices that sort along an axis; equal elements keep their order.
 
     Args:
         axis: the axis, negative from the end; None: of the flattened array.
         descending: whether the largest comes first.
+        dtype: an integer dtype of the result; None: int32.
 
-    Returns: array of int32 of the shape of a.
+    Returns: array of integers of the shape of a.
 
     Example:
         >>> wnp.argsort(wnp.array([3, 1, 2]))
@@ -88,6 +90,11 @@ def argsort(
     """
     del stable
     _always_stable(kind, order, "argsort")
+    if dtype is not None:
+        to = _weft.dtype(dtype)
+        if _weft.dtype_kind(to) not in ("signed", "unsigned"):
+            raise type_error(f"argsort: dtype must be one of integers, got {to}")
+        return argsort(a, axis, descending=descending).astype(to)
     a = _weft.array(a, None, False)
     if axis is None:
         a, axis = a.reshape(-1), 0

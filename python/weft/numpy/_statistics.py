@@ -533,8 +533,8 @@ def interp(
     x: NestedLike,
     xp: NestedLike,
     fp: NestedLike,
-    left: NestedLike | None = None,
-    right: NestedLike | None = None,
+    left: NestedLike | str | None = None,
+    right: NestedLike | str | None = None,
     period: float | None = None,
 ) -> Array:
     """Piecewise linear interpolation through points.
@@ -543,8 +543,8 @@ def interp(
         x: array or number of any shape: where.
         xp: vector of the points' places, increasing.
         fp: vector of the points' values.
-        left: the value before the first point; None: that of the first.
-        right: the value beyond the last point; None: that of the last.
+        left: the value before the first point; None: that of the first; "extrapolate": the first line goes on.
+        right: the value beyond the last point; None: that of the last; "extrapolate": the last line goes on.
         period: xp counts modulo it, in any order; None: there is none.
 
     Returns: array of the shape of x in floating point.
@@ -559,6 +559,9 @@ def interp(
     (x, xp), fp = _weft.promote_all_inexact(*_together(x, xp)), _weft.promote_inexact(_array(fp))
     if xp.ndim != 1 or xp.shape != fp.shape or xp.shape[0] == 0:
         raise value_error(f"interp: xp and fp must be vectors of one length > 0, got shapes {xp.shape} and {fp.shape}")
+    for side, value in (("left", left), ("right", right)):
+        if isinstance(value, str) and value != "extrapolate":
+            raise value_error(f"interp: the only valid string value of {side} is 'extrapolate', but got: {value!r}")
     if period is not None:
         x, xp = x % period, xp % period
         order = argsort(xp)
@@ -573,8 +576,9 @@ def interp(
         x0, x1, f0, f1 = xp[i - 1], xp[i], fp[i - 1], fp[i]
         gap = x1 - x0
         out = f0 + (f1 - f0) * ((x - x0) / _weft.where(gap == 0, 1, gap))
-    if period is None:
+    if period is None and not isinstance(left, str):
         out = _weft.where(x < xp[0], fp[0] if left is None else left, out)
+    if period is None and not isinstance(right, str):
         out = _weft.where(x > xp[-1], fp[-1] if right is None else right, out)
     return out
 

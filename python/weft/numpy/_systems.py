@@ -38,12 +38,12 @@ def solve_triangular(
 
     Args:
         a: array [..., n, n]; only one triangle is read.
-        b: array [..., n] or [..., n, k].
+        b: array [n], [..., n] or [..., n, k].
         lower: whether a is lower triangular; otherwise upper.
         trans: 0: a itself, 1: its transpose, 2: its adjoint.
         unit_diagonal: whether the diagonal counts as 1, and is not read.
 
-    Returns: array of the shape of b.
+    Returns: array of the shape of b, with the batches of both.
 
     Raises:
         ValueError: a is not square.
@@ -54,9 +54,14 @@ def solve_triangular(
         Array([1., 2.], dtype=float32)
     """
     a, b = _matrix(a, "solve_triangular", True), _weft.promote_inexact(b)
-    dtype = _weft.result_type(a, b)
-    vector = b.ndim == a.ndim - 1
+    dtype = _weft.users_result_type(a, b)
+    # One vector, or one for each matrix; what has other shapes are matrices, whose batches broadcast.
+    vector = b.ndim == 1 or b.shape == a.shape[:-1]
     b = b[..., None] if vector else b
+    if a.shape[:-2] != b.shape[:-2]:
+        batch = _weft.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a = _weft.broadcast_to(a, (*batch, *a.shape[-2:]))
+        b = _weft.broadcast_to(b, (*batch, *b.shape[-2:]))
     x = _weft.bind(
         "triangular_solve",
         [a.astype(dtype), b.astype(dtype)],
@@ -81,7 +86,7 @@ def solve(a: NestedLike, b: NestedLike) -> Array:
         Array([1. , 0.5], dtype=float32)
     """
     a, b = _matrix(a, "solve", True), _weft.promote_inexact(b)
-    dtype = _weft.result_type(a, b)
+    dtype = _weft.users_result_type(a, b)
     a, b = a.astype(dtype), b.astype(dtype)
     vector = b.ndim == 1
     b = b[:, None] if vector else b

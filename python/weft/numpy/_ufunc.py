@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +19,15 @@ from ._apply import vectorize
 __all__ = ["frompyfunc"]
 
 
-class ufunc:
-    """A function of single elements, for arrays; made by frompyfunc.
+class _IsUfunc(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return super().__instancecheck__(x) or (cls is ufunc and reduces(x))
+
+
+class ufunc(metaclass=_IsUfunc):
+    """A function of single elements, for arrays; made by frompyfunc. isinstance(weft.numpy.add, ufunc) holds, too, and for
+    the others that have its methods: subtract, multiply, maximum, minimum, negative, logaddexp, logaddexp2, logical_and,
+    logical_or, logical_xor, bitwise_and, bitwise_or and bitwise_xor.
 
     Args:
         func: function of single elements.
@@ -35,8 +45,20 @@ class ufunc:
     def __init__(self, func: Callable[..., Any], nin: int, nout: int, identity: Any = None):
         self.__name__ = getattr(func, "__name__", "function")
         self.__doc__ = func.__doc__
-        self.nin, self.nout, self.nargs, self.identity = nin, nout, nin, identity
-        self._function = vectorize(func)
+        self._original, self._nin, self._nout, self._identity = func, nin, nout, identity
+        self._function = func if reduces(func) else vectorize(func)
+
+    _func = property(lambda self: self._original)
+    nin = nargs = property(lambda self: self._nin)
+    nout = property(lambda self: self._nout)
+    identity = property(lambda self: self._identity)
+
+    def __hash__(self) -> int:
+        return hash((self._original, self._nin, self._nout))
+
+    def __eq__(self, other: object) -> bool:
+        key = lambda x: (x._func, x._nin, x._nout, x._identity)
+        return isinstance(type(other), _IsUfunc) and key(self) == key(other)
 
     def __repr__(self) -> str:
         return f"<weft.numpy.ufunc '{self.__name__}'>"
@@ -52,6 +74,12 @@ class ufunc:
         if self.nin != 2 or self.nout != 1:
             raise value_error(f"{self.__name__}.{name}: a function of two arguments with one result is needed")
 
+    def _as(self, x: Array, dtype: Any) -> Array:
+        """In the dtype in which it is done."""
+        if dtype is None and self.__name__.startswith("logical") and reduces(self._func):
+            dtype = bool
+        return x if dtype is None else x.astype(dtype)
+
     def _moved(self, a: Any, axis: int, name: str) -> Array:
         self._binary(name)
         x = _weft.array(a, None, False)
@@ -61,7 +89,7 @@ class ufunc:
     def reduce(
         self,
         a: NDArrayLike,
-        axis: int | None = 0,
+        axis: int | tuple[int, ...] | None = 0,
         dtype: Any = None,
         out: None = None,
         keepdims: bool = False,
@@ -72,7 +100,7 @@ class ufunc:
 
         Args:
             a: array.
-            axis: the axis; None: all.
+            axis: the axis, or several; None: all.
             dtype: the dtype in which it is done; None: that of a.
             out: must be None.
             keepdims: whether the axis stays, with size 1.
@@ -85,20 +113,24 @@ class ufunc:
         if out is not None:
             raise type_error(f"{self.__name__}.reduce: out must be None: arrays never change")
         x = _weft.array(a, None, False)
-        x = x if dtype is None else x.astype(dtype)
+        x = self._as(x, dtype)
         shape = x.shape
         mask = None if where is None else _weft.broadcast_to(_weft.array(where, None, False), shape)
-        if axis is None:
-            x, mask = x.reshape(-1), None if mask is None else mask.reshape(-1)
-            kept, place = (1,) * len(shape), 0
-        else:
-            place = _weft.check_axis(axis, x.ndim, "reduce")
-            kept = (*shape[:place], 1, *shape[place + 1 :])
-        rows = _front(x, place)
+        given = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+        axes = tuple(_weft.check_axis(i, x.ndim, "reduce") for i in given)
+        kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
+        fast = _FAST_REDUCTIONS.get(self.__name__)
+        if fast is not None and self._func is _own(self.__name__) and (mask is None or self.identity is not None or initial is not None):
+            more = {} if initial is None else {"initial": initial}
+            out_ = fast(x, axes, keepdims=keepdims, **({} if mask is None else {"where": mask}), **more)
+            return out_ if dtype is None else out_.astype(dtype)
+        rest = tuple(i for i in range(x.ndim) if i not in axes)
+        merge = lambda v: v.transpose((*axes, *rest)).reshape((-1, *(shape[i] for i in rest)))
+        rows, mask = merge(x), None if mask is None else merge(mask)
         start = self.identity if initial is None else initial
         if start is None and (mask is not None or not rows.shape[0]):
             raise value_error(f"{self.__name__}.reduce: it has no identity: give initial")
-        first = rows[0] if start is None else _weft.full(rows.shape[1:], start, x.dtype)
+        first = rows[0] if start is None else _filled(rows.shape[1:], start, x.dtype)
         if mask is None:
             step = lambda acc, row: (self._function(acc, row).astype(acc.dtype), None)
             total = scan(step, first, rows[1:] if start is None else rows)[0]
@@ -107,7 +139,7 @@ class ufunc:
                 _weft.where(row[1], self._function(acc, row[0]).astype(acc.dtype), acc),
                 None,
             )
-            total = scan(step_where, first, (rows, _front(mask, place)))[0]
+            total = scan(step_where, first, (rows, mask))[0]
         return total.reshape(kept) if keepdims else total
 
     def accumulate(self, a: NDArrayLike, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
@@ -124,16 +156,17 @@ class ufunc:
         if out is not None:
             raise type_error(f"{self.__name__}.accumulate: out must be None: arrays never change")
         rows = self._moved(a, axis, "accumulate")
-        rows = rows if dtype is None else rows.astype(dtype)
+        own = rows.dtype if dtype is None else dtype
+        rows = self._as(rows, dtype)
         if not rows.shape[0]:
-            return _back(rows, axis)
+            return _back(rows, axis).astype(own)
 
         def step(acc, row):
             new = self._function(acc, row).astype(acc.dtype)
             return new, new
 
         rest = scan(step, rows[0], rows[1:])[1]
-        return _back(_weft.concatenate([rows[:1], rest], 0), axis)
+        return _back(_weft.concatenate([rows[:1], rest], 0), axis).astype(own)
 
     def outer(self, A: NestedLike, B: NestedLike, /) -> Array:
         """The function of all pairs of elements.
@@ -146,7 +179,7 @@ class ufunc:
         """
         self._binary("outer")
         a, b = _weft.array(A, None, False), _weft.array(B, None, False)
-        out: Array = self._function(a.reshape(a.shape + (1,) * b.ndim), b)
+        out: Array = self._function(a.reshape(a.shape + (1,) * b.ndim), b.reshape((1,) * a.ndim + b.shape))
         return out
 
     def at(self, a: NDArrayLike, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
@@ -199,17 +232,75 @@ class ufunc:
         if out is not None:
             raise type_error(f"{self.__name__}.reduceat: out must be None: arrays never change")
         rows = self._moved(a, axis, "reduceat")
-        rows = rows if dtype is None else rows.astype(dtype)
+        own = rows.dtype if dtype is None else dtype
+        rows = self._as(rows, dtype)
         starts = _weft.array(indices, None, False)
         last = _weft.full((1,), rows.shape[0], starts.dtype)
         ends = _weft.concatenate([starts[1:], last], 0)
 
         def step(j, acc):
             inside = (starts < j) & (j < ends)
-            new = self._function(acc, rows[j]).astype(acc.dtype)
+            new = self._function(acc, rows[j][None]).astype(acc.dtype)
             return _weft.where(inside.reshape(inside.shape + (1,) * (acc.ndim - 1)), new, acc)
 
-        return _back(fori_loop(0, rows.shape[0], step, rows[starts]), axis)
+        return _back(fori_loop(0, rows.shape[0], step, rows[starts]), axis).astype(own)
+
+
+# Those of the functions that have ufunc's methods: name -> what they do not change.
+_KNOWN: dict[str, Any] = {
+    "add": 0,
+    "bitwise_and": -1,
+    "bitwise_or": 0,
+    "bitwise_xor": 0,
+    "logaddexp": -math.inf,
+    "logaddexp2": -math.inf,
+    "logical_and": True,
+    "logical_or": False,
+    "logical_xor": False,
+    "maximum": None,
+    "minimum": None,
+    "multiply": 1,
+    "negative": None,
+    "subtract": None,
+}
+
+
+def _own(name: str) -> Any:
+    return getattr(importlib.import_module("weft.numpy"), name)
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    return lambda *args, **kwargs: _own(name)(*args, **kwargs)
+
+
+_FAST_REDUCTIONS = {
+    "add": _reduction("sum"),
+    "multiply": _reduction("prod"),
+    "maximum": _reduction("max"),
+    "minimum": _reduction("min"),
+    "logical_and": _reduction("all"),
+    "logical_or": _reduction("any"),
+}
+
+
+def _filled(shape: Any, value: Any, dtype: Any) -> Array:
+    if isinstance(value, int) and value == -1:  # all bits, of unsigned integers and booleans, too
+        return ~_weft.full(shape, 0, dtype)
+    return _weft.full(shape, value, dtype)
+
+
+def reduces(x: Any) -> bool:
+    """Whether it is one of the functions of weft.numpy that have ufunc's methods."""
+    name = getattr(x, "__name__", None)
+    return name in _KNOWN and x is _own(name)
+
+
+@functools.cache
+def methods_of(function: Any) -> ufunc:
+    """The ufunc whose methods a function of weft.numpy has; AttributeError: it has none."""
+    if not reduces(function):
+        raise AttributeError(f"'{function.__name__}' is no ufunc")
+    return ufunc(function, 1 if function.__name__ == "negative" else 2, 1, _KNOWN[function.__name__])
 
 
 def _front(x: Array, axis: int) -> Array:

@@ -71,9 +71,13 @@ def _transform(name: str, kind: str, a, s, axes, norm) -> Array:
         a = a.astype("complex128" if a.dtype == np.float64 else "complex64")
     if kind == "rfft" and is_complex:
         raise type_error(f"{name}: real numbers are needed, got {a.dtype}")
-    axes = [_weft.check_axis(d, a.ndim, name) for d in axes]
+    if name[-1] == "2" and len(axes) != 2:
+        raise value_error(f"{name} only supports 2 axes. Got axes = {axes}.")
+    given, axes = axes, [_weft.check_axis(d, a.ndim, name) for d in axes]
     if not axes:
         return a
+    if len(set(axes)) < len(axes):
+        raise value_error(f"{name} does not support repeated axes. Got axes {given}.")
     if s is None:
         s = [a.shape[d] for d in axes]
         if kind == "irfft":

@@ -15,6 +15,7 @@ from .._core import docs as _docs
 from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..compiled import jit
+from ..numpy._dtypes import same_bits
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, split
 from ._normal import erf_inv
@@ -329,6 +330,10 @@ def exponential(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -
 def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float, mode: str | None = None) -> Array:
     """Standard Gumbel numbers: -log(-log(u)).
 
+    Args:
+        mode: "low" (as None); "high": twice the random bits, so that large numbers come out as often as they should;
+            "highest": the same, with every float32 between 0 and 1 as u.
+
     Returns: array of that shape.
 
     Example:
@@ -336,6 +341,10 @@ def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float, mode: 
         Array([2.9233725, 3.8326175], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
+    if mode == "highest":
+        if dtype == np.float32:
+            return _finest_gumbel(key, _shape(shape))
+        mode = "high"
     if _fine(mode, "gumbel"):
         # 1 - u is what is finely spaced near 0: that is where large numbers come from.
         coarse, rest = uniform(key, (2, *_shape(shape)), dtype)
@@ -343,6 +352,29 @@ def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float, mode: 
         fine = wnp.where(coarse >= 0.5, coarse, coarse + rest * limits["eps"] + limits["tiny"])
         return -wnp.log(-wnp.log1p(-fine))
     return -wnp.log(-wnp.log(uniform(key, shape, dtype, _limits(dtype)["tiny"], 1.0)))
+
+
+def _finest_gumbel(key: Array, shape: tuple[int, ...]) -> Array:
+    """Of 1 - v for 64 random bits v / 2^64, rounded down to a float32; where v is the larger one, of their difference."""
+    words = bits(key, (2, *shape), "uint32")
+    high, low = words[0], words[1]
+    small = high < np.uint32(1 << 31)
+    # 2^64 - u, where that is the smaller one.
+    opposite_low = ~low + np.uint32(1)
+    opposite_high = ~high + (low == 0).astype("uint32")
+    high, low = wnp.where(small, high, opposite_high), wnp.where(small, low, opposite_low)
+    zeros_high, zeros_low = _weft.bind_elementwise("clz", (high,), {}), _weft.bind_elementwise("clz", (low,), {})
+    none = zeros_high == 32
+    moved = lambda x, n, by: _weft.bind_elementwise(by, (x, n), {})
+    rest = wnp.where(
+        none,
+        moved(low, zeros_low, "shift_left"),
+        moved(low, np.uint32(32) - zeros_high, "shift_right_logical"),
+    )
+    mantissa = ((moved(high, zeros_high, "shift_left") | rest) >> np.uint32(8)) & np.uint32((1 << 23) - 1)
+    exponent = np.uint32(126) - wnp.where(none, np.uint32(32) + zeros_low, zeros_high)
+    u = same_bits((exponent << np.uint32(23)) & np.uint32((1 << 30) - (1 << 22)) | mantissa, "float32")
+    return -wnp.log(-wnp.where(small, wnp.log1p(-u), wnp.log(u)))
 
 
 def categorical(

@@ -13,6 +13,7 @@ from .._matrix_functions import functions, householder
 from .._matrix_functions import schur as _schur
 from .._matrix_functions.batches import of_batches
 from .._weft import Array
+from ..control import fori_loop
 from ..typing import NestedLike
 
 __all__ = [
@@ -172,14 +173,14 @@ def solve_sylvester(A: NestedLike, B: NestedLike, C: NestedLike, *, method: str 
     """The x with A x + x B = C.
 
     Args:
-        A: array [m, m].
-        B: array [n, n].
-        C: array [m, n].
+        A: array [..., m, m].
+        B: array [..., n, n].
+        C: array [..., m, n], whose batches broadcast.
         method: "schur" or "eigen", accepted without effect: it is Schur's form.
         tol: the smallest sum of an eigenvalue of A and one of B, of the largest, at which there is a solution; NaN
             beyond.
 
-    Returns: array [m, n].
+    Returns: array [..., m, n].
 
     Raises:
         ValueError: shapes do not fit, or there is no such method.
@@ -194,11 +195,13 @@ def solve_sylvester(A: NestedLike, B: NestedLike, C: NestedLike, *, method: str 
         raise value_error(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")
     a, b, c = _weft.promote_all_inexact(*(wnp.asarray(v) for v in (A, B, C)))
     a, b = _square(a, "solve_sylvester"), _square(b, "solve_sylvester")
-    if c.shape != (*a.shape[:-2], a.shape[-1], b.shape[-1]):
+    if c.shape[-2:] != (a.shape[-1], b.shape[-1]):
         raise value_error(
-            f"solve_sylvester: C must have the shape {(*a.shape[:-2], a.shape[-1], b.shape[-1])}, got {c.shape}"
+            f"solve_sylvester: C must have the shape (..., {a.shape[-1]}, {b.shape[-1]}), got {c.shape}"
         )
     del tol
+    batch = _weft.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2])
+    a, b, c = (_weft.broadcast_to(v, (*batch, *v.shape[-2:])) for v in (a, b, c))
     x = functions.sylvester(*(functions.as_complex(v) for v in (a, b, c)))
     return _real_of(x, a, b, c)
 
@@ -245,6 +248,34 @@ def polar(
     return w @ vh, (w * s[..., None, :].astype(a.dtype)) @ wnp.conj(wnp.swapaxes(w, -1, -2))
 
 
+def column_order(a: Array) -> Array:
+    """The order [..., n] of the columns in which each is the longest of the rest, without what those before it span."""
+    return of_batches(_column_order, _weft.bind_elementwise("stop_gradient", (a,), {}))
+
+
+def _column_order(a: Array) -> Array:
+    """Source: Golub and Van Loan, "Matrix computations", 5.4.2."""
+    m, n = a.shape
+    rows, columns = wnp.arange(m), wnp.arange(n)
+
+    def step(k, state):
+        a, order = state
+        rest = wnp.where((rows >= k)[:, None], a, 0)
+        lengths = wnp.where(columns < k, -1, wnp.sum((rest * wnp.conj(rest)).real, 0))
+        chosen = wnp.argmax(lengths)
+        exchanged = wnp.where(columns == k, chosen, wnp.where(columns == chosen, k, columns))
+        a, order = a[:, exchanged], order[exchanged]
+        v = wnp.where(rows >= k, a[:, k], 0)
+        head, length = v[k], wnp.sqrt(wnp.sum((v * wnp.conj(v)).real)).astype(a.dtype)
+        size = wnp.abs(head).astype(a.dtype)
+        v = v.at[k].add(wnp.where(size == 0, 1, head / wnp.where(size == 0, 1, size)) * length)
+        square = wnp.sum((v * wnp.conj(v)).real).astype(a.dtype)
+        factor = wnp.where(square == 0, 0, 2 / wnp.where(square == 0, 1, square))
+        return a - factor * v[:, None] * (wnp.conj(v) @ a)[None, :], order
+
+    return fori_loop(0, min(m, n), step, (a, columns))[1]
+
+
 def qr_multiply(
     a: NestedLike,
     c: NestedLike,
@@ -257,18 +288,17 @@ def qr_multiply(
     """A product with the q of a = q r, and r.
 
     Args:
-        a: array [m, n].
+        a: array [..., m, n].
         c: array or vector that is multiplied.
         mode: "right": c q; "left": q c.
-        pivoting: must be False.
+        pivoting: whether the columns of a are exchanged, as in qr.
         conjugate: whether q is conjugated.
         overwrite_c: accepted, without effect: arrays never change.
 
-    Returns: pair (product, r).
+    Returns: pair (product, r); with pivoting also the order of the columns.
 
     Raises:
         ValueError: there is no such mode, or shapes do not fit.
-        NotImplementedError: pivoting is True.
 
     Source: Golub and Van Loan, "Matrix computations", 5.2.
 
@@ -279,16 +309,19 @@ def qr_multiply(
     del overwrite_a, overwrite_c
     if mode not in ("left", "right"):
         raise value_error(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
-    if pivoting:
-        raise not_implemented("qr_multiply: pivoting=True")
     a, c = _weft.promote_all_inexact(wnp.asarray(a), wnp.asarray(c))
+    if pivoting:
+        order = column_order(a)
+        columns = wnp.take_along_axis(a, order[..., None, :], -1)
+        return (*qr_multiply(columns, c, mode, conjugate=conjugate), order)
     q, r = wnp.linalg.qr(a)
     m, k = q.shape[-2:]
-    if mode == "left" and c.shape[0] == m and m != k:
+    rows = c.shape[-2] if c.ndim > 1 else c.shape[0]
+    if mode == "left" and rows == m and m != k:
         q, r = wnp.linalg.qr(a, "complete")
-        q, r = q[:, : c.shape[0]], r[:k]
+        q, r = q[..., :rows], r[..., :k, :]
     needed = q.shape[-1] if mode == "left" else q.shape[-2]
-    given = c.shape[0] if mode == "left" else c.shape[-1]
+    given = rows if mode == "left" else c.shape[-1]
     if given != needed:
         raise value_error(f"qr_multiply: c has {given} elements where q has {needed}, shapes {c.shape} and {q.shape}")
     q = wnp.conj(q) if conjugate else q

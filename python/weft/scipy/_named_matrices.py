@@ -99,12 +99,12 @@ def companion(a: NestedLike) -> Array:
     """The matrix whose eigenvalues are the roots of a polynomial.
 
     Args:
-        a: array [..., n]: the coefficients, that of the highest power first and not 0; two or more.
+        a: array [..., n]: the coefficients, that of the highest power first and not 0.
 
     Returns: array [..., n - 1, n - 1] of a float or complex dtype.
 
     Raises:
-        ValueError: there are fewer than two coefficients.
+        ValueError: there are too few coefficients.
 
     Source: Golub and Van Loan, "Matrix computations", 7.4.6.
 
@@ -218,12 +218,12 @@ def fiedler_companion(a: NestedLike) -> Array:
     """A matrix with five diagonals whose eigenvalues are the roots of a polynomial.
 
     Args:
-        a: array [..., n]: the coefficients, that of the highest power first and not 0; two or more.
+        a: array [..., n]: the coefficients, that of the highest power first and not 0.
 
     Returns: array [..., n - 1, n - 1] of a float or complex dtype.
 
     Raises:
-        ValueError: there are fewer than two coefficients.
+        ValueError: there are too few coefficients.
 
     Source: Fiedler, "A note on companion matrices", 2003.
 
@@ -234,9 +234,11 @@ def fiedler_companion(a: NestedLike) -> Array:
     """
     a = _vector(a, "fiedler_companion", "a")
     n = a.shape[-1]
-    if n < 2:
-        raise value_error(f"fiedler_companion: two coefficients or more are needed, got {n}")
+    if n < 1:
+        raise value_error("fiedler_companion: a nonzero coefficient is needed, got none")
     a = _weft.promote_inexact(a)
+    if n == 1:
+        return wnp.zeros((*a.shape[:-1], 0, 0), a.dtype)
     b = a / a[..., :1]
     size = n - 1
     c = wnp.zeros((*a.shape[:-1], size, size), a.dtype).at[..., 0, 0].set(-b[..., 1])

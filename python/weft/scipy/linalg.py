@@ -17,6 +17,7 @@ from ..numpy import linalg as _linalg
 from ..numpy._factors import _adjoint, _matrix
 from ..typing import NestedLike
 from ._matrix_functions import (
+    column_order,
     eigh_tridiagonal,
     funm,
     hessenberg,
@@ -538,25 +539,27 @@ def qr(
         a: array [..., m, n].
         lwork: accepted, without effect.
         mode: "full": q is square; "economic": it has min(m, n) columns; "r": r alone, of as many rows as a.
-        pivoting: must be False.
+        pivoting: whether the columns of a are exchanged, so that the diagonal of r descends: a[:, order] = q r.
 
-    Returns: pair of q and r; or a tuple of r.
+    Returns: pair of q and r, or a tuple of r; with pivoting the order [..., n] of the columns comes last.
 
     Raises:
         ValueError: there is no such mode.
-        NotImplementedError: pivoting is True.
 
     Example:
         >>> [part.shape for part in weft.scipy.linalg.qr(wnp.ones((3, 2)))]
         [(3, 3), (3, 2)]
     """
     del overwrite_a, lwork, check_finite
-    if pivoting:
-        raise not_implemented("qr: pivoting=True")
     if mode not in ("full", "economic", "r"):
         raise value_error(f"qr: there is no mode {mode!r}; the modes are 'full', 'economic' and 'r'")
+    order = ()
+    if pivoting:
+        a = _weft.promote_inexact(wnp.asarray(a))
+        order = (column_order(a),)
+        a = wnp.take_along_axis(a, order[0][..., None, :], -1)
     q, r = _linalg.qr(a, "reduced" if mode == "economic" else "complete")
-    return (r,) if mode == "r" else (q, r)
+    return (r, *order) if mode == "r" else (q, r, *order)
 
 
 # What parameters mean in several functions of this module.

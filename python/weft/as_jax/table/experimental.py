@@ -15,7 +15,9 @@ EXPERIMENTAL: dict[str, Served] = {
             "disable_x64": "weft.as_jax.settings:disable_x64",
         },
     ),
-    "jax.experimental.jet": Served(everything_of=("weft.experimental.jet",)),
+    "jax.experimental.jet": Served(
+        everything_of=("weft.experimental.jet",), names=of("weft.as_jax.arrays", "fact zero_series")
+    ),
     "jax.experimental.pjit": Served(
         everything_of=("weft.experimental.pjit",), names=of("weft", "with_sharding_constraint")
     ),
@@ -27,7 +29,7 @@ EXPERIMENTAL: dict[str, Served] = {
         names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")
     ),
     "jax.experimental.shard_map": Served(names=of("weft", "shard_map")),
-    "jax.experimental.ode": Served(everything_of=("weft.as_jax.ode",)),
+    "jax.experimental.ode": Served(everything_of=("weft.experimental.ode",)),
     "jax.experimental.checkify": Served(
         everything_of=("weft.experimental.checkify",), names=of("weft.experimental.checkify", "ErrorCategory")
     ),

@@ -30,10 +30,18 @@ PRIVATE: dict[str, Served] = {
         names=of("weft.as_jax.trees", "_registry default_registry broadcast_prefix"),
     ),
     "jax._src.dtypes": Served(
-        everything_of=("weft.as_jax.dtypes",),
+        everything_of=("weft.as_jax.dtypes", "weft.as_jax.dtype_rules"),
         names={
             **of("weft.numpy", "finfo iinfo result_type promote_types"),
-            **of("ml_dtypes", "bfloat16"),
+            **of(
+                "weft.as_jax.dtype_rules", "_weak_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype"
+            ),
+            **of("weft.as_jax.dtype_rules", "int1 uint1 dtype"),
+            **of(
+                "ml_dtypes",
+                "bfloat16 int2 int4 uint2 uint4 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
+                "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn",
+            ),
             "TypePromotionError": "weft.errors:TypePromotionError",
         },
     ),
@@ -59,8 +67,16 @@ PRIVATE: dict[str, Served] = {
     "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
     "jax._src.numpy": Served(),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),
-    "jax._src.lax": Served(),
-    "jax._src.lax.lax": Served(everything_of=("weft.lax",)),
+    "jax._src.lax": Served(everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient")}),
+    "jax._src.lax.lax": Served(
+        everything_of=("weft.lax",), names=of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros")
+    ),
+    "jax._src.array": Served(
+        names={"ArrayImpl": "weft:Array", **of("weft", "make_array_from_callback")}, everything_of=()
+    ),
+    "jax._src.numpy.util": Served(
+        names=of("weft.as_jax.arrays", "promote_dtypes promote_dtypes_inexact promote_dtypes_complex check_arraylike")
+    ),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
     "jax._src.random": Served(everything_of=("weft.random",)),
     "jax._src.prng": Served(),

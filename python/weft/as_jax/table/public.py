@@ -116,11 +116,15 @@ PUBLIC: dict[str, Served] = {
     "jax.lax": Served(
         everything_of=("weft.lax",),
         names={
+            **of("weft.as_jax.choices", "AccuracyMode DotAlgorithm DotAlgorithmPreset Tolerance"),
             **of("weft", "cond fori_loop map scan switch while_loop stop_gradient with_sharding_constraint"),
             **PRIMITIVES,
         },
     ),
-    "jax.lax.linalg": Served(everything_of=("weft.lax.linalg",), names=PRIMITIVES),
+    "jax.lax.linalg": Served(
+        everything_of=("weft.lax.linalg",),
+        names={**of("weft.as_jax.choices", "EigImplementation EighImplementation SvdAlgorithm"), **PRIMITIVES},
+    ),
     "jax.random": Served(everything_of=("weft.random",)),
     "jax.tree_util": Served(
         everything_of=("weft.tree_util",),

@@ -1,0 +1,284 @@
+"""Corners of NumPy's functions: ufuncs' methods, bits as other dtypes, directives of r_ and c_, functions in pad, what
+polyfit knows, places that are traced; against NumPy, SciPy and JAX."""
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+jax = pytest.importorskip("jax")
+
+UFUNCS = """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
+multiply negative subtract""".split()
+BINARY = [name for name in UFUNCS if name != "negative"]
+
+
+def numbers(name, shape, seed=0):
+    """Of a dtype that the function takes."""
+    kind = "int32" if name.startswith("bitwise") else "float32"
+    return (np.random.default_rng(seed).standard_normal(shape) * 4).astype(kind)
+
+
+def close(mine, theirs):
+    theirs = np.asarray(theirs)
+    assert np.shape(mine) == theirs.shape
+    np.testing.assert_allclose(np.asarray(mine, theirs.dtype), theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_functions_that_are_ufuncs(name):
+    mine, theirs = getattr(wnp, name), getattr(np, name)
+    assert isinstance(mine, wnp.ufunc)
+    assert (mine.nin, mine.nout, mine.nargs) == (theirs.nin, theirs.nout, theirs.nargs - 1)
+    assert mine.identity == getattr(jax.numpy, name).identity
+
+
+def test_functions_that_are_none():
+    for name in ("sin", "sum", "where", "power"):
+        assert not isinstance(getattr(wnp, name), wnp.ufunc)
+    with pytest.raises(AttributeError, match="'sin' is no ufunc"):
+        _ = wnp.sin.reduce
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("transform", ["none", "jit"])
+def test_methods_of_ufuncs(name, transform):
+    mine, theirs = getattr(wnp, name), getattr(np, name)
+    run = weft.jit if transform == "jit" else lambda f: f
+    x, y = numbers(name, (4, 3)), numbers(name, (2,), 1)
+    whole = name not in ("subtract",)
+    for axis in (0, -1, *((None, (0, 1)) if whole else ())):
+        for keepdims in (False, True):
+            close(run(lambda x: mine.reduce(x, axis, keepdims=keepdims))(x), theirs.reduce(x, axis, keepdims=keepdims))
+    if mine.identity is not None:
+        mask = x > 0
+        close(run(lambda x: mine.reduce(x, 1, where=x > 0))(x), theirs.reduce(x, 1, where=mask))
+    close(run(lambda x: mine.reduce(x, 0, initial=2))(x), theirs.reduce(x, 0, initial=2))
+    close(run(lambda x: mine.accumulate(x, 1))(x), theirs.accumulate(x, 1).astype(x.dtype))
+    close(run(mine.outer)(x, y), theirs.outer(x, y))
+    close(run(lambda x: mine.reduceat(x, np.array([0, 2, 1])))(x), theirs.reduceat(x, [0, 2, 1]).astype(x.dtype))
+    changed = x.copy()
+    theirs.at(changed, [0, 2, 0], y[0])
+    close(run(lambda x: mine.at(x, wnp.array([0, 2, 0]), y[0], inplace=False))(x), changed)
+
+
+def test_negative_has_at():
+    x = wnp.arange(4.0)
+    assert wnp.negative.at(x, wnp.array([1, 3]), inplace=False).tolist() == [0.0, -1.0, 2.0, -3.0]
+
+
+DTYPES = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64 complex64 complex128".split()
+
+
+@pytest.mark.parametrize("own", DTYPES)
+def test_bits_as_other_dtypes(own):
+    raw = np.random.default_rng(0).integers(0, 255, 64).astype(np.uint8)
+    x = (raw % 2 if own == "bool" else raw).view(own).reshape(2, -1)
+    for to in DTYPES[1:]:
+        seen = np.asarray(wnp.asarray(x).view(to))
+        assert seen.dtype == to and seen.shape == x.view(to).shape and seen.tobytes() == x.view(to).tobytes(), to
+        back = np.asarray(wnp.asarray(seen).view(own)) if own != "bool" else x
+        assert back.tobytes() == x.tobytes(), to
+    assert np.asarray(wnp.asarray(x).byteswap()).tobytes() == x.byteswap().tobytes()
+
+
+@pytest.mark.parametrize("own", [name for name in DTYPES if name[0] in "uif"])
+def test_bits_along_an_axis(own):
+    raw = np.random.default_rng(0).integers(0, 255, 64).astype(np.uint8).view(own)
+    with jax.enable_x64(True):
+        for to in (name for name in DTYPES if name[0] in "uif"):
+            ratio = np.dtype(to).itemsize // np.dtype(own).itemsize
+            x = raw.reshape(-1, ratio) if ratio > 1 else raw
+            theirs = np.asarray(jax.lax.bitcast_convert_type(x, to))
+            mine = np.asarray(weft.jit(lambda x: weft.lax.bitcast_convert_type(x, to))(x))
+            assert mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes(), to
+
+
+def test_bits_that_do_not_fit():
+    with pytest.raises(TypeError, match="4 elements of uint8 make one of float32"):
+        weft.lax.bitcast_convert_type(wnp.zeros(3, "uint8"), "float32")
+    with pytest.raises(ValueError, match="must be a multiple"):
+        wnp.zeros(3, "uint8").view("uint32")
+    with pytest.raises(ValueError, match="a number of 32 bits cannot be seen as int8"):
+        wnp.float32(1).view("int8")
+
+
+DIRECTIVES = ["0", "-1", "1,2", "0,2", "0,2,0", "1,2,0", "0,3,1", "0,4,-1", "0,4,-2", "r", "c"]
+
+
+@pytest.mark.parametrize("directive", DIRECTIVES)
+@pytest.mark.parametrize("name", ["r_", "c_"])
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_directives(name, directive):
+    square = np.arange(6).reshape(2, 3)
+    for parts in (([1, 2, 3], [4, 5, 6]), (square, square)):
+        try:
+            theirs = np.asarray(getattr(np, name)[(directive, *parts)])
+        except ValueError:
+            with pytest.raises((ValueError, TypeError, IndexError)):
+                getattr(wnp, name)[(directive, *map(wnp.array, parts))]
+        else:
+            np.testing.assert_array_equal(getattr(wnp, name)[(directive, *map(wnp.array, parts))], theirs)
+    with pytest.raises(ValueError, match="could not understand directive 'nonsense'"):
+        getattr(wnp, name)["nonsense", wnp.ones(2)]
+
+
+@pytest.mark.parametrize("columns", [(), (3,)])
+@pytest.mark.parametrize("weights", [False, True])
+def test_what_polyfit_knows(columns, weights):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal(9), rng.standard_normal((9, *columns))
+    more = {"w": rng.uniform(1, 2, 9)} if weights else {}
+    for kind in ({"cov": True}, {"cov": "unscaled"}):
+        for mine, theirs in zip(wnp.polyfit(x, y, 2, **kind, **more), np.polyfit(x, y, 2, **kind, **more)):
+            if theirs.ndim == 2 and columns and kind["cov"] == "unscaled" and mine.ndim == 3:
+                mine = mine[:, :, 0]
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9)
+    for mine, theirs in zip(wnp.polyfit(x, y, 2, full=True, **more), np.polyfit(x, y, 2, full=True, **more)):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9)
+    with pytest.raises(ValueError, match="must exceed order"):
+        wnp.polyfit(x[:3], y[:3], 2, cov=True)
+
+
+def test_leading_zeros_of_polynomials():
+    a, b = np.array([0.0, 0.0, 1.0, 2.0]), np.array([0.0, 1.0, 3.0])
+    np.testing.assert_array_equal(wnp.polymul(a, b, trim_leading_zeros=True), np.polymul(a, b))
+    for u, v in (([2.0, 3.0, 1.0], [1.0, 1.0]), ([1.0, 2.0, 3.0, 4.0], [2.0, 1.0, 1.0]), ([1.0, 0.5], [1.0, 2.0, 3.0])):
+        for mine, theirs in zip(wnp.polydiv(np.array(u), np.array(v), trim_leading_zeros=True), np.polydiv(u, v)):
+            np.testing.assert_allclose(mine, theirs)
+    with pytest.raises(weft.TracerError):
+        weft.jit(lambda x: wnp.polymul(x, x, trim_leading_zeros=True))(a)
+
+
+def test_functions_in_pad():
+    def theirs(vector, width, axis, kwargs):
+        value = kwargs.get("padder", 10) + axis
+        vector[: width[0]], vector[-width[1] :] = value, value
+
+    def mine(vector, width, axis, kwargs):
+        value = kwargs.get("padder", 10) + axis
+        return vector.at[: width[0]].set(value).at[-width[1] :].set(value)
+
+    for shape, width, more in (((2, 3), 2, {}), ((2, 3, 4), ((1, 2), (3, 1), (1, 1)), {"padder": 100})):
+        x = np.arange(np.prod(shape)).reshape(shape)
+        np.testing.assert_array_equal(wnp.pad(wnp.array(x), width, mine, **more), np.pad(x, width, theirs, **more))
+
+
+def test_places_that_are_traced():
+    x = np.arange(12).reshape(3, 4)
+    for axis in (None, 0, 1):
+        for place in ([0], [1, -1], [1, 0]):
+            delete = weft.jit(lambda x, i: wnp.delete(x, i, axis, assume_unique_indices=True))
+            np.testing.assert_array_equal(delete(x, np.array(place)), np.delete(x, place, axis))
+        for place in (0, 2, -1):
+            np.testing.assert_array_equal(
+                weft.jit(lambda x, i: wnp.insert(x, i, 7, axis))(x, place), np.insert(x, place, 7, axis)
+            )
+            np.testing.assert_array_equal(weft.jit(lambda x, i: wnp.delete(x, i, axis))(x, place), np.delete(x, place, axis))
+    for k in (-9, -1, 0, 2, 9):
+        for name in ("eye", "tri"):
+            np.testing.assert_array_equal(weft.jit(lambda k: getattr(wnp, name)(3, 4, k))(k), getattr(np, name)(3, 4, k))
+        for name in ("tril", "triu"):
+            np.testing.assert_array_equal(weft.jit(getattr(wnp, name))(x, k), getattr(np, name)(x, k))
+    with pytest.raises(TypeError, match="eye: k must be an integer"):
+        weft.jit(lambda k: wnp.eye(3, k=k))(1.5)
+
+
+def test_small_arguments():
+    x = wnp.ones((2, 3, 4))
+    assert (wnp.size(x, (0, -1)), wnp.size(x, ())) == (8, 1)
+    with pytest.raises(ValueError, match="repeated axis"):
+        wnp.size(x, (1, -2))
+    assert wnp.argsort(wnp.array([3.0, 1.0, 2.0]), dtype="int16").dtype == "int16"
+    with pytest.raises(TypeError, match="argsort: dtype"):
+        wnp.argsort(wnp.ones(2), dtype="float32")
+    xp, fp = wnp.array([1.0, 2.0, 4.0]), wnp.array([10.0, 20.0, 30.0])
+    ends = wnp.interp(wnp.array([0.0, 3.0, 6.0]), xp, fp, left="extrapolate", right="extrapolate")
+    assert ends.tolist() == [0.0, 25.0, 40.0]
+    assert wnp.interp(wnp.array([0.0, 6.0]), xp, fp, left="extrapolate").tolist() == [0.0, 30.0]
+    with pytest.raises(ValueError, match="'extrapolate'"):
+        wnp.interp(1.0, xp, fp, left="nearest")
+    assert not wnp.iscomplexobj(None) and wnp.iscomplexobj(1j) and wnp.iscomplexobj([1j])
+    assert weft.nn.log_softmax(wnp.ones(3), where=wnp.zeros(3, bool)).tolist() == [-np.inf] * 3
+    for shape in ((3, 0), (0, 3), (0, 0)):
+        assert weft.nn.initializers.orthogonal()(weft.random.key(0), shape).shape == shape
+
+
+class HasShape:
+    """What says its shape and dtype, and cannot be an array."""
+
+    shape, dtype = (2, 3), np.dtype("int8")
+
+    def __jax_array__(self):
+        raise ValueError("asked for its elements")
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like"])
+def test_arrays_like_what_has_a_shape(name):
+    like = getattr(wnp, name)(HasShape())
+    assert like.shape == (2, 3) and like.dtype == "int8"
+
+
+@pytest.mark.parametrize("method", ["bicubic-pytorch", "area", "cubic", "lanczos3", "linear"])
+@pytest.mark.parametrize("antialias", [True, False])
+def test_images_of_other_sizes(method, antialias):
+    for rows in (1, 5):
+        x = np.random.default_rng(0).standard_normal((rows, 3)).astype(np.float32)
+        for new in ((2, 3), (9, 7), (13, 1)):
+            mine, theirs = (m.image.resize(x, new, method, antialias=antialias) for m in (weft, jax))
+            np.testing.assert_allclose(mine, theirs, atol=2e-6)
+    with pytest.raises(TypeError):
+        weft.image.resize(x, [10.5, 3], method)
+
+
+def test_the_finest_gumbel_numbers():
+    mine, theirs = (np.asarray(m.random.gumbel(m.random.key(3), (5000,), mode="highest")) for m in (weft, jax))
+    np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+# --- Options look at the user's operations ----------------------------------------------------------------------------
+
+
+def test_options_do_not_look_inside_of_functions():
+    with weft.numpy_dtype_promotion("strict"):
+        wnp.modf(wnp.array([1, 2], "uint32"))
+        wnp.signbit(wnp.array([True]))
+        wnp.sign(wnp.array([1j]))
+        wnp.unique(wnp.array([3, 1]))
+        for function in (lambda x, y: x + y, lambda x, y: wnp.arctan2(x, y), lambda *xs: wnp.concatenate(xs)):
+            for run in (lambda f: f, weft.jit):
+                with pytest.raises(weft.errors.TypePromotionError):
+                    run(function)(wnp.ones(2), wnp.arange(2))
+        with pytest.raises(weft.errors.TypePromotionError):
+            wnp.result_type("int32", "float32")
+    with weft.numpy_rank_promotion("raise"):
+        wnp.vander(wnp.arange(3))
+        wnp.digitize(wnp.ones((2, 2)), wnp.array([0.0, 2.0]))
+        wnp.cov(wnp.ones((2, 4)))
+        for function in (lambda x, y: x * y, lambda x, y: wnp.maximum(x, y)):
+            for run in (lambda f: f, weft.jit):
+                with pytest.raises(ValueError, match="numpy_rank_promotion"):
+                    run(function)(wnp.ones(2), wnp.ones((2, 2)))
+    x = np.ones(2)
+    with weft.transfer_guard("disallow"):
+        wnp.arange(3)
+        for function in (lambda: wnp.sin(1.0), lambda: wnp.sin(x), lambda: wnp.hypot(x, x)):
+            with pytest.raises(RuntimeError, match="Disallowed"):
+                function()
+
+
+def test_options_before_functions():
+    for option in (
+        weft.default_matmul_precision("highest"),
+        weft.default_device(weft.devices()[0]),
+        weft.numpy_rank_promotion("raise"),
+        weft.debug_infs(True),
+        weft.enable_x64(True),
+    ):
+
+        @option
+        def doubled(x):
+            return x + x
+
+        assert doubled(2) == 4 and doubled(3) == 6

@@ -1,0 +1,138 @@
+"""What jax._src.dtypes has beside jax.dtypes: defaults, kinds, and which dtype follows from which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import weft
+import weft.numpy as wnp
+
+from .. import _weft
+from .._core.errors import value_error
+from .dtypes import canonicalize_dtype, extended, issubdtype
+
+python_scalar_types = {bool, int, float, complex}
+python_scalar_types_to_dtypes = {
+    bool: np.dtype(bool),
+    int: np.dtype(np.int64),
+    float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
+}
+python_scalar_dtypes = python_scalar_types_to_dtypes
+bool_ = np.dtype(bool).type
+numpy_scalar_types = {np.dtype(code).type for code in np.typecodes["AllInteger"] + "?efdFD"}
+_weak_types = [int, float, complex]
+_float8_dtypes = [
+    np.dtype(getattr(ml_dtypes, f"float8_{name}"))
+    for name in "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
+]
+_float4_dtypes = [np.dtype(ml_dtypes.float4_e2m1fn)]
+_intn_dtypes = [np.dtype(getattr(ml_dtypes, name)) for name in ("int2", "int4", "uint2", "uint4")]
+int1 = uint1 = None
+
+
+def _by_width(narrow: Any, wide: Any) -> Callable[[], Any]:
+    return lambda: np.dtype(wide if weft.config.x64 else narrow)
+
+
+default_int_dtype = _by_width(np.int32, np.int64)
+default_uint_dtype = _by_width(np.uint32, np.uint64)
+default_float_dtype = _by_width(np.float32, np.float64)
+default_complex_dtype = _by_width(np.complex64, np.complex128)
+default_types = {
+    "b": lambda: np.dtype(bool),
+    "i": default_int_dtype,
+    "u": default_uint_dtype,
+    "f": default_float_dtype,
+    "c": default_complex_dtype,
+}
+
+
+def dtype(x: Any) -> Any:
+    """The dtype of a value, or of Python's type of numbers."""
+    if x is None:
+        raise value_error(f"Invalid argument to dtype: {x}.")
+    if isinstance(x, type) and x in python_scalar_types:
+        return default_types[np.dtype(x).kind]()
+    if type(x) in python_scalar_types:
+        return default_types[np.dtype(type(x)).kind]()
+    if isinstance(x, type):
+        return canonicalize_dtype(x)
+    return canonicalize_dtype(getattr(x, "dtype", x), allow_extended_dtype=True)
+
+
+def is_weakly_typed(x: Any) -> bool:
+    """Whether another operand decides about the dtype."""
+    if type(x) in (int, float, complex):
+        return True
+    return bool(getattr(x, "weak_type", False))
+
+
+def _dtype_and_weaktype(x: Any) -> tuple[Any, bool]:
+    return dtype(x), any(x is kind for kind in _weak_types) or is_weakly_typed(x)
+
+
+def lattice_result_type(*xs: Any) -> tuple[Any, bool]:
+    """The dtype that values have together, and whether another operand decides about it."""
+    kinds = [_dtype_and_weaktype(x) for x in xs]
+    values = [_weft.weak(wnp.zeros((), d)) if weak else wnp.zeros((), d) for d, weak in kinds]
+    return _numpys(wnp.result_type(*values)), all(weak for _, weak in kinds)
+
+
+def _numpys(dtype: Any) -> Any:
+    return np.dtype(dtype) if not isinstance(dtype, np.dtype) and hasattr(ml_dtypes, str(dtype)) else dtype
+
+
+def to_inexact_dtype(dtype: Any) -> Any:
+    """The float of the width of an integer; floats and complex numbers are themselves."""
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "biu" and dtype not in _intn_dtypes:
+        return dtype
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
+
+
+def to_floating_dtype(dtype: Any) -> Any:
+    """... of complex numbers, that of their parts."""
+    return wnp.finfo(to_inexact_dtype(dtype)).dtype
+
+
+def to_complex_dtype(dtype: Any) -> Any:
+    """The complex dtype for numbers of a dtype."""
+    wide = to_inexact_dtype(dtype) in (np.dtype(np.float64), np.dtype(np.complex128))
+    return np.dtype(np.complex128 if wide else np.complex64)
+
+
+def to_numeric_dtype(dtype: Any) -> Any:
+    """Integers instead of booleans."""
+    return np.dtype(np.int32) if np.dtype(dtype) == bool else np.dtype(dtype)
+
+
+def safe_to_cast(given: Any, wanted: Any) -> bool:
+    """Whether promotion with another value, or dtype, leaves that one's."""
+    given_dtype, weak = _dtype_and_weaktype(given)
+    wanted_dtype, _ = _dtype_and_weaktype(wanted)
+    return given_dtype == wanted_dtype or lattice_result_type(given, wanted)[0] == wanted_dtype
+
+
+def canonicalize_value(x: Any) -> Any:
+    """NumPy's numbers and arrays in the dtype that arrays have."""
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x
+    to = canonicalize_dtype(x.dtype)
+    return x if x.dtype == to else np.asarray(x, to)[()]
+
+
+def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:
+    """The dtype that arrays have where a user asks for a dtype; a ValueError where that is none or an array."""
+    del fun_name
+    if dtype is None:
+        raise value_error("dtype must be specified.")
+    if isinstance(dtype, weft.Array):
+        raise value_error("an array is no dtype; instead of dtype=array use dtype=array.dtype")
+    if issubdtype(dtype, extended):
+        return dtype
+    return _weft.dtype(dtype)
