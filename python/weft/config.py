@@ -167,13 +167,18 @@ _SETTINGS = [name for name, value in vars(_Config).items() if isinstance(value, 
 config = _Config()
 
 
-class Scope(contextlib.AbstractContextManager[None]):
-    """A `with` statement that sets a setting for its thread. Those of one thread may end in any order (of generators,
-    say): the setting is that of the one that was opened last among those that are open."""
+class Scope(contextlib.AbstractContextManager[None], contextlib.ContextDecorator):
+    """A `with` statement, or the decorator of a function, that sets a setting for its thread. Those of one thread may
+    end in any order (of generators, say): the setting is that of the one that was opened last among those that are
+    open."""
 
     def __init__(self, setting: int, value: bool):
         self._setting, self._value = setting, bool(value)
         self._mine: list[int] = []
+
+    def _recreate_cm(self) -> Scope:
+        # One for each call of a decorated function: calls of several threads end in any order.
+        return Scope(self._setting, self._value)
 
     def __enter__(self) -> None:
         self._mine.append(_weft.open_setting(self._setting, self._value))

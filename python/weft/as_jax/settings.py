@@ -17,6 +17,8 @@ from typing import Any
 
 import weft
 
+from .._core.errors import runtime_error
+from .._sharding.devices import before_counting, devices_were_listed
 from ..config import OPTIONS
 
 # Options of jax.config that are Weft's.
@@ -82,7 +84,6 @@ _WITHOUT_EFFECT: dict[str, Any] = {
             "jax_exec_time_optimization_effort",
             "jax_memory_fitting_effort",
             "jax_captured_constants_warn_bytes",
-            "jax_num_cpu_devices",
             "jax_random_seed_offset",
             "jax_eager_pmap",
             "jax_cpu_enable_async_dispatch",
@@ -104,6 +105,7 @@ _WITHOUT_EFFECT: dict[str, Any] = {
             "jax_refs_to_pins",
         ]
     ),
+    "jax_num_cpu_devices": -1,
     "jax_threefry_partitionable": True,
     "jax_enable_compilation_cache": True,
     "jax_default_prng_impl": "threefry2x32",
@@ -131,6 +133,14 @@ class Config:
 
     def update(self, name: str, value: Any) -> None:
         """Sets an option; AttributeError: JAX has none of that name."""
+        if name == _NUMBER_OF_DEVICES and value != self._kept[name]:
+            if devices_were_listed():
+                raise runtime_error(
+                    "jax_num_cpu_devices config should be updated before backends are initialized i.e. before any JAX "
+                    "operation is executed: the devices have been counted already"
+                )
+            self._kept[name] = value
+            return
         if name in _OURS:
             weft.config.update(name, value)
         elif name in self._kept:
@@ -170,6 +180,18 @@ class Config:
 
 
 config = Config()
+
+_NUMBER_OF_DEVICES = "jax_num_cpu_devices"
+
+
+def _count_devices() -> None:
+    """How many virtual devices there are where WEFT_NUM_CPU_DEVICES does not say: as the option says, or XLA's flag."""
+    number = config.read(_NUMBER_OF_DEVICES)
+    flag = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    if number == -1 and flag:
+        number = int(flag[1])
+    if number != -1:
+        os.environ.setdefault("WEFT_NUM_CPU_DEVICES", str(number))
 
 
 class _Scoped(threading.local):
@@ -248,23 +270,39 @@ def disable_x64() -> contextlib.AbstractContextManager[None]:
     return weft.enable_x64(False)
 
 
-_ON = """debug_key_reuse enable_checks enable_custom_prng legacy_prng_key threefry_partitionable softmax_custom_jvp
-allow_f16_reductions auto_pcast thread_guard"""
-for _name in _ON.split():
-    globals()[_name] = _Option(f"jax_{_name}", True)
-for _name in ["default_prng_impl", "array_garbage_collection_guard"]:
-    globals()[_name] = _Option(f"jax_{_name}", None)
+def __getattr__(name: str) -> Any:
+    """Of every other option that JAX has an object of the same kind."""
+    if f"jax_{name}" in {*_OURS, *_WITHOUT_EFFECT}:
+        default = _WITHOUT_EFFECT.get(f"jax_{name}")
+        return globals().setdefault(name, _Option(f"jax_{name}", True if default in (None, False) else default))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _from_environment() -> None:
+NAMES = sorted(name.removeprefix("jax_") for name in {*_OURS, *_WITHOUT_EFFECT})
+
+
+class _Flags:
+    """The options as attributes, as absl's flags are."""
+
+    def __getattr__(self, name: str) -> Any:
+        return config.read(name)
+
+
+FLAGS = _Flags()
+parse_flags_with_absl = config_with_absl = config.parse_flags_with_absl
+update, _read = config.update, config.read
+
+
+def read_environment() -> None:
+    """Sets what JAX_... variables of the environment say, and how many devices there are to be."""
     for variable, text in os.environ.items():
         name = variable.lower()
         if not re.fullmatch(r"jax_\w+", name) or name not in {*_OURS, *_WITHOUT_EFFECT}:
             continue
         value: Any = {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+        if name == _NUMBER_OF_DEVICES:
+            value = int(text)
         if name in ("jax_platforms", "jax_platform_name") and weft.default_backend() not in text.split(","):
             continue
         config.update(name, value)
-
-
-_from_environment()
+    before_counting.append(_count_devices)

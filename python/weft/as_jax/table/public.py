@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lax_primitives import NAMES
-from ..served import Served, Value, because, of
+from ..served import Served, Value, because, of, refused
 from .version import VERSION, VERSION_INFO
 
 _SETTINGS = "weft.as_jax.settings"
@@ -125,7 +125,7 @@ PUBLIC: dict[str, Served] = {
     "jax.tree_util": Served(
         everything_of=("weft.tree_util",),
         names={
-            **of("weft.as_jax.trees", "default_registry is_tree_node"),
+            **of("weft.as_jax.trees", "default_registry"),
             **of("weft.tree_util", "KeyEntry KeyPath"),
         },
     ),
@@ -194,12 +194,10 @@ PUBLIC: dict[str, Served] = {
         names={
             **of("weft", "Mesh NamedSharding PartitionSpec Sharding SingleDeviceSharding"),
             **of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh get_mesh set_mesh use_mesh"),
-            **of("weft.as_jax.meshes", "use_abstract_mesh reshard"),
+            **of("weft.as_jax.meshes", "use_abstract_mesh reshard auto_axes explicit_axes AbstractDevice"),
             "PositionalSharding": "weft.as_jax.meshes:PositionalSharding",
         },
-        absent=because(
-            "weft.NamedSharding and shard_map say how arrays are cut", "auto_axes explicit_axes GSPMDSharding"
-        ),
+        absent=because("weft.NamedSharding and shard_map say how arrays are cut", "GSPMDSharding"),
     ),
     "jax.core": Served(
         names={
@@ -238,7 +236,10 @@ PUBLIC: dict[str, Served] = {
     ),
     "jax.ad_checkpoint": Served(
         everything_of=("weft.ad_checkpoint",),
-        names=of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+        names={
+            **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+            **refused("jax.ad_checkpoint", "Offloadable Recompute", "policies are those of checkpoint_policies"),
+        },
     ),
     "jax.interpreters": Served(),
     "jax.interpreters.ad": Served(
