@@ -16,10 +16,12 @@ from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
 from ._sharding.partitioning import Communication
-from ._sharding.shardings import NamedSharding
+from ._sharding.devices import devices
+from ._sharding.shardings import NamedSharding, SingleDeviceSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
+from .described import Described, MemoryAnalysis
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import plan_here, plan_of, rules_by_line
 from .program import IR, eval_shape
@@ -260,7 +262,7 @@ def _eval_shape(jitted, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-class Lowered:
+class Lowered(Described):
     """The program of a jitted function for arguments of given types: look at it, or compile it.
     weft.jit(f).lower(*args) makes one for this CPU; weft.jit(f).lower(*args, target=...) one for a GPU.
 
@@ -297,6 +299,7 @@ class Lowered:
         dynamic = [a for i, a in enumerate(args) if i not in jitted._static_argnums]
         named = {k: v for k, v in kwargs.items() if k not in jitted._static_argnames}
         leaves, self._in_tree = _tree.flatten((tuple(dynamic), named))
+        self._in_specs = [_weft.abstract(leaf)[:3] for leaf in leaves]
         self._ir = IR(traced.fn, traced.captures, self._in_tree, None, traced.weak_results)
         given_away = [i in jitted._donate_argnums for i in range(len(args)) if i not in jitted._static_argnums]
         by_argument = [*zip(dynamic, given_away), *((named[k], k in jitted._donate_argnames) for k in sorted(named))]
@@ -445,8 +448,11 @@ class Lowered:
             return results[0]
         return tuple(results) if isinstance(self._out, int) else _tree.unflatten(self._out, results)
 
-    def compile(self) -> Compiled:
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compiles the program now.
+
+        Args:
+            compiler_options: JAX's, which say how XLA compiles: accepted, without effect.
 
         Returns: Compiled, which is called like the function without its static arguments. What the function takes as
             donated is given away by each call.
@@ -458,12 +464,13 @@ class Lowered:
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
             Array(3., dtype=float32, weak_type=True)
         """
+        del compiler_options
         fn, optimized = self._planned
         self._licensed(lambda: _weft.compile(fn, self._backend, self._fixed_order, optimized, self._donated))
         return Compiled(self)
 
 
-class Compiled:
+class Compiled(Described):
     """A compiled program for arguments of one structure and types, without the static ones.
 
     Raises:
@@ -476,7 +483,7 @@ class Compiled:
 
     def __init__(self, lowered: Lowered):
         self._lowered = lowered
-        self._ir = lowered._ir
+        self._describe(lowered)
         self._run = jit(
             lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak),
             donate_argnums=[i for i, donated in enumerate(lowered._donated) if donated],
@@ -500,6 +507,31 @@ class Compiled:
             True
         """
         return self._lowered.stage("schedule")
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """How much memory the program takes.
+
+        Returns: numbers of bytes, under JAX's names.
+
+        Raises:
+            ValueError: the backend does not plan memory.
+
+        Example:
+            >>> weft.jit(lambda x: x.sum()).lower(wnp.ones(1000)).compile().memory_analysis().output_size_in_bytes
+            4
+        """
+        return MemoryAnalysis.of_stages(self._lowered.stage("schedule"), self._lowered.stage("buffers"))
+
+    @property
+    def input_shardings(self) -> Any:
+        """How (arguments, keyword arguments) lie: a sharding for each that is cut over a mesh, else the first device's.
+
+        Example:
+            >>> weft.jit(lambda x: x + 1).lower(1.0).compile().input_shardings
+            ((SingleDeviceSharding(device=CpuDevice(id=0)),), {})
+        """
+        alone = SingleDeviceSharding(devices()[0])
+        return _tree.unflatten(self._in_tree, [found or alone for found in self._lowered._shardings])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._lowered._result(self._run(*self._lowered._leaves(args, kwargs)))

@@ -18,7 +18,7 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import settings
+from . import settings, wording
 from .finder import Finder
 from .report import missing
 
@@ -52,6 +52,7 @@ def install() -> None:
     sys.meta_path.insert(0, Finder)
     weft.config.jax_semantics = True
     settings.read_environment()
+    wording.install()
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:

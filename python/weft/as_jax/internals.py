@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,9 @@ import weft
 
 from .._core.errors import type_error
 from .hijax import control_flow_allowed_effects
-from .jaxprs import Effect, Effects
+from . import linear_util as lu
+from .jaxprs import Effect, Effects, eval_jaxpr
+from .user_primitives import Primitive
 
 __all__ = ["Effect", "Effects", "control_flow_allowed_effects", "no_effects"]
 
@@ -62,6 +65,43 @@ def reset_trace_state() -> bool:
     from .core import trace_state_clean
 
     return trace_state_clean()
+
+
+class _Call(Primitive):
+    """A primitive that calls a function: bind(wrapped function, *arrays) gives the list of its results."""
+
+    call_primitive = multiple_results = True
+
+    def bind(self, /, fun: Any, *args: Any, **_: Any) -> list[Any]:
+        """Calls the function."""
+        result = lu.called(fun)(*args)
+        return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+class _ClosedCall(Primitive):
+    """A primitive that runs the program that call_jaxpr is."""
+
+    call_primitive = multiple_results = True
+
+    def bind(self, /, *args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
+        """Runs the program on the last arguments, which are arrays."""
+        arrays = args[len(args) - len(call_jaxpr.jaxpr.invars) :]
+        return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *arrays)
+
+
+call_p, closed_call_p = _Call("core_call"), _ClosedCall("closed_call")
+call = call_p.bind
+
+
+class MemorySpace(enum.Enum):
+    """Where arrays lie. There is one memory: Host and Device are the same place."""
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
 
 
 class _Kinds:

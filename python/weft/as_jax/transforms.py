@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import weft
 
 from .._core import tree as _tree
 from . import jaxprs
+from .stages import with_trace
 
 
 def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -16,7 +18,10 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     effect."""
     for name in ("device", "backend", "compiler_options", "abstracted_axes"):
         options.pop(name, None)
-    return weft.jit(**options) if fun is None else weft.jit(fun, **options)
+    if fun is None:
+        return functools.partial(jit, **options)
+    jitted = weft.jit(fun, **options)
+    return with_trace(jitted) if hasattr(jitted, "lower") else jitted
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
