@@ -79,6 +79,8 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
             if place and not any(place in note for note in getattr(error, "__notes__", ())):
                 error.add_note(f"raised in a callback that {primitive} calls\n{place}")
             raise
+        if result is None and not spec_leaves:
+            return []  # a function that does something and gives nothing
         out, got = _tree.flatten(result)
         if got != out_tree:
             raise type_error(f"the callback returned {_tree.in_words(got)}, expected {_tree.in_words(out_tree)}")

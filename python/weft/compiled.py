@@ -210,6 +210,9 @@ def jit(
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         if hasattr(original, attribute):
             jitted.__dict__[attribute] = getattr(original, attribute)
+    for attribute, value in getattr(original, "__dict__", {}).items():
+        if not attribute.startswith("_"):
+            jitted.__dict__[attribute] = value
     jitted.__dict__["__wrapped__"] = original
     jitted.__dict__["_deterministic"] = bool(deterministic)
     jitted.__dict__["_backend"] = backend
@@ -437,10 +440,14 @@ class Lowered(Described):
                 f"the program was compiled for {_tree.arguments_in_words(self._in_tree)}, "
                 f"got {_tree.arguments_in_words(tree)}"
             )
-        for leaf, wanted in zip(leaves, self._ir.in_types):
-            text = _weft.abstract(leaf)[3]
-            if text != wanted:
-                raise type_error(f"the program was compiled for an argument {wanted}, got {text}")
+        got = [_weft.abstract(leaf)[3] for leaf in leaves]
+        wrong = [
+            f"argument {name} {wanted}, got {text}"
+            for name, wanted, text in zip(self._names, self._ir.in_types, got)
+            if text != wanted
+        ]
+        if wrong:
+            raise type_error(f"the program was compiled for {'; for '.join(wrong)}")
         return leaves
 
     def _result(self, results: list) -> Any:

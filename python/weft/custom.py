@@ -12,7 +12,7 @@ from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import missing_rule, type_error
-from ._core.names import update_wrapper, wraps
+from ._core.names import forwarded, update_wrapper, wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import (
     Flat,
@@ -258,11 +258,7 @@ class _BackwardRule:
             problem = f"must return {expected}, got {_tree.in_words(_tree.structure(cts))}"
             raise type_error(rules._said(role, problem, where))
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
-        filled = tuple(
-            _tree.map(lambda _: zero, arg) if c is None or isinstance(c, SymbolicZero) else c
-            for arg, c in zip(args, cts)
-        )
-        leaves, tree = _tree.flatten(filled)
+        leaves, tree = _tree.flatten(_with_zeros(tuple(cts), args, zero))
         if tree != (in_tree := _tree.structure(args)):
             message = (
                 f"{rules._what}: the cotangents of '{rules._name}' are {_tree.in_words(tree)}, the arguments "
@@ -279,6 +275,51 @@ class _BackwardRule:
             for leaf, on, (shape, dtype, _) in zip(fitting, self._perturbed, self._specs)
             if on
         ]
+
+
+def _is_zero(c: Any) -> bool:
+    return c is None or isinstance(c, SymbolicZero)
+
+
+def _with_zeros(cts: Any, args: Any, zero: SymbolicZero) -> Any:
+    """The cotangents with a zero for each array of what one None, or one SymbolicZero, stands for; as they are where
+    they have another structure than the arguments."""
+    given, tree = _tree.flatten(cts, _is_zero)
+    try:
+        covered = tree.flatten_up_to(args)
+    except ValueError:
+        return cts
+    return tree.unflatten([_tree.map(lambda _: zero, arg) if _is_zero(c) else c for c, arg in zip(given, covered)])
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The arguments of a forward rule under symbolic_zeros=True as plain values.
+
+    Args:
+        tree: a tree of CustomVJPPrimal.
+
+    Returns: tree of what they hold.
+
+    Raises:
+        TypeError: a leaf is something else.
+
+    Example:
+        >>> f = weft.custom_vjp(lambda x: x)
+        >>> values = weft.custom_derivatives.custom_vjp_primal_tree_values
+        >>> f.defvjp(lambda x: (values(x), None), lambda _, ct: (3 * ct,), symbolic_zeros=True)
+        >>> weft.grad(f)(1.0)
+        Array(3., dtype=float32, weak_type=True)
+    """
+
+    def value(leaf: Any) -> Any:
+        if not isinstance(leaf, CustomVJPPrimal):
+            raise type_error(
+                f"custom_vjp_primal_tree_values: expected a tree of CustomVJPPrimal, got a leaf of type "
+                f"'{type(leaf).__name__}'"
+            )
+        return leaf.value
+
+    return _tree.map(value, tree)
 
 
 def _at(message: str, where: str) -> str:
@@ -319,6 +360,7 @@ class custom_jvp(Generic[_P, _R]):
     """
 
     __name__: str
+    __getattr__ = forwarded
 
     def __init__(
         self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
@@ -429,6 +471,7 @@ class custom_vjp(Generic[_P, _R]):
     """
 
     __name__: str
+    __getattr__ = forwarded
 
     def __init__(
         self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()

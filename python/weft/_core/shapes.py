@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -164,6 +164,29 @@ _JAX_SEMANTICS = 3  # as in tracer/context.h
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "bf"}
 
 
+class ManualAxes(NamedTuple):
+    """How a value inside shard_map differs between devices: along `varying` axes; the other two are those of JAX's
+    partial sums, which no value of Weft's is.
+
+    Example:
+        >>> weft.typeof(1.0).mat.varying
+        frozenset()
+    """
+
+    varying: frozenset[str] = frozenset()
+    unreduced: frozenset[str] = frozenset()
+    reduced: frozenset[str] = frozenset()
+
+    @property
+    def vur(self) -> frozenset[str]:
+        """All of these axes."""
+        return self.varying | self.unreduced | self.reduced
+
+    def invarying(self, mesh: Any) -> frozenset[str]:
+        """The axes of Manual type along which the value is the same."""
+        return frozenset(mesh.manual_axes) - self.vur
+
+
 class ShapedArray(ShapeDtype):
     """The type of a value, which x.aval and weft.typeof give: a ShapeDtype, with what JAX's types can be asked besides.
 
@@ -202,6 +225,18 @@ class ShapedArray(ShapeDtype):
         if short_dtypes and word in _SHORT:
             name = _SHORT[word] + name[len(word) :]
         return f"{name}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def mat(self) -> ManualAxes:
+        """`vma`, with JAX's name for how values differ between devices.
+
+        Example:
+            >>> weft.typeof(1.0).mat.varying
+            frozenset()
+        """
+        return ManualAxes(self.vma)
+
+    manual_axis_type = mat
 
     def strip_weak_type(self) -> ShapedArray:
         """The same without weak_type.

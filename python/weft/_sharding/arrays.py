@@ -115,6 +115,8 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             place = SingleDeviceSharding(place)
         elif isinstance(place, PartitionSpec):
             place = NamedSharding(check_mesh(None, f"device_put: {place}"), place)
+        elif isinstance(place, NamedSharding):
+            place = place.on_devices("device_put")
         if place is not None and not isinstance(place, Sharding):
             raise type_error(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"

@@ -18,7 +18,7 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import settings, wording
+from . import arrays, settings, wording
 from .finder import Finder
 from .report import missing
 
@@ -53,6 +53,7 @@ def install() -> None:
     weft.config.jax_semantics = True
     settings.read_environment()
     wording.install()
+    arrays.install()
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:

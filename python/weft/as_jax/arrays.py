@@ -6,9 +6,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+import weft
 import weft.numpy as wnp
 
 from .. import _weft
+from .._core.errors import runtime_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches
 
@@ -56,3 +58,18 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         return wnp.linalg.qr(a, mode)
     packed, taus = of_batches(householder.packed_qr, _weft.promote_inexact(wnp.asarray(a)))
     return wnp.swapaxes(packed, -1, -2), taus
+
+
+def _check_if_deleted(x: Any) -> None:
+    if x.is_deleted():
+        raise runtime_error(f"Array has been deleted with shape={x.dtype}[{','.join(map(str, x.shape))}].")
+
+
+def install() -> None:
+    """From now on arrays have what JAX's have besides, though it is private there."""
+    array: Any = weft.Array
+    array._value = property(np.asarray)
+    array._npy_value = property(lambda self: None)
+    array.is_ready = lambda self: True
+    array._check_if_deleted = _check_if_deleted
+    array._committed = property(lambda self: weft.device_count() > 1 and isinstance(self.sharding, weft.NamedSharding))

@@ -241,6 +241,10 @@ class Jaxpr:
         names = ("constvars", "invars", "outvars", "eqns")
         return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
 
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return repr(self)
+
     def __repr__(self) -> str:
         typed = lambda v: f"{v}:{v.aval.str_short(short_dtypes=True)}"
         head = f"{{ lambda {' '.join(map(typed, self.constvars))} ; {' '.join(map(typed, self.invars))}. let"
@@ -277,6 +281,10 @@ class ClosedJaxpr:
         """The program with some of its attributes changed."""
         return ClosedJaxpr(**{"jaxpr": self.jaxpr, "consts": self.consts, **changes})
 
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return repr(self)
+
     def __repr__(self) -> str:
         return repr(self.jaxpr)
 
@@ -296,6 +304,10 @@ class Region:
         return self.jaxpr.eqns
 
     consts: tuple[Any, ...] = ()
+
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return repr(self)
 
     def __repr__(self) -> str:
         return repr(self.jaxpr)

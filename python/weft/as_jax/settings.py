@@ -281,6 +281,50 @@ def __getattr__(name: str) -> Any:
 NAMES = sorted(name.removeprefix("jax_") for name in {*_OURS, *_WITHOUT_EFFECT})
 
 
+def _state(name: str, default: Any, convert: Callable[[str], Any]) -> Any:
+    """A new option, called by its name in small letters; JAX's own libraries have some."""
+    given = os.environ.get(name.upper())
+    config._kept[name] = default if given is None else convert(given)
+    _WITHOUT_EFFECT[name] = config._kept[name]
+    return _Option(name, True if default in (None, False) else default)
+
+
+def _is_true(text: str) -> bool:
+    return text.lower() in ("1", "true", "yes", "y", "t", "on")
+
+
+def bool_state(name: str, default: bool, help: str = "", **_: Any) -> Any:
+    """A new option that is on or off."""
+    return _state(name, default, _is_true)
+
+
+def int_state(name: str, default: int, help: str = "", **_: Any) -> Any:
+    """A new option that is a number."""
+    return _state(name, default, int)
+
+
+def float_state(name: str, default: float, help: str = "", **_: Any) -> Any:
+    """A new option that is a number."""
+    return _state(name, default, float)
+
+
+def string_state(name: str, default: str, help: str = "", **_: Any) -> Any:
+    """A new option that is a text."""
+    return _state(name, default, str)
+
+
+string_or_object_state = optional_string_state = string_flag = string_state
+bool_flag, int_flag, float_flag = bool_state, int_state, float_state
+
+
+def enum_state(name: str, enum_values: Any, default: str, help: str = "", **_: Any) -> Any:
+    """A new option that is one of some words."""
+    return _state(name, default, str)
+
+
+optional_enum_state = enum_flag = enum_state
+
+
 class _Flags:
     """The options as attributes, as absl's flags are."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import weft
 
 from .._core import tree as _tree
+from .._sharding.partitioning import OnAllDevices
 from . import jaxprs
 from .stages import with_trace
 
@@ -20,6 +21,8 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         options.pop(name, None)
     if fun is None:
         return functools.partial(jit, **options)
+    if options.get("out_shardings", 0) is None:
+        options["out_shardings"] = OnAllDevices()
     jitted = weft.jit(fun, **options)
     return with_trace(jitted) if hasattr(jitted, "lower") else jitted
 

@@ -109,3 +109,8 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]
 def flatten_axis_resources(what: str, tree: Any, shardings: Any, tupled_args: bool) -> tuple[Any, ...]:
     """... of shardings."""
     return tuple(flatten_axes(what, tree, shardings))
+
+
+def treedef_is_strict_leaf(treedef: Any) -> bool:
+    """Whether a structure is that of a leaf."""
+    return bool(treedef.is_leaf())

@@ -31,11 +31,6 @@ _WORDS: list[tuple[str, str]] = [
     (r"masked arrays have no counterpart", "numpy masked arrays are not supported as direct inputs to JAX functions."),
     (r"(?:expected a function|must be a function), got (.*) of type", "Expected a callable value, got {0}"),
     (
-        r"the program was compiled for (?:an |)argument (?:(\S+) )?" + _T + ", got " + _T,
-        "Argument types differ from the types for which this computation was compiled. The mismatches are:\n"
-        "Argument '{0}' compiled with {type1} and called with {type2}",
-    ),
-    (
         r"the program was compiled for \d+ argument",
         "Function compiled with input pytree does not match the input pytree it was called with.",
     ),
@@ -194,6 +189,23 @@ _WORDS: list[tuple[str, str]] = [
     ),
     (r"device_put: expected a device or a sharding, got (.*) of type", "Received invalid value for device_put: {0}"),
     (
+        r"has constraints or functions for several meshes|operands lie on several sets of devices",
+        "Received incompatible devices for jitted computation.",
+    ),
+    (
+        r"out_axes entry is None",
+        "vmap has mapped output but out_axes is None; at vmap out_axes",
+    ),
+    (
+        r"may differ between the devices along '(\w+)', but its out_specs entry",
+        "shard_map applied to the function was given out_specs which require replication which can't be statically "
+        "inferred given the mesh: along axis {0}",
+    ),
+    (
+        r"nothing binds the axis '(\w+)'|'(\w+)' is an axis that",
+        "Found an unbound axis name: {0}{1}. To fix this, please call it under `jax.shard_map`.",
+    ),
+    (
         r"dot: shapes (\(.*?\)) and (\(.*?\)) do not fit",
         "dot_general requires contracting dimensions to have the same shape, got {0} and {1}.",
     ),
@@ -232,9 +244,21 @@ def in_jax_words(message: str) -> str:
     return ""
 
 
+def _mismatches(message: str) -> str:
+    """Of arguments that do not fit a compiled program: JAX lists all."""
+    found = re.findall(r"for argument (\S+) (\S+), got ([^;\s]+)", message.split("\n  at ", 1)[0])
+    if not found or "the program was compiled for argument" not in message:
+        return ""
+    lines = [f"Argument '{name}' compiled with {_type(a)} and called with {_type(b)}" for name, a, b in found]
+    return (
+        "Argument types differ from the types for which this computation was compiled. The mismatches are:\n"
+        + "\n".join(lines)
+    )
+
+
 def _text(error: BaseException) -> str:
     message = " ".join(map(str, error.args)) if len(error.args) == 1 else str(error.args)
-    words = in_jax_words(message)
+    words = in_jax_words(message) or _mismatches(message)
     if not words:
         return message
     head, separator, stack = message.partition("\n  at ")

@@ -9,7 +9,7 @@ _COLOCATED = "Python runs where the program runs"
 EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental": Served(
         names={
-            **of("weft", "io_callback pjit"),
+            **of("weft", "io_callback"),
             **of("weft.as_jax.hijax", "MutableArray cur_qdd EArray"),
             **refused("jax.experimental", "primal_tangent_dtype", "a dtype of one's own has no arrays"),
             "enable_x64": "weft.as_jax.settings:enable_x64",
@@ -18,7 +18,7 @@ EXPERIMENTAL: dict[str, Served] = {
     ),
     "jax.experimental.jet": Served(everything_of=("weft.experimental.jet",)),
     "jax.experimental.pjit": Served(
-        everything_of=("weft.experimental.pjit",), names=of("weft", "with_sharding_constraint")
+        names={"pjit": "weft.as_jax.transforms:jit", **of("weft", "with_sharding_constraint")}
     ),
     "jax.experimental.multihost_utils": Served(
         everything_of=("weft.experimental.multihost_utils",),

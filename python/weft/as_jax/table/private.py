@@ -27,6 +27,7 @@ PRIVATE: dict[str, Served] = {
             **of(_INTERNALS, "InconclusiveDimensionOperation is_constant_dim is_symbolic_dim is_constant_shape"),
             **of(_INTERNALS, "reset_trace_state definitely_equal"),
             **of("weft", "new_ref freeze empty_ref"),
+            "ManualAxisType": "weft._core.shapes:ManualAxes",
             **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
             **of("weft.as_jax.user_primitives", "Primitive"),
@@ -46,7 +47,7 @@ PRIVATE: dict[str, Served] = {
         names=of(
             "weft.as_jax.trees",
             "_registry default_registry none_leaf_registry dispatch_registry broadcast_prefix "
-            "broadcast_flattened_prefix_with_treedef prefix_errors static",
+            "broadcast_flattened_prefix_with_treedef prefix_errors static treedef_is_strict_leaf",
         ),
     ),
     "jax._src.dtypes": Served(
@@ -85,6 +86,9 @@ PRIVATE: dict[str, Served] = {
         names={
             **of(_SETTINGS, " ".join(NAMES)),
             **of(_SETTINGS, "config parse_flags_with_absl config_with_absl update _read FLAGS check_tracer_leaks"),
+            **of(_SETTINGS, "bool_state int_state float_state string_state enum_state optional_string_state"),
+            **of(_SETTINGS, "string_or_object_state optional_enum_state bool_flag int_flag float_flag string_flag"),
+            **of(_SETTINGS, "enum_flag"),
         }
     ),
     "jax._src.dispatch": Served(
@@ -267,7 +271,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src.pjit": Served(
         names={
             "jit_p": PRIMITIVES["jit_p"],
-            **of("weft", "pjit with_sharding_constraint"),
+            "pjit": "weft.as_jax.transforms:jit",
+            **of("weft", "with_sharding_constraint"),
             **of("weft.as_jax.meshes", "reshard"),
             **refused("jax._src.pjit", "_pjit_lower make_jit_cpp_cache", _XLA),
         }

@@ -249,7 +249,11 @@ PUBLIC: dict[str, Served] = {
     "jax.interpreters.batching": Served(everything_of=("weft.as_jax.batch_rules",), absent=_VMAPPABLE),
     "jax.interpreters.mlir": Served(everything_of=("weft.as_jax.mlir",), absent=_MLIR),
     "jax.interpreters.partial_eval": Served(
-        names=of("weft.as_jax.partial_eval", "PartialVal trace_to_jaxpr_nounits DynamicJaxprTracer JaxprTracer Tracer")
+        names={
+            **of("weft.as_jax.partial_eval", "PartialVal trace_to_jaxpr_nounits DynamicJaxprTracer JaxprTracer Tracer"),
+            **of("weft.as_jax.partial_eval", "trace_to_jaxpr_dynamic close_jaxpr convert_constvars_jaxpr dce_jaxpr"),
+            **of("weft.as_jax.partial_eval", "dce_jaxpr_consts"),
+        }
     ),
     "jax.interpreters.pxla": Served(),
     "jax.interpreters.xla": Served(
