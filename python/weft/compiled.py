@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
@@ -15,8 +14,8 @@ from ._core.names import update_wrapper
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
-from ._sharding.partitioning import Communication
 from ._sharding.devices import devices
+from ._sharding.partitioning import Communication
 from ._sharding.shardings import NamedSharding, SingleDeviceSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
@@ -24,8 +23,9 @@ from .autograph import autograph as _autograph
 from .described import Described, MemoryAnalysis
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import plan_here, plan_of, rules_by_line
-from .program import IR, eval_shape
+from .program import IR
 from .recording import Recorded
+from .static_arguments import static_arguments, static_value, types_of_results
 from .typing import Jitted
 
 __all__ = ["jit"]
@@ -183,8 +183,8 @@ def jit(
     plan = plan_of("jit", optimize, passes, disable)
     licences = licences_of("accurate" if deterministic and licence is None else licence)  # sums keep their order
     _weft.check_backend(checked_text(backend, "jit: backend"))
-    nums, names = _static(fun, static_argnums, static_argnames)
-    donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
+    nums, names = static_arguments(fun, static_argnums, static_argnames)
+    donate_nums, donate_names = static_arguments(fun, donate_argnums, donate_argnames, "donate")
     if both := sorted(map(str, nums & donate_nums | names & donate_names)):
         raise value_error(f"jit: argument {both[0]} of '{call_name(fun)}' cannot be both static and donated")
     original = fun
@@ -224,7 +224,7 @@ def jit(
         jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
     jitted.__dict__["lower"] = functools.partial(_lower, jitted)
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
-    jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
+    jitted.__dict__["eval_shape"] = functools.partial(types_of_results, jitted)
     ALL.add(jitted)
     return jitted
 
@@ -247,22 +247,6 @@ def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
         raise value_error(f"explain: expected nothing or 'rules', got {what!r}")
     plan = plan_here(jitted._plan)
     return [{"signature": ", ".join(fn.param_types), "rules": rules_by_line(fn, plan)} for fn in jitted._programs()]
-
-
-def _eval_shape(jitted, *args: Any, **kwargs: Any) -> Any:
-    # What is static stays as it is; the others are types.
-    static = {i: a for i, a in enumerate(args) if i in jitted._static_argnums}
-    static_named = {k: v for k, v in kwargs.items() if k in jitted._static_argnames}
-
-    def call(traced: list, named: dict):
-        rest = iter(traced)
-        return jitted(*(static[i] if i in static else next(rest) for i in range(len(args))), **named, **static_named)
-
-    return eval_shape(
-        call,
-        [a for i, a in enumerate(args) if i not in static],
-        {k: v for k, v in kwargs.items() if k not in static_named},
-    )
 
 
 class Lowered(Described):
@@ -544,45 +528,12 @@ class Compiled(Described):
         return self._lowered._result(self._run(*self._lowered._leaves(args, kwargs)))
 
 
-def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
-    """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
-    named = names_of(argnames)
-    nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(named)
-    if not nums and not names:
-        return nums, names
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return nums, names
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters)
-    for given in list(nums):
-        n = given
-        if n < 0:
-            nums.discard(n)
-            n += len(positional)
-            nums.add(n)
-        if n < 0 or (n >= len(positional) and not varargs):
-            raise value_error(
-                f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional "
-                f"arguments"
-            )
-        if n < len(positional):
-            names.add(positional[n])
-    for name in named:
-        if name in positional:
-            nums.add(positional.index(name))
-        elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
-            raise value_error(f"jit: {kind}_argnames has '{name}', which is no argument of '{call_name(function)}'")
-    return nums, names
-
-
 def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     """Called from C++ for arguments of a new signature. Returns the traced function and how to build its result.
     `apart`: the leaves of the arguments, and the trees of what is no list, tuple or dict."""
     function, nums, names = jitted._function, jitted._static_argnums, jitted._static_argnames
-    static_args = {i: _static_value(a) for i, a in enumerate(args) if i in nums}
-    static_kwargs = {k: _static_value(v) for k, v in kwargs.items() if k in names}
+    static_args = {i: static_value(a) for i, a in enumerate(args) if i in nums}
+    static_kwargs = {k: static_value(v) for k, v in kwargs.items() if k in names}
     if static_args or static_kwargs:
         inner = function
 
@@ -612,11 +563,6 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     if tree.type is tuple and tree.num_nodes == tree.num_leaves + 1:
         return traced, tree.num_leaves, flat.names
     return traced, tree, flat.names
-
-
-def _static_value(argument: Any) -> Any:
-    """A static argument; its number, where grad or vmap outside of jit has made it a traced value with a known one."""
-    return argument.item() if _weft.is_traced(argument) else argument
 
 
 _weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse, _call_stateful, UsesReferences)

@@ -25,6 +25,7 @@ from ._core.tracing import (
 )
 from ._sharding.meshes import current_mesh, mesh_around
 from .derivatives import lanes_apart
+from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, with_zeros
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
@@ -37,57 +38,6 @@ def _undifferentiated(flat: Flat, what: str) -> Any:
     """The function run, where nothing is traced that could be differentiated: its rules are not asked."""
     traced = trace_flat(flat, what, known=True)
     return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, flat.leaves + traced.captures, traced.weak_results))
-
-
-class SymbolicZero:
-    """A tangent or cotangent known to be zero, for rules with symbolic_zeros=True.
-
-    Args:
-        aval: shape and dtype.
-
-    Example:
-        >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).shape
-        (3,)
-    """
-
-    def __init__(self, aval: Any):
-        self.aval = aval
-
-    @property
-    def shape(self) -> tuple:
-        """The dimensions.
-
-        Example:
-            >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).shape
-            (3,)
-        """
-        return tuple(self.aval.shape)
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype.
-
-        Example:
-            >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).dtype
-            float32
-        """
-        return self.aval.dtype
-
-
-class CustomVJPPrimal:
-    """An argument of the forward rule of a custom_vjp with symbolic_zeros=True.
-
-    Args:
-        value: the array.
-        perturbed: whether it is differentiated.
-
-    Example:
-        >>> weft.custom_derivatives.CustomVJPPrimal(1.0, True).value
-        1.0
-    """
-
-    def __init__(self, value: Any, perturbed: bool):
-        self.value, self.perturbed = value, perturbed
 
 
 class _Calls(threading.local):
@@ -258,7 +208,7 @@ class _BackwardRule:
             problem = f"must return {expected}, got {_tree.in_words(_tree.structure(cts))}"
             raise type_error(rules._said(role, problem, where))
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
-        leaves, tree = _tree.flatten(_with_zeros(tuple(cts), args, zero))
+        leaves, tree = _tree.flatten(with_zeros(tuple(cts), args, zero))
         if tree != (in_tree := _tree.structure(args)):
             message = (
                 f"{rules._what}: the cotangents of '{rules._name}' are {_tree.in_words(tree)}, the arguments "
@@ -275,51 +225,6 @@ class _BackwardRule:
             for leaf, on, (shape, dtype, _) in zip(fitting, self._perturbed, self._specs)
             if on
         ]
-
-
-def _is_zero(c: Any) -> bool:
-    return c is None or isinstance(c, SymbolicZero)
-
-
-def _with_zeros(cts: Any, args: Any, zero: SymbolicZero) -> Any:
-    """The cotangents with a zero for each array of what one None, or one SymbolicZero, stands for; as they are where
-    they have another structure than the arguments."""
-    given, tree = _tree.flatten(cts, _is_zero)
-    try:
-        covered = tree.flatten_up_to(args)
-    except ValueError:
-        return cts
-    return tree.unflatten([_tree.map(lambda _: zero, arg) if _is_zero(c) else c for c, arg in zip(given, covered)])
-
-
-def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The arguments of a forward rule under symbolic_zeros=True as plain values.
-
-    Args:
-        tree: a tree of CustomVJPPrimal.
-
-    Returns: tree of what they hold.
-
-    Raises:
-        TypeError: a leaf is something else.
-
-    Example:
-        >>> f = weft.custom_vjp(lambda x: x)
-        >>> values = weft.custom_derivatives.custom_vjp_primal_tree_values
-        >>> f.defvjp(lambda x: (values(x), None), lambda _, ct: (3 * ct,), symbolic_zeros=True)
-        >>> weft.grad(f)(1.0)
-        Array(3., dtype=float32, weak_type=True)
-    """
-
-    def value(leaf: Any) -> Any:
-        if not isinstance(leaf, CustomVJPPrimal):
-            raise type_error(
-                f"custom_vjp_primal_tree_values: expected a tree of CustomVJPPrimal, got a leaf of type "
-                f"'{type(leaf).__name__}'"
-            )
-        return leaf.value
-
-    return _tree.map(value, tree)
 
 
 def _at(message: str, where: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import _weft
 from ._core import tree as _tree
@@ -12,11 +12,22 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE
 
 
-class ArgInfo(NamedTuple):
-    """An argument: its type, and whether it is given away."""
+class ArgInfo:
+    """An argument: its type, and whether it is given away.
 
-    aval: Any
-    donated: bool = False
+    Args:
+        aval: its type.
+        donated: whether it is given away.
+
+    Example:
+        >>> weft.jit(lambda x: x + 1).lower(wnp.ones(3)).args_info[0][0].shape
+        (3,)
+    """
+
+    __slots__ = ("aval", "donated")
+
+    def __init__(self, aval: Any, donated: bool = False):
+        self.aval, self.donated = aval, donated
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -27,6 +38,15 @@ class ArgInfo(NamedTuple):
     def dtype(self) -> Any:
         """Its dtype."""
         return self.aval.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArgInfo) and (self.aval, self.donated) == (other.aval, other.donated)
+
+    def __hash__(self) -> int:
+        return hash((self.aval, self.donated))
+
+    def __repr__(self) -> str:
+        return f"ArgInfo(aval={self.aval!r}, donated={self.donated})"
 
 
 @dataclasses.dataclass(frozen=True)

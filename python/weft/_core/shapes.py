@@ -27,6 +27,7 @@ class ShapeDtype:
         weak_type: whether it takes the dtype of what it meets, like a Python number.
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices, for readers of the type; nothing is placed by it.
+        memory_space: accepted, without effect: there is one memory.
 
     Raises:
         TypeError: dtype is no dtype, or shape no sequence of sizes.
@@ -49,7 +50,9 @@ class ShapeDtype:
         varying: Sequence[str] = (),
         *,
         sharding: Any = None,
+        memory_space: Any = None,
     ):
+        del memory_space
         if not isinstance(shape, Iterable):
             raise type_error(f"ShapeDtype: shape must be a tuple of sizes, got {shape!r}")
         self.shape = tuple(_weft.Dim(d) if isinstance(d, str) else d for d in shape)
@@ -196,6 +199,7 @@ class ShapedArray(ShapeDtype):
         weak_type: whether it takes the dtype of what it meets.
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices.
+        memory_space: accepted, without effect: there is one memory.
 
     Example:
         >>> wnp.ones((2, 3)).aval.str_short()

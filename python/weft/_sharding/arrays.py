@@ -121,6 +121,9 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             raise type_error(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
+        if is_array and place is not None and not donate and may_alias is not False and leaf.sharding == place:
+            out.append(leaf)  # it lies there already
+            continue
         if place is not None and not _weft.is_traced(array):
             if isinstance(place, SingleDeviceSharding) and not place.is_fully_addressable:
                 raise value_error(f"device_put: {place._device} belongs to another process")

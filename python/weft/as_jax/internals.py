@@ -9,8 +9,8 @@ from typing import Any
 import weft
 
 from .._core.errors import type_error
-from .hijax import control_flow_allowed_effects
 from . import linear_util as lu
+from .hijax import control_flow_allowed_effects
 from .jaxprs import Effect, Effects, eval_jaxpr
 from .user_primitives import Primitive
 
@@ -68,23 +68,27 @@ def reset_trace_state() -> bool:
 
 
 class _Call(Primitive):
-    """A primitive that calls a function: bind(wrapped function, *arrays) gives the list of its results."""
+    """A primitive that calls a function: bind(*arrays, subfuns=(wrapped function,)), or the function first, gives the
+    list of its results."""
 
     call_primitive = multiple_results = True
 
-    def bind(self, /, fun: Any, *args: Any, **_: Any) -> list[Any]:
+    def bind(self, /, *args: Any, subfuns: Any = (), **_: Any) -> list[Any]:
         """Calls the function."""
+        fun, *args = (*subfuns, *args)
         result = lu.called(fun)(*args)
         return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
 class _ClosedCall(Primitive):
-    """A primitive that runs the program that call_jaxpr is."""
+    """A primitive that runs the program that call_jaxpr is, or calls a function."""
 
     call_primitive = multiple_results = True
 
-    def bind(self, /, *args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
+    def bind(self, /, *args: Any, call_jaxpr: Any = None, subfuns: Any = (), **_: Any) -> list[Any]:
         """Runs the program on the last arguments, which are arrays."""
+        if call_jaxpr is None:
+            return call_p.bind(*args, subfuns=subfuns)
         arrays = args[len(args) - len(call_jaxpr.jaxpr.invars) :]
         return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *arrays)
 
@@ -142,7 +146,8 @@ class AccumEffect(RefEffect):
 class _RuntimeTokens:
     """What orders effects; Weft's programs keep their order themselves."""
 
-    current_tokens: dict[Any, Any] = {}
+    def __init__(self) -> None:
+        self.current_tokens: dict[Any, Any] = {}
 
     def clear(self) -> None:
         """Nothing."""

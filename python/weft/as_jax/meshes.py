@@ -14,7 +14,7 @@ import weft
 from .._core.errors import value_error
 from ..mesh import AbstractMesh, AxisType, get_abstract_mesh, get_mesh, make_mesh, set_mesh  # noqa: F401
 from ..parallel import smap  # noqa: F401
-from ..partitioning import reshard  # noqa: F401
+from ..partitioning import reshard
 
 use_mesh = set_mesh
 

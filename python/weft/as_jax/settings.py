@@ -20,6 +20,7 @@ import weft
 from .._core.errors import runtime_error
 from .._sharding.devices import before_counting, devices_were_listed
 from ..config import OPTIONS
+from .option_defaults import DEFAULTS
 
 # Options of jax.config that are Weft's.
 _OURS = frozenset(
@@ -37,82 +38,7 @@ _OURS = frozenset(
 )
 
 # The others that JAX documents, with their defaults.
-_WITHOUT_EFFECT: dict[str, Any] = {
-    **dict.fromkeys(
-        [
-            "jax_allow_f16_reductions",
-            "jax_auto_pcast",
-            "jax_check_static_indices",
-            "jax_compiler_enable_remat_pass",
-            "jax_debug_key_reuse",
-            "jax_distributed_debug",
-            "jax_enable_checks",
-            "jax_enable_custom_prng",
-            "jax_explicit_x64_dtypes",
-            "jax_high_dynamic_range_gumbel",
-            "jax_legacy_prng_key",
-            "jax_log_checkpoint_residuals",
-            "jax_mutable_array_checks",
-            "jax_raise_persistent_cache_errors",
-            "jax_use_magma",
-            "jax_use_direct_linearize",
-            "jax_dynamic_shapes",
-            "jax_compilation_cache_include_metadata_in_key",
-            "jax_remove_size_one_mesh_axis_from_type",
-            "jax_use_simplified_jaxpr_constants",
-            "jax_disallow_mesh_context_manager",
-            "jax2tf_associative_scan_reductions",
-            "jax_pprint_use_color",
-            "jax_use_shardy_partitioner",
-            "jax_vjp3",
-            "jax_custom_vjp3",
-            "jax_softmax_custom_jvp",
-            "jax_include_full_tracebacks_in_locations",
-            "jax_spmd_mode",
-            "jax_array",
-            "jax_parallel_functions_output_gda",
-            "jax_enable_memories",
-            "jax_debug_log_modules",
-            "jax_traceback_in_locations_limit",
-            "jax_persistent_cache_min_compile_time_secs",
-            "jax_bcoo_cusparse_lowering",
-            "jax_persistent_cache_min_entry_size_bytes",
-            "jax_persistent_cache_enable_xla_caches",
-            "jax_compilation_cache_max_size",
-            "jax_optimization_level",
-            "jax_memory_fitting_level",
-            "jax_exec_time_optimization_effort",
-            "jax_memory_fitting_effort",
-            "jax_captured_constants_warn_bytes",
-            "jax_random_seed_offset",
-            "jax_eager_pmap",
-            "jax_cpu_enable_async_dispatch",
-            "jax_cpu_enable_gloo_collectives",
-            "jax_serialization_version",
-            "jax_export_calling_convention_version",
-            "jax_hlo_source_file_canonicalization_regex",
-            "jax_logging_level",
-            "jax_cpu_collectives_implementation",
-            "jax_xla_backend",
-            "jax_compilation_cache_dir",
-            "jax_source_url_schema",
-            "jax_experimental_unsafe_xla_runtime_errors",
-            "jax_cuda_visible_devices",
-            "jax_rocm_visible_devices",
-            "jax_pjrt_client_create_options",
-            "jax_dump_ir_to",
-            "jax_enable_pgle",
-            "jax_refs_to_pins",
-        ]
-    ),
-    "jax_num_cpu_devices": -1,
-    "jax_threefry_partitionable": True,
-    "jax_enable_compilation_cache": True,
-    "jax_default_prng_impl": "threefry2x32",
-    "jax_traceback_filtering": "auto",
-    "jax_array_garbage_collection_guard": "allow",
-    "jax_thread_guard": False,
-}
+_WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in _OURS}
 
 
 _said: set[str] = set()

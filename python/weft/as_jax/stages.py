@@ -41,5 +41,3 @@ def with_trace(jitted: Any) -> Any:
 
     jitted.__dict__["trace"] = trace
     return jitted
-
-

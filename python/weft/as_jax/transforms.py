@@ -21,10 +21,17 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         options.pop(name, None)
     if fun is None:
         return functools.partial(jit, **options)
-    if options.get("out_shardings", 0) is None:
-        options["out_shardings"] = OnAllDevices()
     jitted = weft.jit(fun, **options)
     return with_trace(jitted) if hasattr(jitted, "lower") else jitted
+
+
+def pjit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """jit, where out_shardings=None says that results lie on every device of the mesh around the call."""
+    if fun is None:
+        return functools.partial(pjit, **options)
+    if options.get("out_shardings", 0) is None:
+        options["out_shardings"] = OnAllDevices()
+    return jit(fun, **options)
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""JAX's words for an error, after Weft's: programs look for them (`pytest.raises(match=...)`), and people search by them.
+"""JAX's words for an error, after Weft's: programs look for them (`pytest.raises(match=...)`), and people search.
 
 An entry is a pattern of Weft's message and what JAX says there; {0}, {1} are what the pattern's groups found, {type0} a
 type of Weft's as JAX writes it (f32[3] -> float32[3])."""
@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from .. import errors
+from .._core.errors import MissingRule
 
 _DTYPES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
 _T = r"((?:\w+)\[[^\]]*\])"  # a type
@@ -55,11 +56,14 @@ _WORDS: list[tuple[str, str]] = [
     ),
     (r"an index of a traced value: " + _T, "The __index__() method was called on traced array with shape {type0}."),
     (r"bool\(\) of a traced value: " + _T, "Attempted boolean conversion of traced array with shape {type0}."),
-    (r"NumPy array of a traced value", "The numpy.ndarray conversion method __array__() was called on traced array."),
+    (
+        r"numpy\.\w+\(\) of a traced value",
+        "The numpy.ndarray conversion method __array__() was called on traced array.",
+    ),
     (
         r"traced value (?:that |)escaped: " + _T + r".*?(?:at (\S+?):(\d+)|,)",
-        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, allowing for a reference to "
-        "an intermediate value with type {type0} wrapped in a DynamicJaxprTracer to escape the scope of the "
+        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, allowing for a reference "
+        "to an intermediate value with type {type0} wrapped in a DynamicJaxprTracer to escape the scope of the "
         "transformation. (unexpected tracer) The leaked intermediate value was created on line {1}:{2}.",
     ),
     (r"^(\w+): '[^']*' leaked traced values", "Leaked trace DynamicJaxprTrace. Leaked level: {0}"),
@@ -78,8 +82,8 @@ _WORDS: list[tuple[str, str]] = [
     ),
     (
         r"was called without positional arguments; derivatives are",
-        "differentiating with respect to argnums=0 requires at least 1 positional arguments to be passed by the caller, "
-        "but got only 0 positional arguments.",
+        "differentiating with respect to argnums=0 requires at least 1 positional arguments to be passed by the "
+        "caller, but got only 0 positional arguments.",
     ),
     (
         r"(grad|value_and_grad): with holomorphic=True argument \S+ of '[^']*' must be complex, got f(\d+)",
@@ -114,28 +118,33 @@ _WORDS: list[tuple[str, str]] = [
         "{type1} (tangent type of {type1}) but got {type0}.",
     ),
     (
-        r"(custom_jvp|custom_vjp): the arguments do not fit '([^']*)': (.*)",
+        r"(custom_\w+): the arguments do not fit '([^']*)': (.*)",
         "The input arguments to the {0}-decorated function {1} could not be resolved to positional-only arguments. "
         "Binding failed with the error:\n{2}",
     ),
     (
-        r"'[^']*' takes '(\w+)' by keyword alone",
-        "The following keyword arguments could not be resolved to positions: {0}",
+        r"(custom_\w+): '([^']*)' takes '(\w+)' by keyword alone",
+        "The input arguments to the {0}-decorated function {1} could not be resolved to positional-only arguments. "
+        "Binding failed with the error:\nThe following keyword arguments could not be resolved to positions: {2}",
     ),
     (
         r"custom_jvp: '([^']*)' has no rule",
         "No JVP defined for custom_jvp function {0} using defjvp.",
     ),
+    (r"custom_vmap: '([^']*)' has no rule", "No batching rule defined for custom_vmap function {0} using def_vmap."),
     (r"custom_vjp: '([^']*)' has no rules", "No VJP defined for custom_vjp function {0} using defvjp."),
     (
-        r"custom_vjp: the backward rule of '[^']*' gives a cotangent of its arguments (\[.*?\])? ?" + _T + ", exp.* " + _T,
-        "Custom VJP bwd rule must produce a tuple of the arguments' types: at output{0} the bwd rule produced an output "
-        "of type {type1} corresponding to an input of type {type2}",
+        r"custom_vjp: the backward rule of '[^']*' gives a cotangent of its arguments (\[.*?\])? ?"
+        + _T
+        + ", exp.* "
+        + _T,
+        "Custom VJP bwd rule must produce a tuple of the arguments' types: at output{0} the bwd rule produced an "
+        "output of type {type1} corresponding to an input of type {type2}",
     ),
     (
         r"custom_vjp: the backward rule of '([^']*)' must return a tuple",
-        "Custom VJP bwd rule for function {0} must produce a tuple of the same structure as the arguments, must produce "
-        "an output with the same container (pytree) structure as the args tuple of the primal function",
+        "Custom VJP bwd rule for function {0} must produce a tuple of the same structure as the arguments, must "
+        "produce an output with the same container (pytree) structure as the args tuple of the primal function",
     ),
     (
         r"custom_vjp: the forward rule of '([^']*)'",
@@ -154,13 +163,19 @@ _WORDS: list[tuple[str, str]] = [
     ),
     # References.
     (r"argument (\S+) and argument (\S+) of '[^']*' are the same reference", "appeared at both {0} and {1}"),
-    (r"argument (\S+) of '[^']*' is a reference .* also uses from outside", "closed over and passed as the argument {0}"),
+    (
+        r"argument (\S+) of '[^']*' is a reference .* also uses from outside",
+        "closed over and passed as the argument {0}",
+    ),
     (
         r"(\w+): the result.* of '[^']*' is a reference of type (\S+), made \(at (\S+?):(\d+)",
         "Function traced for {0} returned a mutable array reference of type {1}\n\nThe reference was created on line "
         "{2}:{3}",
     ),
-    (r"mapped reference \d+ and mapped reference", "only one reference to a mutable array may be passed as an argument"),
+    (
+        r"mapped reference \d+ and mapped reference",
+        "only one reference to a mutable array may be passed as an argument",
+    ),
     (r"vmap: '[^']*' changes a reference of", "cannot write to an unbatched array reference"),
     (
         r"a value that is differentiated is written into a reference",
@@ -200,10 +215,6 @@ _WORDS: list[tuple[str, str]] = [
         r"may differ between the devices along '(\w+)', but its out_specs entry",
         "shard_map applied to the function was given out_specs which require replication which can't be statically "
         "inferred given the mesh: along axis {0}",
-    ),
-    (
-        r"nothing binds the axis '(\w+)'|'(\w+)' is an axis that",
-        "Found an unbound axis name: {0}{1}. To fix this, please call it under `jax.shard_map`.",
     ),
     (
         r"dot: shapes (\(.*?\)) and (\(.*?\)) do not fit",
@@ -267,7 +278,7 @@ def _text(error: BaseException) -> str:
 
 def install() -> None:
     """From now on the exceptions that Weft alone raises say it in JAX's words, too."""
-    for name in errors.__all__:
-        kind: Any = getattr(errors, name)
+    kinds: list[Any] = [MissingRule, *(getattr(errors, name) for name in errors.__all__)]
+    for kind in kinds:
         if kind.__module__ != "builtins":
             kind.__str__ = _text

@@ -12,7 +12,7 @@ import optree
 from optree import PyTreeSpec as TreeDef
 
 from ... import _weft
-from ..errors import foreign, recursion_error, type_error, value_error
+from ..errors import foreign, recursion_error, type_error
 from .registration import NAMESPACE, check_function, register_dataclass
 
 

@@ -18,7 +18,7 @@ EXPERIMENTAL: dict[str, Served] = {
     ),
     "jax.experimental.jet": Served(everything_of=("weft.experimental.jet",)),
     "jax.experimental.pjit": Served(
-        names={"pjit": "weft.as_jax.transforms:jit", **of("weft", "with_sharding_constraint")}
+        names={"pjit": "weft.as_jax.transforms:pjit", **of("weft", "with_sharding_constraint")}
     ),
     "jax.experimental.multihost_utils": Served(
         everything_of=("weft.experimental.multihost_utils",),

@@ -150,7 +150,10 @@ PRIVATE: dict[str, Served] = {
             **refused("jax._src.ad_checkpoint", "custom_remat", _TRACES),
         },
     ),
-    "jax._src.debugging": Served(everything_of=("weft.debug",)),
+    "jax._src.debugging": Served(
+        everything_of=("weft.debug",),
+        names={f"debug_{name}": f"weft.debug:{name}" for name in ("print", "callback")},
+    ),
     "jax._src.callback": Served(names=of("weft", "pure_callback io_callback")),
     "jax._src.effects": Served(
         names=of(
@@ -220,7 +223,9 @@ PRIVATE: dict[str, Served] = {
     "jax._src.util": Served(
         names={
             **of("weft.as_jax.api_util", "safe_map safe_zip unzip2 partition_list merge_lists split_list"),
-            **of("weft.as_jax.lists", "tuple_insert tuple_update tuple_delete curry foreach unzip3 concatenate subvals"),
+            **of(
+                "weft.as_jax.lists", "tuple_insert tuple_update tuple_delete curry foreach unzip3 concatenate subvals"
+            ),
             **of("weft.as_jax.lists", "toposort wrap_name wraps use_cpp_class use_cpp_method cache weakref_lru_cache"),
             **of("weft.as_jax.lists", "HashableFunction NumpyComplexWarning ceil_of_ratio canonicalize_axis prod"),
         },
@@ -271,7 +276,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.pjit": Served(
         names={
             "jit_p": PRIMITIVES["jit_p"],
-            "pjit": "weft.as_jax.transforms:jit",
+            "pjit": "weft.as_jax.transforms:pjit",
             **of("weft", "with_sharding_constraint"),
             **of("weft.as_jax.meshes", "reshard"),
             **refused("jax._src.pjit", "_pjit_lower make_jit_cpp_cache", _XLA),
