@@ -53,6 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "plugins",
         "primitives",
         "program",
+        "pullbacks",
         "recording",
         "recurrences",
         "ref",

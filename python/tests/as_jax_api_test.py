@@ -244,9 +244,7 @@ def test_callbacks_of_whole_batches():
             outer = jax.jit(jax.vmap(inner, in_axes=(None, 0)))
             values = [inner(jnp.arange(3.0), 1.0).tolist(), outer(jnp.arange(3.0), jnp.arange(2.0)).tolist()]
             out[method] = [values, shapes]
-        lists = lambda x: {"y": [[1.0, 2.0]]}
-        struct = {"y": [jax.ShapeDtypeStruct((2,), jnp.float32)]}
-        out["lists"] = [v.tolist() for v in jax.pure_callback(lists, struct, 1.0)["y"]]
+        out["deeper"] = float(jax.pure_callback(lambda x: {"y": [[np.float32(x)]]}, {"y": [struct]}, 1.0)["y"][0])
         """
     )
     assert found["expand_dims"][1] == [[[3], [1]], [[1, 3], [2, 1]]]
@@ -381,6 +379,45 @@ def test_words_come_after_those_of_weft_and_before_the_lines():
     first, second, third = done["lines"][:3]
     assert first == "jit: expected a function, got 3 of type 'int'"
     assert second == "JAX says: Expected a callable value, got 3" and third.startswith("  at ")
+
+
+def test_gradients_into_references():
+    found = both(
+        """
+        x, y = {"a": jnp.arange(3.0)}, jnp.ones(3)
+        value, pull = jax.vjp(lambda x, y: (x["a"] * y * y).sum(), x, y)
+        total, other = jax.new_ref(jnp.ones(3)), jax.new_ref(jnp.zeros(3))
+        names = lambda t: [type(v).__name__ for v in jax.tree.leaves(t)]
+        out["both"] = [names(pull.with_refs({"a": total}, other)(1.0)), total[...].tolist(), other[...].tolist()]
+        some = pull.with_refs({"a": jax.ad.DontWant()}, jax.ad.GradValue())(2.0)
+        out["some"] = [names(some[0]), some[1].tolist()]
+        out["again"] = [names(pull.with_refs({"a": total}, jax.ad.DontWant())(1.0)), total[...].tolist()]
+
+        def by_reference(f):
+            def run(*args):
+                sums = jax.tree.map(lambda x: jax.new_ref(jnp.zeros_like(x)), args)
+                value, pull = jax.vjp(f, *args)
+                pull.with_refs(*sums)(jnp.ones_like(value))
+                return [jax.freeze(s) for s in sums]
+            return run
+
+        f = by_reference(lambda x, y: (x * x * y).sum())
+        for name, g in [("alone", f), ("jit", jax.jit(f)), ("vmap", jax.vmap(f))]:
+            args = (jnp.arange(6.0).reshape(2, 3), jnp.ones((2, 3)))
+            out[name] = [v.tolist() for v in g(*args)]
+        """
+    )
+    assert found["again"][1] == [1.0 + 2 * 1.0] * 3
+
+
+def test_references_read_at_arrays():
+    both(
+        """
+        x = jnp.arange(24.0).reshape(2, 3, 4)
+        for n, index in enumerate([(np.array([1, 0]),), (np.array([[0, 1]]), 2), (..., np.array([1])), (...,), ()]):
+            out[str(n)] = [jax.new_ref(x)[index].tolist(), jax.vmap(lambda r: r[index])(jax.new_ref(x[None])).tolist()]
+        """
+    )
 
 
 def test_types_are_no_arguments_of_jitted_functions():

@@ -11,6 +11,7 @@ import weft
 from .._core import tree as _tree
 from .._sharding.partitioning import OnAllDevices
 from . import jaxprs
+from .arrays import without_layouts
 from .stages import with_trace
 
 
@@ -21,6 +22,9 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         options.pop(name, None)
     if fun is None:
         return functools.partial(jit, **options)
+    for name in ("in_shardings", "out_shardings"):
+        if name in options:
+            options[name] = without_layouts(options[name])
     jitted = weft.jit(fun, **options)
     return with_trace(jitted) if hasattr(jitted, "lower") else jitted
 

@@ -78,6 +78,7 @@ PRIVATE: dict[str, Served] = {
                 "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
             ),
             **of("weft.as_jax.state", "clear_backends"),
+            **of("weft.pullbacks", "GradRef GradValue DontWant DidntWant"),
             **of("weft.as_jax.devices", "device_put copy_to_host_async"),
         },
     ),
@@ -204,7 +205,9 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax": Served(),
     "jax._src.lax.lax": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.linalg": Served(everything_of=("weft.lax.linalg",), names=PRIMITIVES),
-    "jax._src.lax.parallel": Served(everything_of=("weft.lax",), names=PRIMITIVES),
+    "jax._src.lax.parallel": Served(
+        everything_of=("weft.lax",), names={**PRIMITIVES, **of("weft.as_jax.reductions", "pargmax pargmin")}
+    ),
     "jax._src.lax.slicing": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),

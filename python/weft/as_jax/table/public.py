@@ -56,6 +56,7 @@ PUBLIC: dict[str, Served] = {
             "typeof": f"{_CORE}:typeof",
             "ds": "weft.as_jax.arrays:ds",
             "ffi": "jax.ffi",
+            "ad": "weft.pullbacks",
         },
         absent={
             **because("the name is jax.new_ref", "ArrayRef array_ref mutable_array MutableArray"),
