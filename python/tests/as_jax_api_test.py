@@ -277,6 +277,20 @@ def test_dataclasses_and_other_classes():
     )
 
 
+def test_orders_of_keys():
+    both(
+        """
+        import collections
+        kinds = [dict, collections.OrderedDict, lambda d: collections.defaultdict(list, d)]
+        for n, kind in enumerate(kinds):
+            inner = kind({"z": 1, "y": kind({"d": 2, "c": 3})})
+            back = jax.tree.map(lambda x: x * 2, [kind({"b": inner, "a": 4})])[0]
+            out[str(n)] = [list(back), list(back["b"]), list(back["b"]["y"]), type(back).__name__, jax.tree.leaves(inner)]
+        out["default"] = back["none"]
+        """
+    )
+
+
 def test_none_as_out_shardings_and_meshes_without_devices():
     found = both(
         """
@@ -343,6 +357,9 @@ WRONG = [
     ("jax.jvp(lambda x: x, (1.0,), ())", "must have the same tree structure"),
     ("jnp.dot(jnp.ones(3), jnp.ones(4))", "dot_general requires contracting dimensions to have the same shape"),
     ("jax.vmap(lambda x: x, in_axes=-3)(jnp.ones((2, 2)))", "vmap was requested to map its argument along axis -3"),
+    ("jax.vmap(lambda x: x, out_axes=(1.5,))(jnp.ones(2))", "vmap out_axes must be an int, None, or"),
+    ("jax.vmap(lambda x: x, in_axes=(1.5,))(jnp.ones(2))", "vmap in_axes must be an int, None, or"),
+    ("jax.vmap(lambda x, y: x)(jnp.ones(2), jnp.ones(3))", "vmap got inconsistent sizes for array axes to be mapped"),
     ("jax.custom_jvp(lambda x: x)(1.0)", "No JVP defined for custom_jvp function"),
     ("jax.custom_vjp(lambda x: x)(1.0)", "No VJP defined for custom_vjp function"),
     ("jax.tree_util.tree_broadcast((1, 2), [3, 4])", "pytree structure error: different types at key path"),
@@ -427,8 +444,12 @@ def test_types_are_no_arguments_of_jitted_functions():
             jax.jit(lambda x: x + 1)(jax.ShapeDtypeStruct((), np.float32))
         except TypeError:
             out["refused"] = True
+        try:
+            jax.device_put(jnp.arange(3), may_alias=True, donate=True)
+        except ValueError:
+            out["both"] = True
         x = jax.device_put(jnp.arange(3), jax.sharding.SingleDeviceSharding(jax.devices()[0]))
-        out["same"] = jax.device_put(x, x.sharding) is x
+        out["same"] = [jax.device_put(x, x.sharding, may_alias=m) is x for m in (None, True, False)]
         """
     )
 

@@ -94,12 +94,16 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
 
     Raises:
         TypeError: a leaf is no array or number, or `device` something else.
-        ValueError: a sharding does not fit an array.
+        ValueError: a sharding does not fit an array; both donate and may_alias are True.
 
     Example:
         >>> weft.device_put(wnp.arange(4.0), weft.devices()[0]).sharding
         SingleDeviceSharding(device=CpuDevice(id=0))
     """
+    if donate and may_alias:
+        raise value_error(
+            "device_put: may_alias and donate cannot be True at the same time. What is given away has no second owner"
+        )
     leaves, tree = _tree.flatten(x)
     places = (
         [device] * len(leaves) if not _is_container(device) else _tree.prefix_leaves(device, x, "device_put: device")

@@ -323,8 +323,8 @@ class NamedSharding(Sharding):
         del memory_kind
         if not isinstance(mesh, (Mesh, AbstractMesh)) or not isinstance(spec, PartitionSpec):
             raise type_error(f"NamedSharding: expected a mesh and a PartitionSpec, got {mesh!r} and {spec!r}")
-        cuts_of(mesh, spec, [0] * len(spec), "NamedSharding", may_be_open=True)
         self.mesh, self.spec = mesh, spec
+        cuts_of(self.mesh, spec, [0] * len(spec), "NamedSharding", may_be_open=True)
 
     def on_devices(self, what: str) -> NamedSharding:
         """The same on the mesh around the call, where this one has no devices."""

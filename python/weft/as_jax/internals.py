@@ -75,8 +75,8 @@ class _Call(Primitive):
 
     def bind(self, /, *args: Any, subfuns: Any = (), **_: Any) -> list[Any]:
         """Calls the function."""
-        fun, *args = (*subfuns, *args)
-        result = lu.called(fun)(*args)
+        fun, *values = (*subfuns, *args)
+        result = lu.called(fun)(*values)
         return list(result) if isinstance(result, (list, tuple)) else [result]
 
 

@@ -40,7 +40,10 @@ _WORDS: list[tuple[str, str]] = [
         "function {1} returned a value of type <class '{3}'> at output component {0}, which is not a valid JAX type. "
         "Output from batched function {2} with type <class '{3}'> is not a valid JAX type",
     ),
-    (r"is no prefix of the structure of the values", "specification must be a tree prefix of the corresponding value"),
+    (
+        r"(\w+): (\w+) is no prefix of the structure of the values",
+        "{0} {1} specification must be a tree prefix of the corresponding value",
+    ),
     # Tracers.
     (
         r"float\(\) of a traced value",
@@ -63,8 +66,9 @@ _WORDS: list[tuple[str, str]] = [
     (
         r"traced value (?:that |)escaped: " + _T + r".*?(?:at (\S+?):(\d+)|,)",
         "Encountered an unexpected tracer. A function transformed by JAX had a side effect, allowing for a reference "
-        "to an intermediate value with type {type0} wrapped in a DynamicJaxprTracer to escape the scope of the "
-        "transformation. (unexpected tracer) The leaked intermediate value was created on line {1}:{2}.",
+        "to an intermediate value with type {type0} wrapped in a DynamicJaxprTracer to escape, through global state, "
+        "the scope of the transformation. (unexpected tracer) The leaked intermediate value was created on line "
+        "{1}:{2}.",
     ),
     (r"^(\w+): '[^']*' leaked traced values", "Leaked trace DynamicJaxprTrace. Leaked level: {0}"),
     (r"takes a traced value as a key of a dict", "unhashable type: 'DynamicJaxprTracer'"),
@@ -161,6 +165,12 @@ _WORDS: list[tuple[str, str]] = [
         "vmap was requested to map its argument along axis {0}{1}, which implies that its rank should be at least {1}, "
         "but is only {4} (its shape is ({3}))",
     ),
+    (
+        r"(vmap|pmap): (in_axes|out_axes) must hold integers and None, got (.*)",
+        "{0} {1} must be an int, None, or a tuple of entries corresponding to the positional arguments, or a container "
+        "of them, but got {2}.",
+    ),
+    (r"(vmap|pmap): mapped sizes of '[^']*' differ", "{0} got inconsistent sizes for array axes to be mapped"),
     # References.
     (r"argument (\S+) and argument (\S+) of '[^']*' are the same reference", "appeared at both {0} and {1}"),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import operator
 from collections.abc import Callable, Iterable, Iterator
@@ -98,6 +99,9 @@ def in_order_of_keys(treedef: TreeDef) -> TreeDef:
     parts = [in_order_of_keys(child) for child in before]
     if treedef.type is dict:
         return optree.treespec_dict(dict(zip(treedef.entries(), parts)), namespace=NAMESPACE)
+    if treedef.type is collections.defaultdict:
+        factory = treedef.unflatten([None] * treedef.num_leaves).default_factory
+        return optree.treespec_defaultdict(factory, dict(zip(treedef.entries(), parts)), namespace=NAMESPACE)
     if all(map(operator.is_, before, parts)):
         return treedef
     rest = iter(parts)

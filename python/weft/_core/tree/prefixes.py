@@ -108,8 +108,8 @@ def prefix_leaves(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bo
     try:
         subtrees = shape.flatten_up_to(treedef.unflatten([_LEAF] * treedef.num_leaves))
     except ValueError as error:
-        why = described(prefix, tree, what, is_leaf) or str(error)
-        raise value_error(f"{what} is no prefix of the structure of the values: {why}") from None
+        where = described(prefix, tree, what, is_leaf)
+        raise value_error(f"{what} is no prefix of the structure of the values: {error}\n{where}".rstrip()) from None
     return [leaf for leaf, subtree in zip(covers, subtrees) for _ in leaves(subtree)]
 
 
