@@ -285,7 +285,8 @@ def test_orders_of_keys():
         for n, kind in enumerate(kinds):
             inner = kind({"z": 1, "y": kind({"d": 2, "c": 3})})
             back = jax.tree.map(lambda x: x * 2, [kind({"b": inner, "a": 4})])[0]
-            out[str(n)] = [list(back), list(back["b"]), list(back["b"]["y"]), type(back).__name__, jax.tree.leaves(inner)]
+            out[str(n)] = [list(back), list(back["b"]), list(back["b"]["y"]), type(back).__name__]
+            out[f"leaves {n}"] = jax.tree.leaves(inner)
         out["default"] = back["none"]
         """
     )

@@ -75,8 +75,8 @@ class _Call(Primitive):
 
     def bind(self, /, *args: Any, subfuns: Any = (), **_: Any) -> list[Any]:
         """Calls the function."""
-        fun, *values = (*subfuns, *args)
-        result = lu.called(fun)(*values)
+        every = [*subfuns, *args]
+        result = lu.called(every[0])(*every[1:])
         return list(result) if isinstance(result, (list, tuple)) else [result]
 
 

@@ -205,8 +205,15 @@ class JaxprEqn:
 
     def __repr__(self) -> str:
         outs = " ".join(f"{v}:{v.aval.str_short(short_dtypes=True)}" for v in self.outvars)
-        shown = {k: v for k, v in self.params.items() if k != "regions"}
-        params = f"[{' '.join(f'{k}={v}' for k, v in shown.items())}]" if shown else ""
+        shown = [f"{k}={v}" for k, v in self.params.items() if k != "regions"]
+        regions = self.params.get("regions") or []
+        if regions:
+            # The functions inside of it, one below the other, as JAX shows them.
+            names = ["jaxpr"] if len(regions) == 1 else [f"jaxpr{i}" for i in range(len(regions))]
+            inner = [f"{name}={region!r}".replace("\n", "\n      ") for name, region in zip(names, regions)]
+            params = "[\n      " + "\n      ".join([*inner, *shown]) + "\n    ]"
+        else:
+            params = f"[{' '.join(shown)}]" if shown else ""
         return f"{outs} = {self.primitive}{params} {' '.join(map(repr, self.invars))}"
 
 

@@ -198,9 +198,10 @@ def disable_x64() -> contextlib.AbstractContextManager[None]:
 
 def __getattr__(name: str) -> Any:
     """Of every other option that JAX has an object of the same kind."""
-    if f"jax_{name}" in {*_OURS, *_WITHOUT_EFFECT}:
-        default = _WITHOUT_EFFECT.get(f"jax_{name}")
-        return globals().setdefault(name, _Option(f"jax_{name}", True if default in (None, False) else default))
+    for option in (f"jax_{name}", name):
+        if option in {*_OURS, *_WITHOUT_EFFECT}:
+            default = _WITHOUT_EFFECT.get(option)
+            return globals().setdefault(name, _Option(option, True if default in (None, False) else default))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

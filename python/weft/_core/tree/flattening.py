@@ -100,7 +100,8 @@ def in_order_of_keys(treedef: TreeDef) -> TreeDef:
     if treedef.type is dict:
         return optree.treespec_dict(dict(zip(treedef.entries(), parts)), namespace=NAMESPACE)
     if treedef.type is collections.defaultdict:
-        factory = treedef.unflatten([None] * treedef.num_leaves).default_factory
+        made: Any = treedef.unflatten([None] * treedef.num_leaves)
+        factory = made.default_factory
         return optree.treespec_defaultdict(factory, dict(zip(treedef.entries(), parts)), namespace=NAMESPACE)
     if all(map(operator.is_, before, parts)):
         return treedef
