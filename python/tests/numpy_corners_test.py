@@ -9,8 +9,22 @@ import weft.numpy as wnp
 
 jax = pytest.importorskip("jax")
 
-UFUNCS = """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
-multiply negative subtract""".split()
+UFUNCS = [
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "subtract",
+]
 BINARY = [name for name in UFUNCS if name != "negative"]
 
 
@@ -68,7 +82,22 @@ def test_negative_has_at():
     assert wnp.negative.at(x, wnp.array([1, 3]), inplace=False).tolist() == [0.0, -1.0, 2.0, -3.0]
 
 
-DTYPES = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64 complex64 complex128".split()
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "uint32",
+    "int32",
+    "uint64",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 
 @pytest.mark.parametrize("own", DTYPES)
@@ -175,10 +204,14 @@ def test_places_that_are_traced():
             np.testing.assert_array_equal(
                 weft.jit(lambda x, i: wnp.insert(x, i, 7, axis))(x, place), np.insert(x, place, 7, axis)
             )
-            np.testing.assert_array_equal(weft.jit(lambda x, i: wnp.delete(x, i, axis))(x, place), np.delete(x, place, axis))
+            np.testing.assert_array_equal(
+                weft.jit(lambda x, i: wnp.delete(x, i, axis))(x, place), np.delete(x, place, axis)
+            )
     for k in (-9, -1, 0, 2, 9):
         for name in ("eye", "tri"):
-            np.testing.assert_array_equal(weft.jit(lambda k: getattr(wnp, name)(3, 4, k))(k), getattr(np, name)(3, 4, k))
+            np.testing.assert_array_equal(
+                weft.jit(lambda k: getattr(wnp, name)(3, 4, k))(k), getattr(np, name)(3, 4, k)
+            )
         for name in ("tril", "triu"):
             np.testing.assert_array_equal(weft.jit(getattr(wnp, name))(x, k), getattr(np, name)(x, k))
     with pytest.raises(TypeError, match="eye: k must be an integer"):

@@ -302,6 +302,8 @@ def checkpoint(
     """
     if concrete:
         raise not_implemented("checkpoint: concrete=True was taken out of JAX too; use static_argnums")
+    if isinstance(prevent_cse, (tuple, list)) and all(isinstance(flag, bool) for flag in prevent_cse):
+        prevent_cse = any(prevent_cse)  # JAX takes one for each argument
     if not isinstance(prevent_cse, bool):
         raise type_error(f"checkpoint: prevent_cse is {prevent_cse!r}; expected True or False")
     text = policy_text(policy, "checkpoint")

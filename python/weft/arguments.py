@@ -91,6 +91,14 @@ def is_integer(value: Any) -> TypeIs[int]:
     return isinstance(value, (int, np.integer))
 
 
+def check_axes(axes: Any, what: str) -> None:
+    """Raises TypeError unless the leaves of what in_axes or out_axes says are integers: None says that nothing is
+    mapped."""
+    for axis in _tree.leaves(axes):
+        if not is_integer(axis) or isinstance(axis, bool):
+            raise type_error(f"{what} must hold integers and None, got {axis!r}")
+
+
 def integer(value: Any, what: str) -> int:
     """One integer, as the argument `what` names it: Python's, NumPy's, or a known array of one."""
     try:

@@ -8,14 +8,14 @@ from typing import Any, ParamSpec, TypeVar
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.errors import type_error, value_error
+from ._core.errors import value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
 from ._sharding.meshes import current_mesh
 from ._sharding.partitioning import constrain
 from ._sharding.shardings import NamedSharding, PartitionSpec
-from .arguments import hold, is_fixed, releasing
+from .arguments import check_axes, hold, is_fixed, releasing
 from .collectives import axis_names, check_axis_name
 
 __all__ = ["vmap"]
@@ -62,6 +62,8 @@ def vmap(
         Array([-2., -1.,  3.], dtype=float32)
     """
     check_callable(fun, "vmap")
+    check_axes(in_axes, "vmap: in_axes")
+    check_axes(out_axes, "vmap: out_axes")
     cut_by = () if spmd_axis_name is None else tuple(axis_names(spmd_axis_name, "vmap: spmd_axis_name"))
     if axis_name is not None:
         check_axis_name(axis_name, "vmap")
@@ -92,8 +94,6 @@ def vmap(
                 moved.append(leaf)
                 specs.append(leaf)
                 continue
-            if not isinstance(axis, int) or isinstance(axis, bool):
-                raise type_error(f"vmap: in_axes must hold integers and None, got {axis!r}")
             if not -len(shape) <= axis < len(shape):
                 raise value_error(
                     f"vmap: in_axes maps axis {axis} of argument {path} of '{name}', which is {text}, of "

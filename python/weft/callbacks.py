@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from . import _weft
 from ._core import tree as _tree
-from ._core.errors import type_error
+from ._core.errors import type_error, value_error
+from ._core.shapes import ShapeDtype
+from .custom_batching import custom_vmap
 
 __all__ = ["io_callback", "pure_callback"]
 
@@ -20,11 +23,14 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
             Python numbers that fit, and NumPy's 64 bits where the same kind of 32 bits is declared.
         result_shape_dtypes: weft.ShapeDtype of its result, or a tree of them.
         *args: arrays, numbers or trees of them.
-        **kwargs: keyword arguments; vmap_method is accepted, without effect: under vmap it is called for each lane.
+        **kwargs: keyword arguments; vmap_method says how it is called under vmap: "expand_dims" and "broadcast_all"
+            once, with the mapped axis in front (of size 1 where an argument is not mapped, or of the whole size);
+            everything else for each batch element.
 
     Returns: what it returns. It has no derivative; weft.custom_jvp gives it one.
 
     Raises:
+        ValueError: there is no such vmap_method.
         RuntimeError: the function returns something else, or the program came from another process. What the function
             raises passes through, with a note of the line that calls pure_callback.
 
@@ -32,7 +38,42 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
         >>> weft.jit(lambda x: weft.pure_callback(lambda v: v + 1, weft.ShapeDtype((), "float32"), x))(1.0)
         Array(2., dtype=float32)
     """
-    return _call("pure_callback", callback, result_shape_dtypes, args, kwargs)
+    method = kwargs.pop("vmap_method", None)
+    kwargs.pop("sharding", None)
+    if method not in (None, *_METHODS):
+        raise value_error(f"pure_callback: vmap_method must be one of {', '.join(map(repr, _METHODS))}, got {method!r}")
+    call = functools.partial(_call, "pure_callback", callback)
+    if method in ("expand_dims", "broadcast_all"):
+        return _batched(call, method == "broadcast_all", result_shape_dtypes, (args, kwargs))
+    return call(result_shape_dtypes, args, kwargs)
+
+
+_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+def _batched(call: Callable[..., Any], whole: bool, specs: Any, arguments: Any) -> Any:
+    """A callback that vmap calls once, with the mapped axis in front of the arguments and results; `whole`: also of
+    those arguments that are not mapped, in its whole size."""
+    leaves, tree = _tree.flatten(arguments)
+
+    @custom_vmap
+    def called(*values: Any) -> Any:
+        return call(specs, *_tree.unflatten(tree, values))
+
+    @called.def_vmap
+    def rule(size: Any, batched: Any, *values: Any) -> Any:
+        def in_front(x: Any, on: bool) -> Any:
+            if on:
+                return x
+            x = _weft.expand_dims(_weft.array(x, None, False), 0)
+            return _weft.broadcast_to(x, (size, *x.shape[1:])) if whole else x
+
+        arrays = [in_front(x, on) for x, on in zip(values, batched)]
+        longer = _tree.map(lambda spec: ShapeDtype((size, *spec.shape), spec.dtype), specs)
+        result = _batched(call, whole, longer, _tree.unflatten(tree, arrays))
+        return result, _tree.map(lambda _: True, result)
+
+    return called(*leaves)
 
 
 def io_callback(
@@ -46,7 +87,7 @@ def io_callback(
         result_shape_dtypes: weft.ShapeDtype of its result, or a tree of them; None: it returns nothing.
         *args: arrays, numbers or trees of them.
         ordered: accepted: calls are always in order.
-        **kwargs: keyword arguments.
+        **kwargs: keyword arguments; `sharding`, JAX's, is accepted, without effect: Python runs where the program does.
 
     Returns: what it returns. It has no derivative.
 
@@ -66,6 +107,7 @@ def io_callback(
 
 def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: dict):
     kwargs.pop("vmap_method", None)
+    kwargs.pop("sharding", None)
     leaves, tree = _tree.flatten((args, kwargs))
     spec_leaves, out_tree = _tree.flatten(specs)
 
@@ -79,8 +121,11 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
             if place and not any(place in note for note in getattr(error, "__notes__", ())):
                 error.add_note(f"raised in a callback that {primitive} calls\n{place}")
             raise
+        if result is None and not spec_leaves:
+            return []  # a function that does something and gives nothing
         out, got = _tree.flatten(result)
-        if got != out_tree:
+        # JAX counts the arrays alone.
+        if got != out_tree and not (_tree.jax_semantics() and len(out) == len(spec_leaves)):
             raise type_error(f"the callback returned {_tree.in_words(got)}, expected {_tree.in_words(out_tree)}")
         # A Python number has all its digits until it gets the dtype that is declared.
         return [v if isinstance(v, (int, float, complex)) else _weft.array(v, None, True) for v in out]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
@@ -15,15 +14,18 @@ from ._core.names import update_wrapper
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
+from ._sharding.devices import devices
 from ._sharding.partitioning import Communication
-from ._sharding.shardings import NamedSharding
+from ._sharding.shardings import NamedSharding, SingleDeviceSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
+from .described import Described, MemoryAnalysis
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import explained_rules, plan_here, plan_of
-from .program import IR, eval_shape
+from .program import IR
 from .recording import Recorded
+from .static_arguments import static_arguments, static_value, types_of_results
 from .typing import Jitted
 
 __all__ = ["jit"]
@@ -181,8 +183,8 @@ def jit(
     plan = plan_of("jit", optimize, passes, disable)
     licences = licences_of("accurate" if deterministic and licence is None else licence)  # sums keep their order
     _weft.check_backend(checked_text(backend, "jit: backend"))
-    nums, names = _static(fun, static_argnums, static_argnames)
-    donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
+    nums, names = static_arguments(fun, static_argnums, static_argnames)
+    donate_nums, donate_names = static_arguments(fun, donate_argnums, donate_argnames, "donate")
     if both := sorted(map(str, nums & donate_nums | names & donate_names)):
         raise value_error(f"jit: argument {both[0]} of '{call_name(fun)}' cannot be both static and donated")
     original = fun
@@ -208,6 +210,9 @@ def jit(
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         if hasattr(original, attribute):
             jitted.__dict__[attribute] = getattr(original, attribute)
+    for attribute, value in getattr(original, "__dict__", {}).items():
+        if not attribute.startswith("_"):
+            jitted.__dict__[attribute] = value
     jitted.__dict__["__wrapped__"] = original
     jitted.__dict__["_deterministic"] = bool(deterministic)
     jitted.__dict__["_backend"] = backend
@@ -219,7 +224,7 @@ def jit(
         jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
     jitted.__dict__["lower"] = functools.partial(_lower, jitted)
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
-    jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
+    jitted.__dict__["eval_shape"] = functools.partial(types_of_results, jitted)
     ALL.add(jitted)
     return jitted
 
@@ -244,23 +249,7 @@ def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
     return [{"signature": ", ".join(fn.param_types), **explained_rules(fn, plan)} for fn in jitted._programs()]
 
 
-def _eval_shape(jitted, *args: Any, **kwargs: Any) -> Any:
-    # What is static stays as it is; the others are types.
-    static = {i: a for i, a in enumerate(args) if i in jitted._static_argnums}
-    static_named = {k: v for k, v in kwargs.items() if k in jitted._static_argnames}
-
-    def call(traced: list, named: dict):
-        rest = iter(traced)
-        return jitted(*(static[i] if i in static else next(rest) for i in range(len(args))), **named, **static_named)
-
-    return eval_shape(
-        call,
-        [a for i, a in enumerate(args) if i not in static],
-        {k: v for k, v in kwargs.items() if k not in static_named},
-    )
-
-
-class Lowered:
+class Lowered(Described):
     """The program of a jitted function for arguments of given types: look at it, or compile it.
     weft.jit(f).lower(*args) makes one for this CPU; weft.jit(f).lower(*args, target=...) one for a GPU.
 
@@ -297,6 +286,7 @@ class Lowered:
         dynamic = [a for i, a in enumerate(args) if i not in jitted._static_argnums]
         named = {k: v for k, v in kwargs.items() if k not in jitted._static_argnames}
         leaves, self._in_tree = _tree.flatten((tuple(dynamic), named))
+        self._in_specs = [_weft.abstract(leaf)[:3] for leaf in leaves]
         self._ir = IR(traced.fn, traced.captures, self._in_tree, None, traced.weak_results)
         given_away = [i in jitted._donate_argnums for i in range(len(args)) if i not in jitted._static_argnums]
         by_argument = [*zip(dynamic, given_away), *((named[k], k in jitted._donate_argnames) for k in sorted(named))]
@@ -434,10 +424,14 @@ class Lowered:
                 f"the program was compiled for {_tree.arguments_in_words(self._in_tree)}, "
                 f"got {_tree.arguments_in_words(tree)}"
             )
-        for leaf, wanted in zip(leaves, self._ir.in_types):
-            text = _weft.abstract(leaf)[3]
-            if text != wanted:
-                raise type_error(f"the program was compiled for an argument {wanted}, got {text}")
+        got = [_weft.abstract(leaf)[3] for leaf in leaves]
+        wrong = [
+            f"argument {name} {wanted}, got {text}"
+            for name, wanted, text in zip(self._names, self._ir.in_types, got)
+            if text != wanted
+        ]
+        if wrong:
+            raise type_error(f"the program was compiled for {'; for '.join(wrong)}")
         return leaves
 
     def _result(self, results: list) -> Any:
@@ -445,8 +439,11 @@ class Lowered:
             return results[0]
         return tuple(results) if isinstance(self._out, int) else _tree.unflatten(self._out, results)
 
-    def compile(self) -> Compiled:
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compiles the program now.
+
+        Args:
+            compiler_options: JAX's, which say how XLA compiles: accepted, without effect.
 
         Returns: Compiled, which is called like the function without its static arguments. What the function takes as
             donated is given away by each call.
@@ -458,12 +455,13 @@ class Lowered:
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
             Array(3., dtype=float32, weak_type=True)
         """
+        del compiler_options
         fn, optimized = self._planned
         self._licensed(lambda: _weft.compile(fn, self._backend, self._fixed_order, optimized, self._donated))
         return Compiled(self)
 
 
-class Compiled:
+class Compiled(Described):
     """A compiled program for arguments of one structure and types, without the static ones.
 
     Raises:
@@ -476,7 +474,7 @@ class Compiled:
 
     def __init__(self, lowered: Lowered):
         self._lowered = lowered
-        self._ir = lowered._ir
+        self._describe(lowered)
         self._run = jit(
             lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak),
             donate_argnums=[i for i, donated in enumerate(lowered._donated) if donated],
@@ -501,49 +499,41 @@ class Compiled:
         """
         return self._lowered.stage("schedule")
 
+    def memory_analysis(self) -> MemoryAnalysis:
+        """How much memory the program takes.
+
+        Returns: numbers of bytes, under JAX's names.
+
+        Raises:
+            ValueError: the backend does not plan memory.
+
+        Example:
+            >>> weft.jit(lambda x: x.sum()).lower(wnp.ones(1000)).compile().memory_analysis().output_size_in_bytes
+            4
+        """
+        return MemoryAnalysis.of_stages(self._lowered.stage("schedule"), self._lowered.stage("buffers"))
+
+    @property
+    def input_shardings(self) -> Any:
+        """How (arguments, keyword arguments) lie: a sharding for each that is cut over a mesh, else the first device's.
+
+        Example:
+            >>> weft.jit(lambda x: x + 1).lower(1.0).compile().input_shardings
+            ((SingleDeviceSharding(device=CpuDevice(id=0)),), {})
+        """
+        alone = SingleDeviceSharding(devices()[0])
+        return _tree.unflatten(self._in_tree, [found or alone for found in self._lowered._shardings])
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._lowered._result(self._run(*self._lowered._leaves(args, kwargs)))
-
-
-def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
-    """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
-    named = names_of(argnames)
-    nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(named)
-    if not nums and not names:
-        return nums, names
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return nums, names
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters)
-    for given in list(nums):
-        n = given
-        if n < 0:
-            nums.discard(n)
-            n += len(positional)
-            nums.add(n)
-        if n < 0 or (n >= len(positional) and not varargs):
-            raise value_error(
-                f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional "
-                f"arguments"
-            )
-        if n < len(positional):
-            names.add(positional[n])
-    for name in named:
-        if name in positional:
-            nums.add(positional.index(name))
-        elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
-            raise value_error(f"jit: {kind}_argnames has '{name}', which is no argument of '{call_name(function)}'")
-    return nums, names
 
 
 def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     """Called from C++ for arguments of a new signature. Returns the traced function and how to build its result.
     `apart`: the leaves of the arguments, and the trees of what is no list, tuple or dict."""
     function, nums, names = jitted._function, jitted._static_argnums, jitted._static_argnames
-    static_args = {i: _static_value(a) for i, a in enumerate(args) if i in nums}
-    static_kwargs = {k: _static_value(v) for k, v in kwargs.items() if k in names}
+    static_args = {i: static_value(a) for i, a in enumerate(args) if i in nums}
+    static_kwargs = {k: static_value(v) for k, v in kwargs.items() if k in names}
     if static_args or static_kwargs:
         inner = function
 
@@ -573,11 +563,6 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     if tree.type is tuple and tree.num_nodes == tree.num_leaves + 1:
         return traced, tree.num_leaves, flat.names
     return traced, tree, flat.names
-
-
-def _static_value(argument: Any) -> Any:
-    """A static argument; its number, where grad or vmap outside of jit has made it a traced value with a known one."""
-    return argument.item() if _weft.is_traced(argument) else argument
 
 
 _weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse, _call_stateful, UsesReferences)

@@ -168,15 +168,16 @@ config = _Config()
 
 
 class Scope(contextlib.AbstractContextManager[None], contextlib.ContextDecorator):
-    """A `with` statement, or what stands before a function, that sets a setting for its thread. Those of one thread may end in any order (of generators,
-    say): the setting is that of the one that was opened last among those that are open."""
+    """A `with` statement, or the decorator of a function, that sets a setting for its thread. Those of one thread may
+    end in any order (of generators, say): the setting is that of the one that was opened last among those that are
+    open."""
 
     def __init__(self, setting: int, value: bool):
         self._setting, self._value = setting, bool(value)
         self._mine: list[int] = []
 
     def _recreate_cm(self) -> Scope:
-        """For each call of a function it stands before: threads may call it at the same time."""
+        # One for each call of a decorated function: calls of several threads end in any order.
         return Scope(self._setting, self._value)
 
     def __enter__(self) -> None:

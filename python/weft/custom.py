@@ -12,7 +12,7 @@ from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import missing_rule, type_error
-from ._core.names import update_wrapper, wraps
+from ._core.names import forwarded, update_wrapper, wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import (
     Flat,
@@ -25,6 +25,7 @@ from ._core.tracing import (
 )
 from ._sharding.meshes import current_mesh, mesh_around
 from .derivatives import lanes_apart
+from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, with_zeros
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
@@ -37,57 +38,6 @@ def _undifferentiated(flat: Flat, what: str) -> Any:
     """The function run, where nothing is traced that could be differentiated: its rules are not asked."""
     traced = trace_flat(flat, what, known=True)
     return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, flat.leaves + traced.captures, traced.weak_results))
-
-
-class SymbolicZero:
-    """A tangent or cotangent known to be zero, for rules with symbolic_zeros=True.
-
-    Args:
-        aval: shape and dtype.
-
-    Example:
-        >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).shape
-        (3,)
-    """
-
-    def __init__(self, aval: Any):
-        self.aval = aval
-
-    @property
-    def shape(self) -> tuple:
-        """The dimensions.
-
-        Example:
-            >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).shape
-            (3,)
-        """
-        return tuple(self.aval.shape)
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype.
-
-        Example:
-            >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).dtype
-            float32
-        """
-        return self.aval.dtype
-
-
-class CustomVJPPrimal:
-    """An argument of the forward rule of a custom_vjp with symbolic_zeros=True.
-
-    Args:
-        value: the array.
-        perturbed: whether it is differentiated.
-
-    Example:
-        >>> weft.custom_derivatives.CustomVJPPrimal(1.0, True).value
-        1.0
-    """
-
-    def __init__(self, value: Any, perturbed: bool):
-        self.value, self.perturbed = value, perturbed
 
 
 class _Calls(threading.local):
@@ -258,11 +208,7 @@ class _BackwardRule:
             problem = f"must return {expected}, got {_tree.in_words(_tree.structure(cts))}"
             raise type_error(rules._said(role, problem, where))
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
-        filled = tuple(
-            _tree.map(lambda _: zero, arg) if c is None or isinstance(c, SymbolicZero) else c
-            for arg, c in zip(args, cts)
-        )
-        leaves, tree = _tree.flatten(filled)
+        leaves, tree = _tree.flatten(with_zeros(tuple(cts), args, zero))
         if tree != (in_tree := _tree.structure(args)):
             message = (
                 f"{rules._what}: the cotangents of '{rules._name}' are {_tree.in_words(tree)}, the arguments "
@@ -319,6 +265,7 @@ class custom_jvp(Generic[_P, _R]):
     """
 
     __name__: str
+    __getattr__ = forwarded
 
     def __init__(
         self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
@@ -429,6 +376,7 @@ class custom_vjp(Generic[_P, _R]):
     """
 
     __name__: str
+    __getattr__ = forwarded
 
     def __init__(
         self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()

@@ -8,7 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import type_error
-from ._core.names import update_wrapper
+from ._core.names import forwarded, update_wrapper
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, as_positional, call_name, flat_function, trace_flat
 from ._sharding.meshes import current_mesh, mesh_around
@@ -51,6 +51,7 @@ class custom_vmap(Generic[_P, _R]):
     """
 
     __name__: str
+    __getattr__ = forwarded
 
     def __init__(self, fun: Callable[_P, _R]):
         self._function = fun

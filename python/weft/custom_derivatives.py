@@ -1,5 +1,14 @@
 """Functions with derivative rules of their own, and what their rules meet, under JAX's name for the module."""
 
-from .custom import CustomVJPPrimal, SymbolicZero, closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, custom_vjp_primal_tree_values
 
-__all__ = ["CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+]

@@ -16,8 +16,9 @@ from ._core.ir_view import USER_PRIMITIVES
 from ._core.shapes import ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
 from .callbacks import pure_callback
-from .custom import SymbolicZero, _HostRule, _JvpRule
+from .custom import _HostRule, _JvpRule
 from .custom_batching import _rule_of
+from .symbolic_zeros import SymbolicZero
 
 __all__ = ["Linear", "Primitive"]
 

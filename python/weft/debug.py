@@ -77,6 +77,10 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
             value = kwargs[field]
             used.add(field)
         leaves = _tree.leaves(value)
+        if _tree.jax_semantics() and len(leaves) == 1 and not _weft.is_operand(leaves[0]):
+            # What is no array is written into the text, as JAX does.
+            text.append(format(leaves[0], spec or "").replace("{", "{{").replace("}", "}}"))
+            continue
         for leaf in leaves:
             if not _weft.is_operand(leaf):
                 raise type_error(f"debug.print: {leaf!r} is no array or number; put it into the format string")

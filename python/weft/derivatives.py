@@ -19,6 +19,7 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE as _LEAF_TREE
 from ._core.tracing import Flat, check_callable, flat_function, trace_flat
 from .arguments import by_name, checked_argnums, flag, hold_others, holding_aux, positions, released
+from .pullbacks import Pullback
 from .tree_util import Partial
 
 __all__ = [
@@ -442,7 +443,7 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
         grads = [next(back) if a else _weft.full(shape, 0, "bool") for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
-    value, applied = _tree.unflatten(value_tree, values[:count]), Partial(pullback, residuals)
+    value, applied = _tree.unflatten(value_tree, values[:count]), Pullback(pullback, residuals)
     if has_aux:
         return value, applied, _tree.unflatten(aux_tree, values[count:])
     return value, applied

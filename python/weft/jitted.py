@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _weft
 from ._core import stateful, watching
-from ._core.errors import not_implemented
+from ._core.errors import not_implemented, type_error
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
 
 ALL: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -96,4 +96,11 @@ def _refuse(jitted, args: tuple, kwargs: dict):
     positions = [i for i in range(len(args)) if i not in nums]
     dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
     hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
-    return flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
+    flat = flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
+    for leaf, name in zip(flat.leaves, flat.names):
+        if not _weft.is_operand(leaf):  # it has a shape and a dtype alone
+            raise type_error(
+                f"jit: argument {name} of '{flat.name}' is {leaf!r} of type '{type(leaf).__name__}'; expected an "
+                "array, a number, or a container of them. Of types alone eval_shape, make_ir and lower make programs"
+            )
+    raise type_error(f"jit: the arguments of '{flat.name}' are not arrays, numbers, or containers of them")

@@ -21,7 +21,7 @@ from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import Mesh, check_mesh, mesh_axes, mesh_devices
 from ._sharding.partitioning import over_processes
 from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs, spec_axes
-from .arguments import ints
+from .arguments import check_axes, ints
 from .collectives import (
     axes_left_alone,
     block_of_axes,
@@ -339,6 +339,8 @@ def pmap(
         )
     if backend not in (None, "cpu"):
         raise value_error(f"pmap: there is no backend {backend!r}; there is 'cpu'")
+    check_axes(in_axes, "pmap: in_axes")
+    check_axes(out_axes, "pmap: out_axes")
     name = "devices" if axis_name is None else check_axis_name(axis_name, "pmap")
     if where is None and process_count() > 1:
         raise not_implemented(
@@ -388,8 +390,6 @@ def _pmap(
         if axis is None:
             specs.append(PartitionSpec())
             continue
-        if not isinstance(axis, int) or isinstance(axis, bool):
-            raise type_error(f"pmap: in_axes must hold integers and None, got {axis!r}")
         if not -len(shape) <= axis < len(shape):
             raise value_error(f"pmap: in_axes maps axis {axis} of argument {path}, which has {len(shape)} dimensions")
         places[i] = axis = axis % len(shape)

@@ -11,6 +11,7 @@ import numpy as np
 from .. import _weft
 from .. import numpy as wnp
 from .._core import ir_view as _view
+from .._core import options
 from .._core import tree as _tree
 from .._core.ir_view import Operation
 from .._core.shapes import ShapedArray
@@ -62,7 +63,8 @@ class Checks(Interpreter):
     def checkified(self, function: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[Error, Any]:
         """(error, result) of a call."""
         leaves, tree = _tree.flatten((args, kwargs))
-        moving = [_weft.is_operand(leaf) for leaf in leaves]
+        # Flags decide what is computed, as static arguments do.
+        moving = [_weft.is_operand(leaf) and not isinstance(leaf, bool) for leaf in leaves]
 
         def called(*values: Any) -> Any:
             rest = iter(values)
@@ -74,7 +76,9 @@ class Checks(Interpreter):
         self._kinds = sorted({check.spec for op in ir.walk() for check in self._checks_of(op)}, key=repr)
         empty = [[wnp.zeros(shape, dtype) for shape, dtype in kind] for kind in self._kinds]
         self._state = (wnp.zeros((), "int32"), empty)
-        results = self._run(ir, [*values, *ir.constants])
+        # The user's own operations have met the options while they were traced; those of checks are not the user's.
+        with options.numpy_rank_promotion("allow"), options.numpy_dtype_promotion("standard"):
+            results = self._run(ir, [*map(wnp.asarray, values), *ir.constants])
         code, payload = self._state
         out = _tree.unflatten(ir._out_tree, _weft.with_weak(results, ir._weak))
         return Error(code, dict(zip(self._kinds, payload)), frozenset(self._checks)), out
@@ -119,7 +123,7 @@ class Checks(Interpreter):
         checks = {check.kind: check for check in self._checks_of(op)}
         out = op.bind(*values)
         if (check := checks.get(DivisionByZeroError)) is not None:
-            self._note(check, (values[1] == 0).any())
+            self._note(check, wnp.any(wnp.equal(values[1], 0)))
         if (check := checks.get(OOBError)) is not None:
             indices, highest, axes = _indices(op, values)
             outside = (indices < 0) | (indices > highest)

@@ -32,3 +32,10 @@ def _is_text(x: Any, name: str) -> bool:
 def wraps(wrapped: Any, updated: Sequence[str] = ()) -> Callable[[Any], Any]:
     """update_wrapper as a decorator."""
     return lambda wrapper: update_wrapper(wrapper, wrapped, updated)
+
+
+def forwarded(self: Any, name: str) -> Any:
+    """__getattr__ of what wraps a function that may have rules of its own: the wrapper has its methods, too."""
+    if not name.startswith("_") and "__wrapped__" in self.__dict__:
+        return getattr(self.__wrapped__, name)
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class ShapeDtype:
         weak_type: whether it takes the dtype of what it meets, like a Python number.
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices, for readers of the type; nothing is placed by it.
+        memory_space: accepted, without effect: there is one memory.
 
     Raises:
         TypeError: dtype is no dtype, or shape no sequence of sizes.
@@ -49,7 +50,9 @@ class ShapeDtype:
         varying: Sequence[str] = (),
         *,
         sharding: Any = None,
+        memory_space: Any = None,
     ):
+        del memory_space
         if not isinstance(shape, Iterable):
             raise type_error(f"ShapeDtype: shape must be a tuple of sizes, got {shape!r}")
         self.shape = tuple(_weft.Dim(d) if isinstance(d, str) else d for d in shape)
@@ -164,6 +167,29 @@ _JAX_SEMANTICS = 3  # as in tracer/context.h
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "bf"}
 
 
+class ManualAxes(NamedTuple):
+    """How a value inside shard_map differs between devices: along `varying` axes; the other two are those of JAX's
+    partial sums, which no value of Weft's is.
+
+    Example:
+        >>> weft.typeof(1.0).mat.varying
+        frozenset()
+    """
+
+    varying: frozenset[str] = frozenset()
+    unreduced: frozenset[str] = frozenset()
+    reduced: frozenset[str] = frozenset()
+
+    @property
+    def vur(self) -> frozenset[str]:
+        """All of these axes."""
+        return self.varying | self.unreduced | self.reduced
+
+    def invarying(self, mesh: Any) -> frozenset[str]:
+        """The axes of Manual type along which the value is the same."""
+        return frozenset(mesh.manual_axes) - self.vur
+
+
 class ShapedArray(ShapeDtype):
     """The type of a value, which x.aval and weft.typeof give: a ShapeDtype, with what JAX's types can be asked besides.
 
@@ -173,6 +199,7 @@ class ShapedArray(ShapeDtype):
         weak_type: whether it takes the dtype of what it meets.
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices.
+        memory_space: accepted, without effect: there is one memory.
 
     Example:
         >>> wnp.ones((2, 3)).aval.str_short()
@@ -202,6 +229,18 @@ class ShapedArray(ShapeDtype):
         if short_dtypes and word in _SHORT:
             name = _SHORT[word] + name[len(word) :]
         return f"{name}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def mat(self) -> ManualAxes:
+        """`vma`, with JAX's name for how values differ between devices.
+
+        Example:
+            >>> weft.typeof(1.0).mat.varying
+            frozenset()
+        """
+        return ManualAxes(self.vma)
+
+    manual_axis_type = mat
 
     def strip_weak_type(self) -> ShapedArray:
         """The same without weak_type.

@@ -70,13 +70,17 @@ def _explained(function: Any, types: dict[str, str], static: dict[str, str], see
         for now, then in ((types, before[0]), (static, before[1])):
             for name in sorted({*now, *then}, key=str):
                 if now.get(name) != then.get(name):
+                    kind = "different input types" if now is types else "different value of static args"
                     lines.append(
-                        f"  * {name}, now {now.get(name, 'not there')} and before {then.get(name, 'not there')}"
+                        f"  * {name}, now {now.get(name, 'not there')} and before {then.get(name, 'not there')} "
+                        f"({kind})"
                     )
         return lines
 
     closest = min((differences(before) for before in reversed(seen)), key=len)
-    return "\n".join([text, *(closest or ["  * a setting, a mesh, or the structure of containers"])])
+    return "\n".join(
+        [text, *(closest or ["  * a setting, a mesh, or the structure of containers (different input pytree)"])]
+    )
 
 
 # --- Leaks ------------------------------------------------------------------------------------------------------------

@@ -94,12 +94,16 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
 
     Raises:
         TypeError: a leaf is no array or number, or `device` something else.
-        ValueError: a sharding does not fit an array.
+        ValueError: a sharding does not fit an array; both donate and may_alias are True.
 
     Example:
         >>> weft.device_put(wnp.arange(4.0), weft.devices()[0]).sharding
         SingleDeviceSharding(device=CpuDevice(id=0))
     """
+    if donate and may_alias:
+        raise value_error(
+            "device_put: may_alias and donate cannot be True at the same time. What is given away has no second owner"
+        )
     leaves, tree = _tree.flatten(x)
     places = (
         [device] * len(leaves) if not _is_container(device) else _tree.prefix_leaves(device, x, "device_put: device")
@@ -115,10 +119,15 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             place = SingleDeviceSharding(place)
         elif isinstance(place, PartitionSpec):
             place = NamedSharding(check_mesh(None, f"device_put: {place}"), place)
+        elif isinstance(place, NamedSharding):
+            place = place.on_devices("device_put")
         if place is not None and not isinstance(place, Sharding):
             raise type_error(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
+        if is_array and place is not None and not donate and may_alias is not False and leaf.sharding == place:
+            out.append(leaf)  # it lies there already
+            continue
         if place is not None and not _weft.is_traced(array):
             if isinstance(place, SingleDeviceSharding) and not place.is_fully_addressable:
                 raise value_error(f"device_put: {place._device} belongs to another process")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from .. import _weft
@@ -148,9 +148,15 @@ _devices: list[Device] = []
 _process = [0, 1]  # this one, and how many there are
 
 
+# Called before the devices are counted: it may set WEFT_NUM_CPU_DEVICES.
+before_counting: list[Callable[[], None]] = []
+
+
 def own_devices() -> list[tuple[str, str, tuple[str, int]]]:
     """The devices of this process on which arrays lie: platform, kind, and kind and size of its memory. Raises
     ValueError where the environment asks for a number of them that is none."""
+    while before_counting:
+        before_counting.pop()()
     return _weft.devices_of_backend(_PLATFORM)
 
 

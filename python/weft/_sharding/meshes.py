@@ -179,7 +179,7 @@ class AbstractMesh(_Axes):
         return hash((self._sizes, self.axis_names, self.axis_types))
 
 
-class Mesh(_Axes):
+class Mesh(_Axes, contextlib.ContextDecorator):
     """Devices in an array, each dimension of which has a name. `with mesh:` makes it the mesh that shard_map uses where
     none is given, in this thread.
 

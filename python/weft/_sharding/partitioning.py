@@ -11,7 +11,7 @@ from .._core.errors import not_implemented, type_error, value_error
 from .._core.names import wraps
 from ..collectives import axes_left_alone
 from .arrays import put
-from .meshes import Mesh, check_mesh, mesh_axes, mesh_devices, mesh_of
+from .meshes import Mesh, check_mesh, current_mesh, mesh_axes, mesh_devices, mesh_of
 from .shardings import NamedSharding, PartitionSpec, cuts_of, processes_of, spans_processes, spec_axes
 
 
@@ -21,13 +21,18 @@ def over_processes(mesh: Mesh) -> bool:
     return any(process != own for process in of_devices)
 
 
+class OnAllDevices:
+    """In the place of a sharding: all of it on every device of the mesh around the call; nothing is said where there is
+    none. JAX's None."""
+
+
 class _Entry:  # a PartitionSpec is a tuple, which would be taken for a container
     def __init__(self, sharding: Any):
         self.sharding = sharding
 
 
 def _wrapped(node: Any, what: str) -> Any:
-    if node is None or isinstance(node, (NamedSharding, PartitionSpec)):
+    if node is None or isinstance(node, (NamedSharding, PartitionSpec, OnAllDevices)):
         return _Entry(node)
     if isinstance(node, (tuple, list)):
         kind = type(node)
@@ -48,6 +53,11 @@ def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | N
         sharding = entry.sharding
         if isinstance(sharding, PartitionSpec):
             sharding = NamedSharding(check_mesh(None, what), sharding)
+        elif isinstance(sharding, NamedSharding):
+            sharding = sharding.on_devices(what)
+        elif isinstance(sharding, OnAllDevices):
+            mesh = current_mesh()
+            sharding = None if mesh is None else NamedSharding(mesh, PartitionSpec())
         found.append(sharding)
     return found
 

@@ -12,7 +12,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from ..collectives import check_axis_name
 from .devices import Device, process_index
-from .meshes import Mesh, mesh_axes
+from .meshes import AbstractMesh, Mesh, check_mesh, mesh_axes
 
 
 class _Unconstrained:
@@ -303,8 +303,9 @@ class NamedSharding(Sharding):
     """Cut over a mesh as a PartitionSpec says; the same on all devices along axes that it does not name.
 
     Args:
-        mesh: the mesh.
+        mesh: the mesh; of a weft.AbstractMesh the devices are those of the mesh around the call that uses it.
         spec: the PartitionSpec.
+        memory_kind: accepted, without effect: there is one memory.
 
     Raises:
         TypeError: they are something else.
@@ -316,11 +317,18 @@ class NamedSharding(Sharding):
         (4, 2)
     """
 
-    def __init__(self, mesh: Mesh, spec: PartitionSpec):
-        if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
+    mesh: Any
+
+    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None):
+        del memory_kind
+        if not isinstance(mesh, (Mesh, AbstractMesh)) or not isinstance(spec, PartitionSpec):
             raise type_error(f"NamedSharding: expected a mesh and a PartitionSpec, got {mesh!r} and {spec!r}")
-        cuts_of(mesh, spec, [0] * len(spec), "NamedSharding", may_be_open=True)
         self.mesh, self.spec = mesh, spec
+        cuts_of(self.mesh, spec, [0] * len(spec), "NamedSharding", may_be_open=True)
+
+    def on_devices(self, what: str) -> NamedSharding:
+        """The same on the mesh around the call, where this one has no devices."""
+        return NamedSharding(check_mesh(self.mesh, what), self.spec) if isinstance(self.mesh, AbstractMesh) else self
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -328,6 +336,8 @@ class NamedSharding(Sharding):
         return all(self.mesh.shape[name] == 1 for names in spec_axes(self.spec) for name in names)
 
     def _device_list(self) -> list[Device]:
+        if isinstance(self.mesh, AbstractMesh):
+            raise value_error(f"NamedSharding: {self.mesh} has no devices")
         return list(self.mesh.devices.flat)
 
     def _description(self) -> tuple:

@@ -12,9 +12,10 @@ from .. import _weft
 from .. import numpy as wnp
 from .._weft import Array
 from ..control import while_loop
-from ..custom import SymbolicZero, custom_jvp
+from ..custom import custom_jvp
 from ..derivatives import jvp
 from ..numpy._reductions import narrowed, widened
+from ..symbolic_zeros import SymbolicZero
 from .arguments import floats
 
 _STEPS = 2000

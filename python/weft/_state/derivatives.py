@@ -18,7 +18,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.tracing import as_positional, call_name
 from ..api import stop_gradient
-from ..custom import SymbolicZero
+from ..symbolic_zeros import SymbolicZero
 from . import scopes
 from .binding import Bound, attempts
 from .given import called_as, held, naming, reachable, refs_among, released, settled

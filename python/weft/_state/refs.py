@@ -272,7 +272,7 @@ _JAX_SEMANTICS = 3  # as in tracer/context.h
 
 
 def _is_everything(index: Any) -> bool:
-    return index is Ellipsis or (isinstance(index, tuple) and (not index or index == (Ellipsis,)))
+    return index is Ellipsis or (isinstance(index, tuple) and all(part is Ellipsis for part in index))
 
 
 def _known(part: Any) -> int | None:

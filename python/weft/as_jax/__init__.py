@@ -12,13 +12,13 @@ Nothing of Weft imports this package.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any
 
 import weft
 
 from .._core.errors import runtime_error
+from . import arrays, settings, wording
 from .finder import Finder
 from .report import missing
 
@@ -51,8 +51,9 @@ def install() -> None:
             )
     sys.meta_path.insert(0, Finder)
     weft.config.jax_semantics = True
-    # Reads JAX_... variables of the environment, also where a program never asks for jax.config.
-    importlib.import_module(".settings", __name__)
+    settings.read_environment()
+    wording.install()
+    arrays.install()
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .._core import tree as _tree
+from .._core.errors import type_error, value_error
 from . import linear_util as lu
+from .core import get_aval
 
 
 def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
@@ -102,6 +106,69 @@ def infer_argnums_and_argnames(sig: inspect.Signature, argnums: Any, argnames: A
     if argnums is not None:
         nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         names = tuple(parameters[i].name for i in nums if -len(parameters) <= i < len(parameters))
-        return nums, names if argnames is None else argnames
-    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+        return nums, names if argnames is None else _ensure_str_tuple(argnames)
+    names = _ensure_str_tuple(argnames)
     return tuple(i for i, p in enumerate(parameters) if p.name in names), names
+
+
+def resolve_argnums(
+    fun: Any,
+    signature: inspect.Signature | None,
+    donate_argnums: Any,
+    donate_argnames: Any,
+    static_argnums: Any,
+    static_argnames: Any,
+) -> tuple[tuple[int, ...], tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
+    """Which arguments are donated and which static, by position and by name."""
+    if signature is None:
+        nums = [_ensure_index_tuple(n or ()) for n in (donate_argnums, static_argnums)]
+        return nums[0], (), nums[1], _ensure_str_tuple(static_argnames or ())
+    static, static_names = infer_argnums_and_argnames(signature, static_argnums, static_argnames)
+    donated, donated_names = infer_argnums_and_argnames(signature, donate_argnums, donate_argnames)
+    if set(static_names) & set(donated_names):
+        raise value_error("static_argnames and donate_argnames cannot intersect")
+    return rebase_donate_argnums(donated, static), donated_names, static, static_names
+
+
+def resolve_kwargs(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a call by position, those with defaults too."""
+    if isinstance(fun, functools.partial):
+        return tuple(inspect.signature(lambda *a, **k: None).bind(*args, **kwargs).args)
+    bound = inspect.signature(fun).bind(*args, **kwargs)
+    bound.apply_defaults()
+    named = [name for name in bound.kwargs if name in kwargs]
+    if named:
+        raise type_error(f"The following keyword arguments could not be resolved to positions: {', '.join(named)}")
+    return tuple(bound.args)
+
+
+def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterable[int]) -> tuple[int, ...]:
+    """Positions of donated arguments among those that are not static."""
+    donated, static = set(donate_argnums), sorted(set(static_argnums))
+    if donated & set(static):
+        raise value_error(f"static_argnums {tuple(static)} and donate_argnums {tuple(donated)} cannot intersect")
+    return tuple(sorted(n - sum(s < n for s in static) for n in donated))
+
+
+def donation_vector(
+    donate_argnums: Iterable[int], donate_argnames: Iterable[str], in_tree: Any, kws: bool = True
+) -> tuple[bool, ...]:
+    """For each leaf of (args, kwargs) whether it is donated."""
+    donated: list[bool] = []
+    args_tree, kwargs_tree = in_tree.children() if kws else (in_tree, None)
+    for i, part in enumerate(args_tree.children()):
+        donated += [i in donate_argnums] * part.num_leaves
+    if kwargs_tree is not None:
+        for name, part in zip(kwargs_tree.entries(), kwargs_tree.children()):
+            donated += [name in donate_argnames] * part.num_leaves
+    return tuple(donated)
+
+
+def shaped_abstractify(x: Any) -> Any:
+    """The type of a value."""
+    return get_aval(x)
+
+
+_ensure_index = lambda x: tuple(map(operator.index, x)) if isinstance(x, Iterable) else operator.index(x)
+_ensure_index_tuple = lambda x: tuple(map(operator.index, x)) if isinstance(x, Iterable) else (operator.index(x),)
+_ensure_str_tuple = lambda x: (x,) if isinstance(x, str) else tuple(x)

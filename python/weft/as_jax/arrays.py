@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+import dataclasses
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -10,9 +11,12 @@ import weft
 import weft.numpy as wnp
 
 from .. import _weft
-from .._core.errors import type_error
+from .._core import tree as _tree
+from .._core.errors import runtime_error, type_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches
+from .._sharding.partitioning import OnAllDevices
+from .internals import AUTO, UnspecifiedValue
 
 
 class Initializer(Protocol):
@@ -31,19 +35,35 @@ def is_dlpack_dtype(dtype: Any) -> bool:
     return isinstance(_weft.dtype(dtype), np.dtype)
 
 
-class Layout(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Layout:
     """The order of an array's dimensions in memory. Weft's is row-major; others are accepted, without effect."""
 
     major_to_minor: tuple[int, ...] = ()
     tiling: Any = None
     sub_byte_element_size_in_bits: int = 0
 
+    AUTO: ClassVar[Any] = "the compiler's choice"
 
-class Format(NamedTuple):
+
+@dataclasses.dataclass(frozen=True)
+class Format:
     """A layout and a sharding."""
 
     layout: Any = None
     sharding: Any = None
+
+
+def without_layouts(shardings: Any) -> Any:
+    """What jit's in_shardings or out_shardings say of devices; None where that is nothing, or the first device."""
+
+    def place(node: Any) -> Any:
+        node = node.sharding if isinstance(node, Format) else node
+        alone = isinstance(node, weft.SingleDeviceSharding) and node == weft.SingleDeviceSharding(weft.devices()[0])
+        return None if alone or isinstance(node, (UnspecifiedValue, AUTO)) else node
+
+    whole = (weft.PartitionSpec, Format, OnAllDevices)
+    return _tree.map(place, shardings, is_leaf=lambda node: isinstance(node, whole))
 
 
 def with_layout_constraint(x: Any, layout: Any) -> Any:
@@ -74,7 +94,9 @@ def _const(example: Any, value: Any) -> Any:
 def _delta(dtype: Any, shape: Any, axes: Any) -> Any:
     """1 where the indices along the axes are all the same, 0 elsewhere."""
     sizes = [shape[axis] for axis in axes]
-    places = [wnp.arange(size).reshape([-1 if i == k else 1 for i in range(len(sizes))]) for k, size in enumerate(sizes)]
+    places = [
+        wnp.arange(size).reshape([-1 if i == k else 1 for i in range(len(sizes))]) for k, size in enumerate(sizes)
+    ]
     same = wnp.ones(sizes, bool)
     for place in places[1:]:
         same = same & (place == places[0])
@@ -118,3 +140,24 @@ class _ZeroSeries:
 
 
 zero_series = _ZeroSeries()
+
+
+def _check_if_deleted(x: Any) -> None:
+    if x.is_deleted():
+        raise runtime_error(f"Array has been deleted with shape={x.dtype}[{','.join(map(str, x.shape))}].")
+
+
+def _is_put(x: Any) -> bool:
+    """Whether somebody has said where it lies; of what lies on the first device that is not known."""
+    return x.sharding != weft.SingleDeviceSharding(weft.devices()[0])
+
+
+def install() -> None:
+    """From now on arrays have what JAX's have besides, though it is private there."""
+    array: Any = weft.Array
+    array._value = property(np.asarray)
+    array._npy_value = property(lambda self: None)
+    array.format = property(lambda self: Format(Layout(tuple(range(self.ndim))), self.sharding))
+    array.is_ready = lambda self: True
+    array._check_if_deleted = _check_if_deleted
+    array._committed = property(_is_put)

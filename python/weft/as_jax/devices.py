@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import weft
 
 from .._core.errors import runtime_error
@@ -114,7 +112,13 @@ host_ids = process_indices
 
 def copy_to_host_async(x: Any) -> Any:
     """The tree itself: its arrays can be read where they are."""
-    return weft.tree.map(lambda leaf: leaf if isinstance(leaf, weft.Array) else np.asarray(leaf), x)
+    for leaf in weft.tree.leaves(x):
+        try:
+            copy = leaf.copy_to_host_async
+        except AttributeError:
+            continue
+        copy()
+    return x
 
 
 # What libraries take of shardings, though it is private to JAX.

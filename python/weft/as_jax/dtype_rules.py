@@ -28,7 +28,7 @@ numpy_scalar_types = {np.dtype(code).type for code in np.typecodes["AllInteger"]
 _weak_types = [int, float, complex]
 _float8_dtypes = [
     np.dtype(getattr(ml_dtypes, f"float8_{name}"))
-    for name in "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
+    for name in ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
 ]
 _float4_dtypes = [np.dtype(ml_dtypes.float4_e2m1fn)]
 _intn_dtypes = [np.dtype(getattr(ml_dtypes, name)) for name in ("int2", "int4", "uint2", "uint4")]

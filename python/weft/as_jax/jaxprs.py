@@ -205,8 +205,15 @@ class JaxprEqn:
 
     def __repr__(self) -> str:
         outs = " ".join(f"{v}:{v.aval.str_short(short_dtypes=True)}" for v in self.outvars)
-        shown = {k: v for k, v in self.params.items() if k != "regions"}
-        params = f"[{' '.join(f'{k}={v}' for k, v in shown.items())}]" if shown else ""
+        shown = [f"{k}={v}" for k, v in self.params.items() if k != "regions"]
+        regions = self.params.get("regions") or []
+        if regions:
+            # The functions inside of it, one below the other, as JAX shows them.
+            names = ["jaxpr"] if len(regions) == 1 else [f"jaxpr{i}" for i in range(len(regions))]
+            inner = [f"{name}={region!r}".replace("\n", "\n      ") for name, region in zip(names, regions)]
+            params = "[\n      " + "\n      ".join([*inner, *shown]) + "\n    ]"
+        else:
+            params = f"[{' '.join(shown)}]" if shown else ""
         return f"{outs} = {self.primitive}{params} {' '.join(map(repr, self.invars))}"
 
 
@@ -240,6 +247,10 @@ class Jaxpr:
         """The program with some of its attributes changed."""
         names = ("constvars", "invars", "outvars", "eqns")
         return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
+
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return repr(self)
 
     def __repr__(self) -> str:
         typed = lambda v: f"{v}:{v.aval.str_short(short_dtypes=True)}"
@@ -277,6 +288,10 @@ class ClosedJaxpr:
         """The program with some of its attributes changed."""
         return ClosedJaxpr(**{"jaxpr": self.jaxpr, "consts": self.consts, **changes})
 
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return repr(self)
+
     def __repr__(self) -> str:
         return repr(self.jaxpr)
 
@@ -296,6 +311,10 @@ class Region:
         return self.jaxpr.eqns
 
     consts: tuple[Any, ...] = ()
+
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return repr(self)
 
     def __repr__(self) -> str:
         return repr(self.jaxpr)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ import weft
 from .._core.errors import value_error
 from ..mesh import AbstractMesh, AxisType, get_abstract_mesh, get_mesh, make_mesh, set_mesh  # noqa: F401
 from ..parallel import smap  # noqa: F401
-from ..partitioning import reshard  # noqa: F401
+from ..partitioning import reshard
 
 use_mesh = set_mesh
 
@@ -40,6 +41,47 @@ def create_hybrid_device_mesh(
 ) -> np.ndarray[Any, Any]:
     """Devices in an array whose sizes are the products of both shapes."""
     return create_device_mesh([a * b for a, b in zip(mesh_shape, dcn_mesh_shape, strict=True)], devices)
+
+
+class AbstractDevice(NamedTuple):
+    """What a mesh without devices says of them."""
+
+    device_kind: str
+    num_cores: int | None = None
+
+
+def auto_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None, out_shardings: Any = None
+) -> Callable[..., Any]:
+    """The function, in which the compiler says how values lie along axes of Explicit type; its results lie as
+    out_sharding says."""
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding, out_shardings=out_shardings)
+    wanted = out_shardings if out_sharding is None else out_sharding
+
+    @functools.wraps(f)
+    def called(*args: Any, out_sharding: Any = wanted, **kwargs: Any) -> Any:
+        result = f(*args, **kwargs)
+        return result if out_sharding is None else reshard(result, out_sharding)
+
+    return called
+
+
+def explicit_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None, in_shardings: Any = None
+) -> Callable[..., Any]:
+    """The function of arguments that lie as in_sharding says."""
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding, in_shardings=in_shardings)
+    wanted = in_shardings if in_sharding is None else in_sharding
+
+    @functools.wraps(f)
+    def called(*args: Any, in_sharding: Any = wanted, **kwargs: Any) -> Any:
+        if in_sharding is not None:
+            args = reshard(args, in_sharding if isinstance(in_sharding, tuple) else (in_sharding,) * len(args))
+        return f(*args, **kwargs)
+
+    return called
 
 
 class PositionalSharding:

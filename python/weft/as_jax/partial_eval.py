@@ -71,3 +71,41 @@ def _needed(eqns: Sequence[jaxprs.JaxprEqn], outs: Sequence[Any]) -> list[jaxprs
             wanted.update(eqn.invars)
             kept.append(eqn)
     return kept[::-1]
+
+
+def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], *_: Any, **__: Any) -> tuple[Any, list[Any], list[Any]]:
+    """The program of a function of arguments of some types, the types of its results, and the arrays it captured."""
+    closed = make_jaxpr(called(fun))(*in_avals)
+    return closed.jaxpr, closed.jaxpr.out_avals, closed.consts
+
+
+def close_jaxpr(jaxpr: jaxprs.Jaxpr) -> jaxprs.ClosedJaxpr:
+    """A program without captured arrays, closed."""
+    return jaxprs.ClosedJaxpr(jaxpr, ())
+
+
+def convert_constvars_jaxpr(jaxpr: jaxprs.Jaxpr) -> jaxprs.Jaxpr:
+    """A program whose captured arrays are its first arguments."""
+    return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+
+
+def dce_jaxpr(
+    jaxpr: jaxprs.Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[jaxprs.Jaxpr, list[bool]]:
+    """The program of some results alone, and which arguments it needs."""
+    outs = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    kept = _needed(jaxpr.eqns, outs)
+    read = {v for eqn in kept for v in eqn.invars} | set(outs)
+    keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)
+    used = [v in read or wanted for v, wanted in zip(jaxpr.invars, keep, strict=True)]
+    return jaxpr.replace(invars=[v for v, on in zip(jaxpr.invars, used) if on], outvars=outs, eqns=kept), used
+
+
+def dce_jaxpr_consts(
+    jaxpr: jaxprs.Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[jaxprs.Jaxpr, list[bool], list[bool]]:
+    """dce_jaxpr, and which captured arrays are needed."""
+    new, used = dce_jaxpr(jaxpr, used_outputs, instantiate)
+    read = {v for eqn in new.eqns for v in eqn.invars} | set(new.outvars)
+    consts = [v in read for v in jaxpr.constvars]
+    return new.replace(constvars=[v for v, on in zip(jaxpr.constvars, consts) if on]), consts, used

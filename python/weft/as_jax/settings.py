@@ -18,7 +18,9 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
+from .._sharding.devices import before_counting, devices_were_listed
 from ..config import OPTIONS
+from .option_defaults import DEFAULTS
 
 # Options of jax.config that are Weft's.
 _OURS = frozenset(
@@ -36,102 +38,7 @@ _OURS = frozenset(
 )
 
 # The others that JAX documents, with their defaults.
-_WITHOUT_EFFECT: dict[str, Any] = {
-    **dict.fromkeys(
-        [
-            "jax_allow_f16_reductions",
-            "jax_auto_pcast",
-            "jax_check_static_indices",
-            "jax_compiler_enable_remat_pass",
-            "jax_debug_key_reuse",
-            "jax_distributed_debug",
-            "jax_enable_checks",
-            "jax_enable_custom_prng",
-            "jax_explicit_x64_dtypes",
-            "jax_high_dynamic_range_gumbel",
-            "jax_legacy_prng_key",
-            "jax_log_checkpoint_residuals",
-            "jax_mutable_array_checks",
-            "jax_raise_persistent_cache_errors",
-            "jax_use_magma",
-            "jax_use_direct_linearize",
-            "jax_dynamic_shapes",
-            "jax_compilation_cache_include_metadata_in_key",
-            "jax_remove_size_one_mesh_axis_from_type",
-            "jax_use_simplified_jaxpr_constants",
-            "jax_disallow_mesh_context_manager",
-            "jax2tf_associative_scan_reductions",
-            "jax_pprint_use_color",
-            "jax_use_shardy_partitioner",
-            "jax_vjp3",
-            "jax_custom_vjp3",
-            "jax_softmax_custom_jvp",
-            "jax_include_full_tracebacks_in_locations",
-            "jax_spmd_mode",
-            "jax_array",
-            "jax_parallel_functions_output_gda",
-            "jax_enable_memories",
-            "jax_debug_log_modules",
-            "jax_traceback_in_locations_limit",
-            "jax_persistent_cache_min_compile_time_secs",
-            "jax_bcoo_cusparse_lowering",
-            "jax_persistent_cache_min_entry_size_bytes",
-            "jax_persistent_cache_enable_xla_caches",
-            "jax_compilation_cache_max_size",
-            "jax_optimization_level",
-            "jax_memory_fitting_level",
-            "jax_exec_time_optimization_effort",
-            "jax_memory_fitting_effort",
-            "jax_captured_constants_warn_bytes",
-            "jax_random_seed_offset",
-            "jax_eager_pmap",
-            "jax_cpu_enable_async_dispatch",
-            "jax_cpu_enable_gloo_collectives",
-            "jax_serialization_version",
-            "jax_export_calling_convention_version",
-            "jax_hlo_source_file_canonicalization_regex",
-            "jax_logging_level",
-            "jax_cpu_collectives_implementation",
-            "jax_xla_backend",
-            "jax_compilation_cache_dir",
-            "jax_source_url_schema",
-            "jax_experimental_unsafe_xla_runtime_errors",
-            "jax_cuda_visible_devices",
-            "jax_rocm_visible_devices",
-            "jax_pjrt_client_create_options",
-            "jax_dump_ir_to",
-            "jax_enable_pgle",
-            "jax_refs_to_pins",
-        ]
-    ),
-    "jax_threefry_partitionable": True,
-    "jax_enable_compilation_cache": True,
-    "jax_default_prng_impl": "threefry2x32",
-    "jax_traceback_filtering": "auto",
-    "jax_array_garbage_collection_guard": "allow",
-    "jax_thread_guard": False,
-}
-
-
-# How many devices the host stands for: read when the first of them is asked for.
-_DEVICES = "WEFT_NUM_CPU_DEVICES"
-
-
-def _use_devices(number: int) -> None:
-    """What jax_num_cpu_devices is set to, which is possible before a device is used."""
-    if number == int(os.environ.get(_DEVICES, "-1")):
-        return
-    before = os.environ.get(_DEVICES)
-    os.environ[_DEVICES] = str(number)
-    if weft.default_backend() == "cpu" and len(weft.devices()) != number:
-        if before is None:
-            del os.environ[_DEVICES]
-        else:
-            os.environ[_DEVICES] = before
-        raise runtime_error(
-            "jax_num_cpu_devices must be set before the first device is used; there are "
-            f"{len(weft.devices())} devices now"
-        )
+_WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in _OURS}
 
 
 _said: set[str] = set()
@@ -152,10 +59,16 @@ class Config:
 
     def update(self, name: str, value: Any) -> None:
         """Sets an option; AttributeError: JAX has none of that name."""
+        if name == _NUMBER_OF_DEVICES and value != self._kept[name]:
+            if devices_were_listed():
+                raise runtime_error(
+                    "jax_num_cpu_devices config should be updated before backends are initialized i.e. before any JAX "
+                    "operation is executed: the devices have been counted already"
+                )
+            self._kept[name] = value
+            return
         if name in _OURS:
             weft.config.update(name, value)
-        elif name == "jax_num_cpu_devices":
-            _use_devices(value)
         elif name in self._kept:
             _say_without_effect(name, value)
             self._kept[name] = value
@@ -166,8 +79,6 @@ class Config:
         """What an option is set to; AttributeError: JAX has none of that name."""
         if name in _OURS:
             return weft.config.read(name)
-        if name == "jax_num_cpu_devices":
-            return int(os.environ.get(_DEVICES, "-1"))
         scoped = getattr(_scoped, "values", {}).get(name)
         if scoped:
             return scoped[-1]
@@ -195,6 +106,18 @@ class Config:
 
 
 config = Config()
+
+_NUMBER_OF_DEVICES = "jax_num_cpu_devices"
+
+
+def _count_devices() -> None:
+    """How many virtual devices there are where WEFT_NUM_CPU_DEVICES does not say: as the option says, or XLA's flag."""
+    number = config.read(_NUMBER_OF_DEVICES)
+    flag = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    if number == -1 and flag:
+        number = int(flag[1])
+    if number != -1:
+        os.environ.setdefault("WEFT_NUM_CPU_DEVICES", str(number))
 
 
 class _Scoped(threading.local):
@@ -273,29 +196,84 @@ def disable_x64() -> contextlib.AbstractContextManager[None]:
     return weft.enable_x64(False)
 
 
-_ON = """debug_key_reuse enable_checks enable_custom_prng legacy_prng_key threefry_partitionable softmax_custom_jvp
-allow_f16_reductions auto_pcast thread_guard"""
-for _name in _ON.split():
-    globals()[_name] = _Option(f"jax_{_name}", True)
-for _name in ["default_prng_impl", "array_garbage_collection_guard"]:
-    globals()[_name] = _Option(f"jax_{_name}", None)
+def __getattr__(name: str) -> Any:
+    """Of every other option that JAX has an object of the same kind."""
+    for option in (f"jax_{name}", name):
+        if option in {*_OURS, *_WITHOUT_EFFECT}:
+            default = _WITHOUT_EFFECT.get(option)
+            return globals().setdefault(name, _Option(option, True if default in (None, False) else default))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _from_environment() -> None:
-    # How programs have asked for several devices since before jax_num_cpu_devices.
-    wanted = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
-    if wanted:
-        os.environ.setdefault(_DEVICES, wanted[1])
-    if "JAX_NUM_CPU_DEVICES" in os.environ:
-        os.environ.setdefault(_DEVICES, os.environ["JAX_NUM_CPU_DEVICES"])
+NAMES = sorted(name.removeprefix("jax_") for name in {*_OURS, *_WITHOUT_EFFECT})
+
+
+def _state(name: str, default: Any, convert: Callable[[str], Any]) -> Any:
+    """A new option, called by its name in small letters; JAX's own libraries have some."""
+    given = os.environ.get(name.upper())
+    config._kept[name] = default if given is None else convert(given)
+    _WITHOUT_EFFECT[name] = config._kept[name]
+    return _Option(name, True if default in (None, False) else default)
+
+
+def _is_true(text: str) -> bool:
+    return text.lower() in ("1", "true", "yes", "y", "t", "on")
+
+
+def bool_state(name: str, default: bool, help: str = "", **_: Any) -> Any:
+    """A new option that is on or off."""
+    return _state(name, default, _is_true)
+
+
+def int_state(name: str, default: int, help: str = "", **_: Any) -> Any:
+    """A new option that is a number."""
+    return _state(name, default, int)
+
+
+def float_state(name: str, default: float, help: str = "", **_: Any) -> Any:
+    """A new option that is a number."""
+    return _state(name, default, float)
+
+
+def string_state(name: str, default: str, help: str = "", **_: Any) -> Any:
+    """A new option that is a text."""
+    return _state(name, default, str)
+
+
+string_or_object_state = optional_string_state = string_flag = string_state
+bool_flag, int_flag, float_flag = bool_state, int_state, float_state
+
+
+def enum_state(name: str, enum_values: Any, default: str, help: str = "", **_: Any) -> Any:
+    """A new option that is one of some words."""
+    return _state(name, default, str)
+
+
+optional_enum_state = enum_flag = enum_state
+
+
+class _Flags:
+    """The options as attributes, as absl's flags are."""
+
+    def __getattr__(self, name: str) -> Any:
+        return config.read(name)
+
+
+FLAGS = _Flags()
+parse_flags_with_absl = config_with_absl = config.parse_flags_with_absl
+update, _read = config.update, config.read
+
+
+def read_environment() -> None:
+    """Sets what JAX_... variables of the environment say, and how many devices there are to be."""
     for variable, text in os.environ.items():
         name = variable.lower()
         if not re.fullmatch(r"jax_\w+", name) or name not in {*_OURS, *_WITHOUT_EFFECT}:
             continue
         value: Any = {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+        if name == _NUMBER_OF_DEVICES:
+            value = int(text)
         if name in ("jax_platforms", "jax_platform_name") and weft.default_backend() not in text.split(","):
             continue
         config.update(name, value)
-
-
-_from_environment()
+    before_counting.append(_count_devices)

@@ -52,3 +52,8 @@ def print_environment_info(return_string: bool = False) -> str | None:
         return text
     print(text)
     return None
+
+
+def is_persistent_cache_enabled() -> bool:
+    """False: JAX's cache on disk is not there; Weft has one of its own (docs/environment.md)."""
+    return False

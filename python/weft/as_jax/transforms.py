@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import weft
 
 from .._core import tree as _tree
+from .._sharding.partitioning import OnAllDevices
 from . import jaxprs
+from .arrays import without_layouts
+from .stages import with_trace
 
 
 def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -16,7 +20,22 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     effect."""
     for name in ("device", "backend", "compiler_options", "abstracted_axes"):
         options.pop(name, None)
-    return weft.jit(**options) if fun is None else weft.jit(fun, **options)
+    if fun is None:
+        return functools.partial(jit, **options)
+    for name in ("in_shardings", "out_shardings"):
+        if name in options:
+            options[name] = without_layouts(options[name])
+    jitted = weft.jit(fun, **options)
+    return with_trace(jitted) if hasattr(jitted, "lower") else jitted
+
+
+def pjit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """jit, where out_shardings=None says that results lie on every device of the mesh around the call."""
+    if fun is None:
+        return functools.partial(pjit, **options)
+    if options.get("out_shardings", 0) is None:
+        options["out_shardings"] = OnAllDevices()
+    return jit(fun, **options)
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

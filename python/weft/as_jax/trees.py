@@ -8,14 +8,13 @@ from typing import Any
 import optree
 
 from .._core import tree as _tree
-from .._core.errors import key_error
+from .._core.errors import key_error, value_error
 from ..tree_util import flatten_one_level, register_static, treedef_is_leaf
 
 static = register_static
 
 
-def is_tree_node(x: Any) -> bool:
-    """Whether an object is a container."""
+def _is_container(x: Any) -> bool:
     return not treedef_is_leaf(_tree.structure(x))
 
 
@@ -29,14 +28,14 @@ class _Registry:
     @staticmethod
     def flatten_one_level(tree: Any) -> Any:
         """(children, static data); None for a leaf."""
-        return flatten_one_level(tree) if is_tree_node(tree) else None
+        return flatten_one_level(tree) if _is_container(tree) else None
 
     @staticmethod
     def register_node(cls: type, flatten: Callable[..., Any], unflatten: Callable[..., Any], *_: Any) -> None:
         _tree.register(cls, flatten, unflatten)
 
 
-default_registry = none_leaf_registry = _Registry()
+default_registry = none_leaf_registry = dispatch_registry = _Registry()
 
 
 class _Registered:
@@ -85,3 +84,33 @@ _registry = _Registered()
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of a prefix, each as often as it covers leaves."""
     return _tree.leaves(_tree.broadcast(prefix_tree, full_tree, is_leaf))
+
+
+def broadcast_flattened_prefix_with_treedef(leaves: Any, prefix_treedef: Any, full_treedef: Any) -> list[Any]:
+    """broadcast_prefix of what has been taken apart."""
+    full = _tree.unflatten(full_treedef, [object()] * full_treedef.num_leaves)
+    return broadcast_prefix(_tree.unflatten(prefix_treedef, leaves), full)
+
+
+def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
+    """Where a tree is no prefix: for each place a function of the name that the prefix has, which gives the error."""
+
+    def error_of(mismatch: _tree.Mismatch) -> Callable[[str], ValueError]:
+        return lambda name: value_error(mismatch.text(name))
+
+    return [error_of(mismatch) for mismatch in _tree.mismatches(prefix_tree, full_tree, is_leaf)]
+
+
+def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]:
+    """The leaves of a prefix of a structure, each as often as it covers leaves."""
+    return _tree.prefix_leaves(axis_tree, _tree.unflatten(treedef, [object()] * treedef.num_leaves), name)
+
+
+def flatten_axis_resources(what: str, tree: Any, shardings: Any, tupled_args: bool) -> tuple[Any, ...]:
+    """... of shardings."""
+    return tuple(flatten_axes(what, tree, shardings))
+
+
+def treedef_is_strict_leaf(treedef: Any) -> bool:
+    """Whether a structure is that of a leaf."""
+    return bool(treedef.is_leaf())

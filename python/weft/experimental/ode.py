@@ -164,9 +164,7 @@ def _solution(f, rtol, atol, mxstep, hmax) -> Callable[..., Any]:
             at_time = wnp.vdot(wnp.conj(f(ys[i], ts[i], *args)), cotangents[i]).real.astype(ts.dtype)
             state = (ys[i], y_bar, t_bar - at_time, args_bar)
             ends = wnp.stack([-ts[i], -ts[i - 1]])
-            back = odeint(
-                reversed_slopes, state, ends, *args, rtol=rtol, atol=atol, mxstep=mxstep, hmax=hmax
-            )
+            back = odeint(reversed_slopes, state, ends, *args, rtol=rtol, atol=atol, mxstep=mxstep, hmax=hmax)
             _, y_bar, t_bar, args_bar = _tree.map(lambda x: x[1], back)
             return (y_bar + cotangents[i - 1], t_bar, args_bar), at_time
 

@@ -15,8 +15,8 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of, count
 from ..typing import NestedLike
-from ._factors import eigvals
 from ._dtypes import finfo
+from ._factors import eigvals
 from ._linalg import convolve, matmul
 from ._matrices import vander
 from ._reductions import narrowed, widened

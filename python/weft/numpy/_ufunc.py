@@ -120,7 +120,11 @@ class ufunc(metaclass=_IsUfunc):
         axes = tuple(_weft.check_axis(i, x.ndim, "reduce") for i in given)
         kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
         fast = _FAST_REDUCTIONS.get(self.__name__)
-        if fast is not None and self._func is _own(self.__name__) and (mask is None or self.identity is not None or initial is not None):
+        if (
+            fast is not None
+            and self._func is _own(self.__name__)
+            and (mask is None or self.identity is not None or initial is not None)
+        ):
             more = {} if initial is None else {"initial": initial}
             out_ = fast(x, axes, keepdims=keepdims, **({} if mask is None else {"where": mask}), **more)
             return out_ if dtype is None else out_.astype(dtype)

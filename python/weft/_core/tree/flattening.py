@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import operator
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +13,7 @@ import optree
 from optree import PyTreeSpec as TreeDef
 
 from ... import _weft
-from ..errors import foreign, recursion_error, type_error, value_error
+from ..errors import foreign, recursion_error, type_error
 from .registration import NAMESPACE, check_function, register_dataclass
 
 
@@ -98,6 +99,10 @@ def in_order_of_keys(treedef: TreeDef) -> TreeDef:
     parts = [in_order_of_keys(child) for child in before]
     if treedef.type is dict:
         return optree.treespec_dict(dict(zip(treedef.entries(), parts)), namespace=NAMESPACE)
+    if treedef.type is collections.defaultdict:
+        made: Any = treedef.unflatten([None] * treedef.num_leaves)
+        factory = made.default_factory
+        return optree.treespec_defaultdict(factory, dict(zip(treedef.entries(), parts)), namespace=NAMESPACE)
     if all(map(operator.is_, before, parts)):
         return treedef
     rest = iter(parts)
@@ -201,52 +206,6 @@ def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDe
         True
     """
     return flatten(tree, is_leaf)[1]
-
-
-def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree with the structure of another, where a leaf stands for the whole subtree at its place.
-
-    Args:
-        prefix_tree: the leaves.
-        full_tree: the structure.
-        is_leaf: function (node) -> bool: which nodes of prefix_tree count as leaves, too; None: none.
-
-    Returns: tree.
-
-    Raises:
-        ValueError: the first tree is no prefix of the second.
-
-    Example:
-        >>> weft.tree.broadcast({"a": 0, "b": 1}, {"a": [5, None, 5], "b": 5})
-        {'a': [0, None, 0], 'b': 1}
-    """
-    return structure(full_tree).unflatten(prefix_leaves(prefix_tree, full_tree, "tree.broadcast: the prefix", is_leaf))
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
-
-
-def prefix_leaves(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bool] | None = _is_none) -> list:
-    """One leaf of `prefix` for every leaf of `tree`: a prefix leaf covers the whole subtree at its place.
-
-    What is_leaf accepts in the prefix is a leaf there, None unless told otherwise. In the tree None is always a
-    container of no leaves: it takes nothing from the prefix."""
-    treedef = structure(tree)
-    covers, shape = flatten(prefix, is_leaf)
-    try:
-        subtrees = shape.flatten_up_to(treedef.unflatten([_LEAF] * treedef.num_leaves))
-    except ValueError as error:
-        raise value_error(f"{what} is no prefix of the structure of the values: {error}") from None
-    return [leaf for leaf, subtree in zip(covers, subtrees) for _ in leaves(subtree)]
-
-
-class _Leaf:
-    def __repr__(self) -> str:  # in optree's words about prefixes
-        return "a leaf"
-
-
-_LEAF = _Leaf()
 
 
 def tuple_of(treedefs: Iterable[TreeDef]) -> TreeDef:

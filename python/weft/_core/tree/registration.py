@@ -94,7 +94,7 @@ def register_dataclass(
     this.
 
     Args:
-        nodetype: the dataclass.
+        nodetype: the dataclass, or another class, of which data_fields and meta_fields name the attributes.
         data_fields: the names of the fields that are children; None: all that are not in meta_fields.
         meta_fields: the names of fields that are part of the structure and must be hashable, besides those declared
             with dataclasses.field(metadata={"static": True}).
@@ -104,7 +104,8 @@ def register_dataclass(
     Returns: the class.
 
     Raises:
-        ValueError: it is registered already.
+        TypeError: it is no dataclass, and data_fields and meta_fields do not both say what it consists of.
+        ValueError: it is registered already; a field is of no kind, or of two; a name is no field.
 
     Example:
         >>> import dataclasses
@@ -117,18 +118,26 @@ def register_dataclass(
         [2.0]
     """
     cls, dropped = nodetype, set(drop_fields)
-    meta = set(meta_fields or ()) | {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
-    meta -= dropped
+    if not dataclasses.is_dataclass(cls) and (data_fields is None or meta_fields is None):
+        if data_fields is None and meta_fields is None:
+            problem = f"are required when nodetype is not a dataclass. Got nodetype={cls}"
+        else:
+            problem = f"must both be specified when either is specified. Got {data_fields=} {meta_fields=}."
+        raise type_error(f"register_dataclass: data_fields and meta_fields {problem}")
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    declared = {f.name for f in fields if f.metadata.get("static") and data_fields is None}
+    static = tuple(dict.fromkeys([*(meta_fields or ()), *(f.name for f in fields if f.name in declared)]))
+    static = tuple(name for name in static if name not in dropped)
     names = (
         tuple(data_fields)
         if data_fields is not None
-        else tuple(f.name for f in dataclasses.fields(cls) if f.name not in meta | dropped)
+        else tuple(f.name for f in fields if f.name not in dropped and f.name not in static)
     )
-    static = tuple(f.name for f in dataclasses.fields(cls) if f.name in meta)
+    _check_fields(cls, fields, names, static, dropped)
     # Plain defaults are attributes of the class.
     made = [
         (f.name, f.default_factory)
-        for f in dataclasses.fields(cls)
+        for f in fields
         if f.name in dropped and f.default_factory is not dataclasses.MISSING
     ]
 
@@ -147,6 +156,29 @@ def register_dataclass(
 
     optree.register_pytree_node(cls, flatten_, unflatten_, path_entry_type=optree.GetAttrEntry, namespace=NAMESPACE)
     return cls
+
+
+def _check_fields(
+    cls: type, fields: Iterable[Any], data: tuple[str, ...], static: tuple[str, ...], dropped: set[str]
+) -> None:
+    """Raises ValueError unless each field of a dataclass is of one kind."""
+    braces = lambda names: "{" + ", ".join(map(repr, sorted(names))) + "}"
+    twice = {name for name in data if name in static} | {*data, *static} & dropped
+    if twice:
+        raise value_error(
+            f"register_dataclass: data_fields and meta_fields must not overlap. Overlapping fields: {braces(twice)}"
+        )
+    if not dataclasses.is_dataclass(cls):
+        return
+    named = {*data, *static, *dropped}
+    missing, unexpected = {f.name for f in fields if f.init} - named, named - {f.name for f in fields}
+    if missing or unexpected:
+        found = f" Missing fields: {braces(missing)}." if missing else ""
+        found += f" Unexpected fields: {braces(unexpected)}." if unexpected else ""
+        raise value_error(
+            f"register_dataclass: data_fields and meta_fields must include all dataclass fields of '{cls.__name__}' "
+            f"with ``init=True`` and only them.{found} What is no part of it goes into drop_fields"
+        )
 
 
 def is_container(cls: type) -> bool:

@@ -9,8 +9,9 @@ _COLOCATED = "Python runs where the program runs"
 EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental": Served(
         names={
-            **of("weft", "io_callback pjit"),
+            **of("weft", "io_callback"),
             **of("weft.as_jax.hijax", "MutableArray cur_qdd EArray"),
+            **refused("jax.experimental", "primal_tangent_dtype", "a dtype of one's own has no arrays"),
             "enable_x64": "weft.as_jax.settings:enable_x64",
             "disable_x64": "weft.as_jax.settings:disable_x64",
         },
@@ -19,7 +20,7 @@ EXPERIMENTAL: dict[str, Served] = {
         everything_of=("weft.experimental.jet",), names=of("weft.as_jax.arrays", "fact zero_series")
     ),
     "jax.experimental.pjit": Served(
-        everything_of=("weft.experimental.pjit",), names=of("weft", "with_sharding_constraint")
+        names={"pjit": "weft.as_jax.transforms:pjit", **of("weft", "with_sharding_constraint")}
     ),
     "jax.experimental.multihost_utils": Served(
         everything_of=("weft.experimental.multihost_utils",),
@@ -48,7 +49,13 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.compilation_cache.compilation_cache": Served(
         names=of("weft.as_jax.state", "set_cache_dir reset_cache")
     ),
-    "jax.experimental.custom_partitioning": Served(),
+    "jax.experimental.custom_partitioning": Served(
+        names=refused(
+            "jax.experimental.custom_partitioning",
+            "custom_partitioning SdyShardingRule BATCHING ArrayMapping CompoundFactor",
+            "how operations are cut follows from their sharding rules",
+        )
+    ),
     "jax.experimental.colocated_python": Served(
         names=refused(
             "jax.experimental.colocated_python",
@@ -75,6 +82,8 @@ EXPERIMENTAL: dict[str, Served] = {
         )
     ),
     "jax.experimental.key_reuse": Served(),
+    "jax.experimental.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
+    "jax.experimental.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax.experimental.x64_context": Served(names=of("weft.as_jax.settings", "enable_x64 disable_x64")),
     "jax.experimental.rnn": Served(),
 }

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from ..served import Served, Value, of
+from ..served import Served, Value, of, refused
+from ..settings import NAMES
 from .public import PRIMITIVES, PUBLIC
 from .version import VERSION, VERSION_INFO
 
 _CORE = "weft.as_jax.core"
+_SETTINGS = "weft.as_jax.settings"
+_INTERNALS = "weft.as_jax.internals"
+_XLA = "programs are compiled by Weft, not by XLA"
+_TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
 PRIVATE: dict[str, Served] = {
     "jax._src": Served(),
@@ -16,9 +21,21 @@ PRIVATE: dict[str, Served] = {
                 _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
             ),
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
-            **of(_CORE, "mapped_aval unmapped_aval primal_dtype_to_tangent_dtype"),
+            **of(_CORE, "mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context ParamDict"),
+            **of(_CORE, "pytype_aval_mappings max_dim min_dim ensure_compile_time_eval find_top_trace"),
+            **of(_INTERNALS, "ShardingTypeError JaxprTypeError AxisName Effect Effects no_effects"),
+            **of(_INTERNALS, "InconclusiveDimensionOperation is_constant_dim is_symbolic_dim is_constant_shape"),
+            **of(_INTERNALS, "reset_trace_state definitely_equal"),
+            **of("weft", "new_ref freeze empty_ref"),
+            "ManualAxisType": "weft._core.shapes:ManualAxes",
+            **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
+            **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
             **of("weft.as_jax.user_primitives", "Primitive"),
-            **of("weft.as_jax.jaxprs", "jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr"),
+            **of("weft.as_jax.jaxprs", "jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr DropVar"),
+            **of("weft.as_jax.hijax", "AbstractRef cur_qdd"),
+            **of("weft.as_jax.meshes", "get_abstract_mesh"),
+            **of(_INTERNALS, "call_p closed_call_p call MemorySpace"),
+            **refused("jax._src.core", "Token pp_kv_pair take_current_trace set_current_trace", _TRACES),
             **of("weft.as_jax.jaxprs", "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var jaxpr_as_fun"),
         },
     ),
@@ -27,12 +44,16 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.tree_util": Served(
         everything_of=("weft.tree_util",),
-        names=of("weft.as_jax.trees", "_registry default_registry broadcast_prefix"),
+        names=of(
+            "weft.as_jax.trees",
+            "_registry default_registry none_leaf_registry dispatch_registry broadcast_prefix "
+            "broadcast_flattened_prefix_with_treedef prefix_errors static treedef_is_strict_leaf",
+        ),
     ),
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes", "weft.as_jax.dtype_rules"),
         names={
-            **of("weft.numpy", "finfo iinfo result_type promote_types"),
+            **of("weft.numpy", "finfo iinfo result_type promote_types can_cast"),
             **of(
                 "weft.as_jax.dtype_rules", "_weak_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype"
             ),
@@ -46,37 +67,164 @@ PRIVATE: dict[str, Served] = {
         },
     ),
     "jax._src.api_util": Served(
-        names=of("weft.as_jax.api_util", "flatten_fun flatten_fun_nokwargs safe_map infer_argnums_and_argnames")
+        names=of(
+            "weft.as_jax.api_util",
+            "flatten_fun flatten_fun_nokwargs safe_map infer_argnums_and_argnames argnums_partial debug_info "
+            "resolve_argnums resolve_kwargs donation_vector rebase_donate_argnums shaped_abstractify _ensure_index "
+            "_ensure_index_tuple",
+        )
+        | of("weft.as_jax.trees", "flatten_axes flatten_axis_resources")
     ),
     "jax._src.api": Served(
         everything_of=("weft",),
-        names={"_infer_argnums_and_argnames": "weft.as_jax.api_util:infer_argnums_and_argnames"},
+        names={
+            "_infer_argnums_and_argnames": "weft.as_jax.api_util:infer_argnums_and_argnames",
+            **of(
+                "weft.as_jax.transforms",
+                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
+            ),
+            **of("weft.as_jax.state", "clear_backends"),
+            **of("weft.pullbacks", "GradRef GradValue DontWant DidntWant"),
+            **of("weft.as_jax.devices", "device_put copy_to_host_async"),
+        },
     ),
     "jax._src.flatten_util": Served(everything_of=("weft.flatten_util",)),
     "jax._src.config": Served(
-        names={"config": "weft.as_jax.settings:config", **of("weft.as_jax.settings", "enable_x64 debug_nans")}
+        names={
+            **of(_SETTINGS, " ".join(NAMES)),
+            **of(_SETTINGS, "config parse_flags_with_absl config_with_absl update _read FLAGS check_tracer_leaks"),
+            **of(_SETTINGS, "bool_state int_state float_state string_state enum_state optional_string_state"),
+            **of(_SETTINGS, "string_or_object_state optional_enum_state bool_flag int_flag float_flag string_flag"),
+            **of(_SETTINGS, "enum_flag"),
+        }
     ),
-    "jax._src.dispatch": Served(names=of("weft.as_jax.state", "wait_for_tokens apply_primitive")),
+    "jax._src.dispatch": Served(
+        names={
+            **of("weft.as_jax.state", "wait_for_tokens apply_primitive"),
+            **of(_INTERNALS, "runtime_tokens"),
+        }
+    ),
+    "jax._src.array": Served(
+        names={
+            "ArrayImpl": "weft:Array",
+            **of("weft", "Array make_array_from_callback make_array_from_single_device_arrays"),
+            **of("weft", "make_array_from_process_local_data"),
+        }
+    ),
+    "jax._src.basearray": Served(names=of("weft", "Array")),
+    "jax._src.sharding": Served(
+        names={**of("weft", "Sharding"), **of(_INTERNALS, "IndivisibleError common_devices_indices_map")}
+    ),
+    "jax._src.sharding_impls": Served(
+        names={
+            **of("weft", "NamedSharding SingleDeviceSharding PartitionSpec"),
+            **of("weft.as_jax.meshes", "make_mesh set_mesh use_mesh PositionalSharding AbstractMesh"),
+            **of(_INTERNALS, "make_single_device_sharding GSPMDSharding UNSPECIFIED UnspecifiedValue AUTO"),
+            **of(_INTERNALS, "hashed_index local_to_global_shape"),
+            **refused(
+                "jax._src.sharding_impls",
+                "parse_flatten_op_sharding named_sharding_to_xla_hlo_sharding physical_hlo_sharding",
+                _XLA,
+            ),
+        }
+    ),
+    "jax._src.named_sharding": Served(
+        names={**of("weft", "NamedSharding PartitionSpec"), **of(_INTERNALS, "DuplicateSpecError UNSPECIFIED AUTO")}
+    ),
+    "jax._src.partition_spec": Served(names=of("weft", "PartitionSpec")),
+    "jax._src.mesh_utils": Served(names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")),
+    "jax._src.op_shardings": Served(
+        names=refused("jax._src.op_shardings", "are_hlo_shardings_equal is_hlo_sharding_replicated", _XLA)
+    ),
+    "jax._src.layout": Served(names=of("weft.as_jax.arrays", "Format Layout")),
+    "jax._src.shard_map": Served(
+        names={
+            **of("weft", "shard_map"),
+            **of("weft.as_jax.meshes", "smap"),
+            **refused("jax._src.shard_map", "top_level_all_gather", _TRACES),
+        }
+    ),
+    "jax._src.pmap": Served(names=of("weft", "pmap")),
+    "jax._src.linear_util": Served(everything_of=("weft.as_jax.linear_util",)),
+    "jax._src.custom_derivatives": Served(
+        everything_of=("weft.custom_derivatives",), names=PUBLIC["jax.custom_derivatives"].names
+    ),
+    "jax._src.custom_batching": Served(everything_of=("weft.custom_batching",)),
+    "jax._src.ad_checkpoint": Served(
+        everything_of=("weft.ad_checkpoint",),
+        names={
+            **PUBLIC["jax.ad_checkpoint"].names,
+            **refused("jax._src.ad_checkpoint", "custom_remat", _TRACES),
+        },
+    ),
+    "jax._src.debugging": Served(
+        everything_of=("weft.debug",),
+        names={f"debug_{name}": f"weft.debug:{name}" for name in ("print", "callback")},
+    ),
+    "jax._src.callback": Served(names=of("weft", "pure_callback io_callback")),
+    "jax._src.effects": Served(
+        names=of(
+            _INTERNALS,
+            "Effect Effects no_effects lowerable_effects ordered_effects shardable_ordered_effects "
+            "control_flow_allowed_effects custom_derivatives_allowed_effects remat_allowed_effects",
+        )
+    ),
+    "jax._src.errors": Served(everything_of=("weft.errors",)),
+    "jax._src.dlpack": Served(names=PUBLIC["jax.dlpack"].names),
+    "jax._src.deprecations": Served(),
+    "jax._src.monitoring": Served(everything_of=("weft.as_jax.monitoring",)),
+    "jax._src.source_info_util": Served(everything_of=("weft.as_jax.source_info_util",)),
+    "jax._src.stages": Served(names=PUBLIC["jax.stages"].names),
+    "jax._src.compilation_cache": Served(
+        names=of("weft.as_jax.state", "set_cache_dir reset_cache is_persistent_cache_enabled")
+    ),
+    "jax._src.jaxpr_util": Served(),
+    "jax._src.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
+    "jax._src.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
+    "jax._src.lax.utils": Served(),
+    "jax._src.lax.eval_jaxpr": Served(names=refused("jax._src.lax.eval_jaxpr", "eval_jaxpr_p", _TRACES)),
+    "jax._src.pretty_printer": Served(),
+    "jax._src.error_check": Served(),
+    "jax._src.abstract_arrays": Served(names={"array_types": f"{_CORE}:array_types", **of(_CORE, "ShapedArray")}),
     "jax._src.literals": Served(names=of(_CORE, "LiteralArray TypedNdArray TypedInt TypedFloat TypedComplex")),
     "jax._src.distributed": Served(names=of("weft.as_jax.distributed", "global_state")),
     "jax._src.mesh": Served(
-        names=of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh thread_resources"), everything_of=()
+        names={
+            **of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh thread_resources use_abstract_mesh"),
+            **of("weft", "Mesh"),
+            **of(_INTERNALS, "empty_concrete_mesh empty_abstract_mesh"),
+        }
     ),
-    "jax._src.lib": Served(names={"xla_client": "jaxlib.xla_client", "version": Value(VERSION_INFO)}),
+    "jax._src.lib": Served(
+        names={
+            "xla_client": "jaxlib.xla_client",
+            "version": Value(VERSION_INFO),
+            "version_str": Value(VERSION),
+            "jaxlib_extension_version": Value(1000),
+            "cuda_versions": Value(None),
+        }
+    ),
     "jaxlib.xla_client": Served(names=of("weft.as_jax.devices", "Client Device XlaRuntimeError")),
     "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
     "jax._src.numpy": Served(),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),
-    "jax._src.lax": Served(everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient")}),
-    "jax._src.lax.lax": Served(
-        everything_of=("weft.lax",), names=of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros")
+    "jax._src.lax": Served(
+        everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient")}
     ),
-    "jax._src.array": Served(
-        names={"ArrayImpl": "weft:Array", **of("weft", "make_array_from_callback")}, everything_of=()
+    "jax._src.lax.lax": Served(
+        everything_of=("weft.lax",),
+        names={**PRIMITIVES, **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros")},
     ),
     "jax._src.numpy.util": Served(
         names=of("weft.as_jax.arrays", "promote_dtypes promote_dtypes_inexact promote_dtypes_complex check_arraylike")
     ),
+    "jax._src.lax.linalg": Served(everything_of=("weft.lax.linalg",), names=PRIMITIVES),
+    "jax._src.lax.parallel": Served(
+        everything_of=("weft.lax",), names={**PRIMITIVES, **of("weft.as_jax.reductions", "pargmax pargmin")}
+    ),
+    "jax._src.lax.slicing": Served(everything_of=("weft.lax",), names=PRIMITIVES),
+    "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),
+    "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
     "jax._src.random": Served(everything_of=("weft.random",)),
     "jax._src.prng": Served(),
@@ -90,8 +238,14 @@ PRIVATE: dict[str, Served] = {
     "jax._src.ops.scatter": Served(everything_of=("weft.ops",)),
     "jax._src.public_test_util": Served(names=of("weft.as_jax.test_util", "check_grads check_jvp check_vjp")),
     "jax._src.util": Served(
-        names=of("weft.as_jax.api_util", "safe_map safe_zip unzip2 partition_list merge_lists split_list"),
-        everything_of=(),
+        names={
+            **of("weft.as_jax.api_util", "safe_map safe_zip unzip2 partition_list merge_lists split_list"),
+            **of(
+                "weft.as_jax.lists", "tuple_insert tuple_update tuple_delete curry foreach unzip3 concatenate subvals"
+            ),
+            **of("weft.as_jax.lists", "toposort wrap_name wraps use_cpp_class use_cpp_method cache weakref_lru_cache"),
+            **of("weft.as_jax.lists", "HashableFunction NumpyComplexWarning ceil_of_ratio canonicalize_axis prod"),
+        },
     ),
     "jax._src.version": Served(names={"__version__": Value(VERSION), "__version_info__": Value(VERSION_INFO)}),
     "jax._src.xla_bridge": Served(
@@ -111,9 +265,38 @@ PRIVATE: dict[str, Served] = {
     "jax._src.ad_util": Served(
         names={**of("weft.as_jax.rules", "Zero SymbolicZero"), "stop_gradient_p": PRIMITIVES["stop_gradient_p"]}
     ),
-    "jax._src.checkify": Served(everything_of=("weft.experimental.checkify",)),
-    "jax._src.state": Served(),
-    "jax._src.state.types": Served(names=of("weft.as_jax.hijax", "AbstractRef")),
+    "jax._src.checkify": Served(
+        everything_of=("weft.experimental.checkify",),
+        names={
+            **refused("jax._src.checkify", "ErrorEffect", _TRACES),
+        },
+    ),
+    "jax._src.state": Served(names=of("weft.as_jax.hijax", "AbstractRef TransformedRef")),
+    "jax._src.state.types": Served(
+        names={
+            **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),
+            **of(_INTERNALS, "RefEffect ReadEffect WriteEffect AccumEffect"),
+            **refused("jax._src.state.types", "shaped_array_ref", _TRACES),
+        }
+    ),
+    "jax._src.state.primitives": Served(
+        names={
+            **of("weft.ref", "get set swap addupdate"),
+            **{f"ref_{name}": f"weft.ref:{name}" for name in ("get", "set", "swap", "addupdate")},
+            **refused("jax._src.state.primitives", "get_p swap_p addupdate_p pin unpin", _TRACES),
+        }
+    ),
+    "jax._src.state.discharge": Served(
+        names=refused("jax._src.state.discharge", "discharge_state run_state run_state_reference", _TRACES)
+    ),
     "jax._src.earray": Served(names=of("weft.as_jax.hijax", "EArray")),
-    "jax._src.pjit": Served(names={"jit_p": PRIMITIVES["jit_p"], **of("weft", "pjit with_sharding_constraint")}),
+    "jax._src.pjit": Served(
+        names={
+            "jit_p": PRIMITIVES["jit_p"],
+            "pjit": "weft.as_jax.transforms:pjit",
+            **of("weft", "with_sharding_constraint"),
+            **of("weft.as_jax.meshes", "reshard"),
+            **refused("jax._src.pjit", "_pjit_lower make_jit_cpp_cache", _XLA),
+        }
+    ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lax_primitives import NAMES
-from ..served import Served, Value, because, of
+from ..served import Served, Value, because, of, refused
 from .version import VERSION, VERSION_INFO
 
 _SETTINGS = "weft.as_jax.settings"
@@ -56,6 +56,7 @@ PUBLIC: dict[str, Served] = {
             "typeof": f"{_CORE}:typeof",
             "ds": "weft.as_jax.arrays:ds",
             "ffi": "jax.ffi",
+            "ad": "weft.pullbacks",
         },
         absent={
             **because("the name is jax.new_ref", "ArrayRef array_ref mutable_array MutableArray"),
@@ -129,7 +130,7 @@ PUBLIC: dict[str, Served] = {
     "jax.tree_util": Served(
         everything_of=("weft.tree_util",),
         names={
-            **of("weft.as_jax.trees", "default_registry is_tree_node"),
+            **of("weft.as_jax.trees", "default_registry"),
             **of("weft.tree_util", "KeyEntry KeyPath"),
         },
     ),
@@ -198,13 +199,12 @@ PUBLIC: dict[str, Served] = {
         names={
             **of("weft", "Mesh NamedSharding PartitionSpec Sharding SingleDeviceSharding"),
             **of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh get_mesh set_mesh use_mesh"),
-            **of("weft.as_jax.meshes", "use_abstract_mesh reshard"),
+            **of("weft.as_jax.meshes", "use_abstract_mesh reshard auto_axes explicit_axes AbstractDevice"),
             "PositionalSharding": "weft.as_jax.meshes:PositionalSharding",
         },
-        absent=because(
-            "weft.NamedSharding and shard_map say how arrays are cut", "auto_axes explicit_axes GSPMDSharding"
-        ),
+        absent=because("weft.NamedSharding and shard_map say how arrays are cut", "GSPMDSharding"),
     ),
+    "jax.memory": Served(names={"Space": "weft.as_jax.internals:MemorySpace"}),
     "jax.core": Served(
         names={
             **of(_CORE, "AbstractValue Trace Tracer ShapedArray ParamDict Value get_aval valid_jaxtype eval_context"),
@@ -242,7 +242,10 @@ PUBLIC: dict[str, Served] = {
     ),
     "jax.ad_checkpoint": Served(
         everything_of=("weft.ad_checkpoint",),
-        names=of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+        names={
+            **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+            **refused("jax.ad_checkpoint", "Offloadable Recompute", "policies are those of checkpoint_policies"),
+        },
     ),
     "jax.interpreters": Served(),
     "jax.interpreters.ad": Served(
@@ -251,7 +254,11 @@ PUBLIC: dict[str, Served] = {
     "jax.interpreters.batching": Served(everything_of=("weft.as_jax.batch_rules",), absent=_VMAPPABLE),
     "jax.interpreters.mlir": Served(everything_of=("weft.as_jax.mlir",), absent=_MLIR),
     "jax.interpreters.partial_eval": Served(
-        names=of("weft.as_jax.partial_eval", "PartialVal trace_to_jaxpr_nounits DynamicJaxprTracer JaxprTracer Tracer")
+        names={
+            **of("weft.as_jax.partial_eval", "PartialVal trace_to_jaxpr_nounits DynamicJaxprTracer JaxprTracer Tracer"),
+            **of("weft.as_jax.partial_eval", "trace_to_jaxpr_dynamic close_jaxpr convert_constvars_jaxpr dce_jaxpr"),
+            **of("weft.as_jax.partial_eval", "dce_jaxpr_consts"),
+        }
     ),
     "jax.interpreters.pxla": Served(),
     "jax.interpreters.xla": Served(

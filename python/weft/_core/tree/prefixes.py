@@ -1,0 +1,121 @@
+"""Trees whose leaves stand for whole subtrees of another one; where and why one is no such prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import optree
+
+from ..errors import value_error
+from .flattening import flatten, leaves, structure
+from .paths import KeyPath, keystr, one_level
+from .registration import NAMESPACE
+
+
+class Mismatch:
+    """One place where a prefix has another container than the tree."""
+
+    def __init__(self, path: KeyPath, kind: str, prefix: str, tree: str, more: str = ""):
+        self.path, self.kind, self.prefix, self.tree, self.more = path, kind, prefix, tree, more
+
+    def text(self, name: str) -> str:
+        """In words; `name`: what the prefix is called."""
+        return (
+            f"pytree structure error: {self.kind} at key path\n    {name}{keystr(self.path)}\n"
+            f"the prefix has there\n    {self.prefix}\nbut the whole tree\n    {self.tree}{self.more}"
+        )
+
+
+def mismatches(
+    prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None, path: KeyPath = ()
+) -> Iterator[Mismatch]:
+    """Where the prefix differs, outermost places first, one for each place."""
+    if structure(prefix, is_leaf).is_leaf():
+        return
+    if type(prefix) is not type(tree):
+        yield Mismatch(path, "different types", str(type(prefix)), str(type(tree)))
+        return
+    if prefix is None:
+        return
+    name = type(prefix).__name__
+    (keys, children, data), (tree_keys, tree_children, tree_data) = one_level(prefix), one_level(tree)
+    if len(children) != len(tree_children):
+        if isinstance(prefix, (list, tuple)):
+            counts = (f"{name} of length {len(children)}", f"{name} of length {len(tree_children)}")
+            yield Mismatch(path, f"different lengths of {name}", *counts)
+            return
+        said, tree_said = ([str(getattr(key, "key", key)) for key in some] for some in (keys, tree_keys))
+        alone = [key for key in dict.fromkeys([*said, *tree_said]) if (key in said) != (key in tree_said)]
+        yield Mismatch(
+            path,
+            "different numbers of pytree children",
+            f"{name} with the {len(said)} child keys {' '.join(said)}",
+            f"{name} with the {len(tree_said)} child keys {' '.join(tree_said)}",
+            f"\nso the symmetric difference on key sets is\n    {' '.join(alone)}",
+        )
+        return
+    if data != tree_data:
+        yield Mismatch(path, "different pytree metadata", f"{name} with {data}", f"{name} with {tree_data}")
+        return
+    for key, child, tree_child in zip(keys, children, tree_children):
+        yield from mismatches(child, tree_child, is_leaf, (*path, key))
+
+
+def described(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bool] | None = None) -> str:
+    """All mismatches in words, for the message of an error about `what`; empty where none is found."""
+    name = what.rsplit(": ", 1)[-1]
+    found = [mismatch.text(name) for mismatch in mismatches(prefix, tree, is_leaf)]
+    return f"Mismatch details ({len(found)} found):\n" + "\n".join(found) if found else ""
+
+
+def is_strict_leaf(tree: Any) -> bool:
+    """Whether it is a leaf; None is a container."""
+    return optree.tree_is_leaf(tree, namespace=NAMESPACE)
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """A tree with the structure of another, where a leaf stands for the whole subtree at its place.
+
+    Args:
+        prefix_tree: the leaves.
+        full_tree: the structure.
+        is_leaf: function (node) -> bool: which nodes of prefix_tree count as leaves, too; None: none.
+
+    Returns: tree.
+
+    Raises:
+        ValueError: the first tree is no prefix of the second.
+
+    Example:
+        >>> weft.tree.broadcast({"a": 0, "b": 1}, {"a": [5, None, 5], "b": 5})
+        {'a': [0, None, 0], 'b': 1}
+    """
+    return structure(full_tree).unflatten(prefix_leaves(prefix_tree, full_tree, "tree.broadcast: the prefix", is_leaf))
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def prefix_leaves(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bool] | None = _is_none) -> list:
+    """One leaf of `prefix` for every leaf of `tree`: a prefix leaf covers the whole subtree at its place.
+
+    What is_leaf accepts in the prefix is a leaf there, None unless told otherwise. In the tree None is always a
+    container of no leaves: it takes nothing from the prefix."""
+    treedef = structure(tree)
+    covers, shape = flatten(prefix, is_leaf)
+    try:
+        subtrees = shape.flatten_up_to(treedef.unflatten([_LEAF] * treedef.num_leaves))
+    except ValueError as error:
+        where = described(prefix, tree, what, is_leaf)
+        raise value_error(f"{what} is no prefix of the structure of the values: {error}\n{where}".rstrip()) from None
+    return [leaf for leaf, subtree in zip(covers, subtrees) for _ in leaves(subtree)]
+
+
+class _Leaf:
+    def __repr__(self) -> str:  # in optree's words about prefixes
+        return "a leaf"
+
+
+_LEAF = _Leaf()

@@ -1,0 +1,209 @@
+"""Names that are private to JAX, and that programs look for or compare with: classes of errors, effects, shardings."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+import weft
+
+from .._core.errors import type_error
+from . import linear_util as lu
+from .hijax import control_flow_allowed_effects
+from .jaxprs import Effect, Effects, eval_jaxpr
+from .user_primitives import Primitive
+
+__all__ = ["Effect", "Effects", "control_flow_allowed_effects", "no_effects"]
+
+AxisName = Any
+no_effects: Effects = set()
+
+
+class ShardingTypeError(Exception):
+    """Types of shardings do not fit. Weft raises a ValueError."""
+
+
+class JaxprTypeError(TypeError):
+    """A program is not well-formed."""
+
+
+class InconclusiveDimensionOperation(Exception):
+    """Two sizes that are not known cannot be compared."""
+
+
+class IndivisibleError(ValueError):
+    """An axis cannot be cut into equal parts. Weft raises a ValueError."""
+
+
+class DuplicateSpecError(ValueError):
+    """An axis of a mesh is used twice. Weft raises a ValueError."""
+
+
+def is_symbolic_dim(size: Any) -> bool:
+    """Whether a size is not known until the program runs."""
+    return isinstance(size, weft.Dim)
+
+
+def is_constant_dim(size: Any) -> bool:
+    """Whether a size is a number."""
+    return not is_symbolic_dim(size)
+
+
+def is_constant_shape(shape: Any) -> bool:
+    """Whether all sizes of a shape are numbers."""
+    return all(map(is_constant_dim, shape))
+
+
+def definitely_equal(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal."""
+    return bool(a == b)
+
+
+def reset_trace_state() -> bool:
+    """Whether nothing is traced, as it should be between tests."""
+    from .core import trace_state_clean
+
+    return trace_state_clean()
+
+
+class _Call(Primitive):
+    """A primitive that calls a function: bind(*arrays, subfuns=(wrapped function,)), or the function first, gives the
+    list of its results."""
+
+    call_primitive = multiple_results = True
+
+    def bind(self, /, *args: Any, subfuns: Any = (), **_: Any) -> list[Any]:
+        """Calls the function."""
+        every = [*subfuns, *args]
+        result = lu.called(every[0])(*every[1:])
+        return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+class _ClosedCall(Primitive):
+    """A primitive that runs the program that call_jaxpr is, or calls a function."""
+
+    call_primitive = multiple_results = True
+
+    def bind(self, /, *args: Any, call_jaxpr: Any = None, subfuns: Any = (), **_: Any) -> list[Any]:
+        """Runs the program on the last arguments, which are arrays."""
+        if call_jaxpr is None:
+            return call_p.bind(*args, subfuns=subfuns)
+        arrays = args[len(args) - len(call_jaxpr.jaxpr.invars) :]
+        return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *arrays)
+
+
+call_p, closed_call_p = _Call("core_call"), _ClosedCall("closed_call")
+call = call_p.bind
+
+
+class MemorySpace(enum.Enum):
+    """Where arrays lie. There is one memory: Host and Device are the same place."""
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+
+class _Kinds:
+    """A set of classes of effects."""
+
+    def __init__(self) -> None:
+        self._types: list[type] = []
+
+    def add_type(self, kind: type) -> None:
+        self._types.append(kind)
+
+    def contains(self, kind: Any) -> bool:
+        return any(issubclass(kind if isinstance(kind, type) else type(kind), known) for known in self._types)
+
+    __contains__ = contains
+
+
+lowerable_effects, ordered_effects, shardable_ordered_effects = _Kinds(), _Kinds(), _Kinds()
+custom_derivatives_allowed_effects, remat_allowed_effects = _Kinds(), _Kinds()
+
+
+class RefEffect(Effect):
+    """A function uses a reference."""
+
+
+class ReadEffect(RefEffect):
+    """... reads it."""
+
+
+class WriteEffect(RefEffect):
+    """... writes it."""
+
+
+class AccumEffect(RefEffect):
+    """... adds to it."""
+
+
+class _RuntimeTokens:
+    """What orders effects; Weft's programs keep their order themselves."""
+
+    def __init__(self) -> None:
+        self.current_tokens: dict[Any, Any] = {}
+
+    def clear(self) -> None:
+        """Nothing."""
+
+    def block_until_ready(self) -> None:
+        """Waits for what prints and calls back."""
+        weft.effects_barrier()
+
+
+runtime_tokens = _RuntimeTokens()
+
+
+def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:
+    """The sharding of arrays on one device."""
+    return weft.SingleDeviceSharding(device)
+
+
+class GSPMDSharding(weft.Sharding):
+    """A sharding of XLA's. There is none: the class is there for isinstance."""
+
+    def __init__(self, *_: Any, **__: Any):
+        raise type_error("GSPMDSharding: how arrays are cut is said by NamedSharding(mesh, PartitionSpec(...))")
+
+
+class UnspecifiedValue:
+    """No sharding was asked for."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = UnspecifiedValue()
+
+
+class AUTO:
+    """The compiler chooses."""
+
+    def __init__(self, mesh: Any):
+        self.mesh = mesh
+
+
+def common_devices_indices_map(sharding: Any, shape: tuple[int, ...]) -> Mapping[Any, Any]:
+    """Which part of an array each device has."""
+    found: Mapping[Any, Any] = sharding.devices_indices_map(tuple(shape))
+    return found
+
+
+def hashed_index(index: tuple[slice, ...]) -> int:
+    """A hash of a part of an array."""
+    return hash(tuple((s.start, s.stop) for s in index))
+
+
+def local_to_global_shape(sharding: Any, local_shape: tuple[int, ...]) -> tuple[int | None, ...]:
+    """The shape of an array, of which this process has so much: of one process all."""
+    return tuple(local_shape)
+
+
+# No mesh is around.
+empty_abstract_mesh = empty_concrete_mesh = weft.AbstractMesh((), ())

@@ -1,0 +1,66 @@
+"""Arguments that jitted functions pass to Python as they are."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from . import _weft
+from ._core.errors import value_error
+from ._core.tracing import call_name
+from .arguments import ints, names_of
+from .program import eval_shape
+
+
+def static_arguments(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
+    """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
+    named = names_of(argnames)
+    nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(named)
+    if not nums and not names:
+        return nums, names
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return nums, names
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters)
+    for given in list(nums):
+        n = given
+        if n < 0:
+            nums.discard(n)
+            n += len(positional)
+            nums.add(n)
+        if n < 0 or (n >= len(positional) and not varargs):
+            raise value_error(
+                f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional "
+                f"arguments"
+            )
+        if n < len(positional):
+            names.add(positional[n])
+    for name in named:
+        if name in positional:
+            nums.add(positional.index(name))
+        elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
+            raise value_error(f"jit: {kind}_argnames has '{name}', which is no argument of '{call_name(function)}'")
+    return nums, names
+
+
+def static_value(argument: Any) -> Any:
+    """A static argument; its number, where grad or vmap outside of jit has made it a traced value with a known one."""
+    return argument.item() if _weft.is_traced(argument) else argument
+
+
+def types_of_results(jitted, *args: Any, **kwargs: Any) -> Any:
+    # What is static stays as it is; the others are types.
+    static = {i: a for i, a in enumerate(args) if i in jitted._static_argnums}
+    static_named = {k: v for k, v in kwargs.items() if k in jitted._static_argnames}
+
+    def call(traced: list, named: dict):
+        rest = iter(traced)
+        return jitted(*(static[i] if i in static else next(rest) for i in range(len(args))), **named, **static_named)
+
+    return eval_shape(
+        call,
+        [a for i, a in enumerate(args) if i not in static],
+        {k: v for k, v in kwargs.items() if k not in static_named},
+    )
