@@ -56,8 +56,29 @@ def _attention(q, k, v):
 
 
 ELEMENTWISE = [
-    *("abs ceil cos cosh exp expm1 floor log1p sign sin sinh sqrt tan tanh square negative logistic rint".split()),
-    *("arcsinh arctan cbrt exp2 isfinite isnan isinf trunc reciprocal i0e sinc".split()),
+    *(
+        [
+            "abs",
+            "ceil",
+            "cos",
+            "cosh",
+            "exp",
+            "expm1",
+            "floor",
+            "log1p",
+            "sign",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+            "tanh",
+            "square",
+            "negative",
+            "logistic",
+            "rint",
+        ]
+    ),
+    *(["arcsinh", "arctan", "cbrt", "exp2", "isfinite", "isnan", "isinf", "trunc", "reciprocal", "i0e", "sinc"]),
 ]
 UNIT = ["arcsin", "arccos", "arctanh", "log", "log2", "log10", "erf", "erfc", "erf_inv", "lgamma", "digamma"]
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "arctan2", "fmod", "remainder"]
@@ -92,7 +113,10 @@ PROGRAMS = {
     "where": (lambda x: jnp.where(x > 0, x, jnp.exp(x)), M),
     "integer_pow": (lambda x: (x**3, x**-2, x**0), V),
     "reduce_precision": (lambda x: lax.reduce_precision(x, 5, 10), V),
-    "round": (lambda x: (lax.round(x), lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)), np.array([0.5, 1.5, -2.5], "float32")),
+    "round": (
+        lambda x: (lax.round(x), lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)),
+        np.array([0.5, 1.5, -2.5], "float32"),
+    ),
     "next": (lambda x: jnp.ldexp(*jnp.frexp(x)), V),
     # Shapes.
     "transpose": (lambda x: jnp.transpose(x, (2, 0, 1)), M.reshape(2, 3, 4)),
@@ -148,15 +172,21 @@ PROGRAMS = {
     "logsumexp": (lambda x: jax.nn.logsumexp(x, 1), M * 50),
     "reduce_window": (lambda x: lax.reduce_window(x, np.float32(0), lax.add, (2, 3), (1, 2), "SAME"), M),
     "reduce_window_max": (
-        lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (1, 1), [(1, 0), (0, 1)], (2, 1), (1, 2)), M
+        lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (1, 1), [(1, 0), (0, 1)], (2, 1), (1, 2)),
+        M,
     ),
     "reduce_window_from_1": (lambda x: lax.reduce_window(x, np.float32(1), lax.add, (2, 3), (1, 2), "VALID"), M),
     "max_pool_gradient": (
-        jax.grad(lambda x: (lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (1, 1), "SAME") ** 2).sum()), M
+        jax.grad(lambda x: (lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (1, 1), "SAME") ** 2).sum()),
+        M,
     ),
     # Indexing.
     "take": (lambda x, i: (x[i], x[:, i], jnp.take(x, i, 0, mode="clip")), S, I[:2]),
-    "take_out_of_bounds": (lambda x, i: (x[i], jnp.take(x, i, 0), x.at[i].get(mode="clip")), S, np.array([9, -1, -9], "int32")),
+    "take_out_of_bounds": (
+        lambda x, i: (x[i], jnp.take(x, i, 0), x.at[i].get(mode="clip")),
+        S,
+        np.array([9, -1, -9], "int32"),
+    ),
     "take_pairs": (lambda x, i: x[i, i[::-1]], S, np.array([3, 0, 2], "int32")),
     "take_along": (lambda x: jnp.take_along_axis(x, jnp.argsort(x, 1), 1), M),
     "gather_batched": (jax.vmap(lambda x, i: x[i]), M, np.array([5, 0, 2, 9], "int32")),
@@ -169,7 +199,11 @@ PROGRAMS = {
     # Order.
     "sort": (lambda x: (jnp.sort(x, 0), jnp.argsort(x, 1), jnp.sort(x, descending=True)), M),
     "sort_nan": (jnp.sort, np.array([3, np.nan, -0.0, 0.0, -np.inf, 1], "float32")),
-    "sort_by_two": (lambda x, y: lax.sort((x, y, x + y), num_keys=2), np.array([1, 0, 1, 0, 1], "int32"), np.arange(5, dtype="int32")[::-1]),
+    "sort_by_two": (
+        lambda x, y: lax.sort((x, y, x + y), num_keys=2),
+        np.array([1, 0, 1, 0, 1], "int32"),
+        np.arange(5, dtype="int32")[::-1],
+    ),
     "sort_complex": (jnp.sort, Z),
     "sort_bools": (jnp.sort, B),
     "top_k": (lambda x: lax.top_k(x, 3), M),
@@ -177,14 +211,22 @@ PROGRAMS = {
     "searchsorted": (lambda x, v: jnp.searchsorted(jnp.sort(x), v), V, M[0]),
     "median": (lambda x: (jnp.median(x), jnp.quantile(x, 0.3, axis=0)), M),
     # Control.
-    "while": (lambda x: lax.while_loop(lambda c: c[0] < 10, lambda c: (c[0] * 2 + 1, c[1] + 1), (x, 0)), np.float32(0.5)),
+    "while": (
+        lambda x: lax.while_loop(lambda c: c[0] < 10, lambda c: (c[0] * 2 + 1, c[1] + 1), (x, 0)),
+        np.float32(0.5),
+    ),
     "fori": (lambda x: lax.fori_loop(0, 5, lambda i, c: c * x + i, x), V),
     "cond": (lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x), V),
-    "switch": (lambda x, i: [lax.switch(k, [jnp.sin, jnp.cos, jnp.exp], x) for k in (i - 9, i, i + 1, i + 9)], V, np.int32(1)),
+    "switch": (
+        lambda x, i: [lax.switch(k, [jnp.sin, jnp.cos, jnp.exp], x) for k in (i - 9, i, i + 1, i + 9)],
+        V,
+        np.int32(1),
+    ),
     "scan": (lambda x: lax.scan(lambda c, r: (c + r, c * r), x[0], x, reverse=True), M),
     "map": (lambda x: lax.map(lambda r: r / r.sum(), x), M),
     "nested_loops": (
-        lambda x: lax.fori_loop(0, 3, lambda i, c: lax.fori_loop(0, i, lambda j, d: d * 0.5 + j, c) + i, x), V
+        lambda x: lax.fori_loop(0, 3, lambda i, c: lax.fori_loop(0, i, lambda j, d: d * 0.5 + j, c) + i, x),
+        V,
     ),
     "associative_scan": (lambda x: lax.associative_scan(jnp.multiply, x), V),
     "calls": (lambda x: jax.jit(lambda y: y * 2)(x) + jax.jit(lambda y: y * 2)(x + 1), V),
@@ -213,7 +255,11 @@ PROGRAMS = {
     "layer_norm": (jax.nn.standardize, M),
     "gelu": (lambda x: (jax.nn.gelu(x), jax.nn.silu(x), jax.nn.softplus(x), jax.nn.elu(x)), V),
     "special": (
-        lambda x: (jax.scipy.special.gammainc(2.0, x), jax.scipy.special.zeta(x + 2, 1.0), jax.scipy.special.polygamma(2, x)),
+        lambda x: (
+            jax.scipy.special.gammainc(2.0, x),
+            jax.scipy.special.zeta(x + 2, 1.0),
+            jax.scipy.special.polygamma(2, x),
+        ),
         np.abs(V) + 0.5,
     ),
     "betainc": (lambda x: jax.scipy.special.betainc(2.0, 3.0, x), np.abs(np.tanh(V))),
@@ -273,6 +319,4 @@ def test_derivatives_of_what_is_read():
     expected = jax.grad(lambda w: _loss((w, W2), M, Y))(W1)
     np.testing.assert_allclose(weft.jit(weft.grad(ir))(W1), expected, rtol=1e-4, atol=1e-6)
     both = np.stack([W1, W1 * 2])
-    np.testing.assert_allclose(
-        weft.vmap(ir)(both), jax.vmap(lambda w: _loss((w, W2), M, Y))(both), rtol=1e-5
-    )
+    np.testing.assert_allclose(weft.vmap(ir)(both), jax.vmap(lambda w: _loss((w, W2), M, Y))(both), rtol=1e-5)

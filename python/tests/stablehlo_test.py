@@ -1,5 +1,6 @@
-"""Programs as StableHLO: what is written is what XLA runs, and read again computes the same; what cannot be is refused."""
+"""Programs as StableHLO: XLA runs what is written, and read again it computes the same; what cannot be is refused."""
 
+import contextlib
 import re
 
 import numpy as np
@@ -60,7 +61,10 @@ PROGRAMS = {
     "arithmetic": (lambda x, y: (x + y, x * 2 - y / 3, -x % 2, x**3, x // 2, abs(x)), V, V[::-1] + 4),
     "literals": (lambda x: x * wnp.array([1.5, np.inf, -0.0, 1e-30, 1e30, 0.1]) + 1, V),
     "nan": (lambda x: wnp.where(x > 0, x, np.nan), V),
-    "convert": (lambda x: (x.astype("int8"), x.astype(bool), x.astype("bfloat16").astype("float32"), x.astype("float64")), V),
+    "convert": (
+        lambda x: (x.astype("int8"), x.astype(bool), x.astype("bfloat16").astype("float32"), x.astype("float64")),
+        V,
+    ),
     "integers": (lambda x: (x >> 1, x << 2, x & 3, x | 4, x ^ 5, ~x, x // 3, x % 3, x > 2), I),
     "small_integers": (lambda x: x.astype("int4").astype("int32") + 1, I),
     "complex": (lambda z: (z * z, wnp.conj(z), abs(z), z.real, wnp.exp(z), z.astype(bool)), Z),
@@ -68,10 +72,12 @@ PROGRAMS = {
     "round": (lambda x: (wnp.round(x), lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), wnp.trunc(x)), V * 3),
     "captured": (lambda x: x @ np.arange(60, dtype="float32").reshape(6, 10), M),
     "captured_kinds": (
-        lambda x: x
-        + wnp.arange(100).astype("bfloat16").astype("float32")
-        + np.where(np.arange(100) % 3 == 0, 1, 0).astype("float32")
-        + wnp.where(np.arange(100) % 7 < 3, np.arange(100, dtype="int16"), np.int16(5)).astype("float32"),
+        lambda x: (
+            x
+            + wnp.arange(100).astype("bfloat16").astype("float32")
+            + np.where(np.arange(100) % 3 == 0, 1, 0).astype("float32")
+            + wnp.where(np.arange(100) % 7 < 3, np.arange(100, dtype="int16"), np.int16(5)).astype("float32")
+        ),
         np.ones(100, "float32"),
     ),
     "empty": (lambda x: (x[:0].sum(), x[:0]), V),
@@ -85,11 +91,16 @@ PROGRAMS = {
     "wider_product": (lambda x: lax.dot(x, x, preferred_element_type="int32"), np.full((3, 3), 100, "int8")),
     "convolution": (lambda x, k: lax.conv_general_dilated(x, k, (2, 1), "SAME", rhs_dilation=(1, 2)), IMAGES, KERNELS),
     "grouped": (
-        lambda x, k: lax.conv_general_dilated(x, k, (1,), "SAME", feature_group_count=2), IMAGES[:, :2, 0], KERNELS[:, :1, 0]
+        lambda x, k: lax.conv_general_dilated(x, k, (1,), "SAME", feature_group_count=2),
+        IMAGES[:, :2, 0],
+        KERNELS[:, :1, 0],
     ),
     "convolution_gradient": (weft.grad(_convolutional, (0, 1)), KERNELS, IMAGES),
     # Reductions.
-    "reductions": (lambda x: (x.sum(), x.prod(1), x.max(0), x.min((0, 1)), x.mean(), x.var(1), (x > 0).all(), (x > 0).any()), M),
+    "reductions": (
+        lambda x: (x.sum(), x.prod(1), x.max(0), x.min((0, 1)), x.mean(), x.var(1), (x > 0).all(), (x > 0).any()),
+        M,
+    ),
     "integer_reductions": (lambda x: (x.sum(), x.max(), x.min(), x.prod()), I),
     "arguments": (lambda x: (wnp.argmax(x, 1), wnp.argmin(x, 0), wnp.argmax(x)), M),
     "arguments_nan": (lambda x: (wnp.argmax(x), wnp.argmin(x)), np.array([1, np.nan, 3, np.nan], "float32")),
@@ -97,7 +108,8 @@ PROGRAMS = {
     "cumlogsumexp": (lambda x: lax.cumlogsumexp(x, 1, True), M * 50),
     "logsumexp": (lambda x: weft.nn.logsumexp(x, 1), M * 50),
     "windows": (
-        lambda x: lax.reduce_window(x, np.float32(0), lax.add, (2, 3), (1, 2), [(1, 0), (0, 2)], (2, 1), (1, 2)), M
+        lambda x: lax.reduce_window(x, np.float32(0), lax.add, (2, 3), (1, 2), [(1, 0), (0, 2)], (2, 1), (1, 2)),
+        M,
     ),
     # Indexing.
     "take": (lambda x, i: (x[i], x[:, i], wnp.take(x, i, 0, mode="clip")), S, I[:2]),
@@ -121,24 +133,39 @@ PROGRAMS = {
     # Control.
     "while": (lambda x: weft.while_loop(lambda c: c[0].sum() < 10, lambda c: (c[0] * 2 + x, c[1] + 1), (x, 0)), abs(V)),
     "cond": (lambda x, k: weft.cond(x.sum() > 0, lambda: x * k, lambda: x - k), V, np.float32(2)),
-    "switch": (lambda x, i: [weft.switch(k, [wnp.sin, wnp.cos, wnp.exp], x) for k in (i - 9, i, i + 9)], V, np.int32(1)),
+    "switch": (
+        lambda x, i: [weft.switch(k, [wnp.sin, wnp.cos, wnp.exp], x) for k in (i - 9, i, i + 9)],
+        V,
+        np.int32(1),
+    ),
     "scan": (lambda x: weft.scan(lambda c, r: (c + r, (c * r, r > 0)), x[0], x), M),
     "scan_reversed": (lambda x: weft.scan(lambda c, r: (c + r, c * r), x[0], x, reverse=True), M),
     "scan_of_nothing": (lambda x: weft.scan(lambda c, r: (c + r, c * r), x[0], x[:0]), M),
     "fori": (lambda x: weft.fori_loop(0, 5, lambda i, c: c * x + i, x), V),
     "nested": (
-        lambda x: weft.fori_loop(0, 3, lambda i, c: weft.fori_loop(0, i, lambda j, d: d * 0.5 + j, c) + i, x), V
+        lambda x: weft.fori_loop(0, 3, lambda i, c: weft.fori_loop(0, i, lambda j, d: d * 0.5 + j, c) + i, x),
+        V,
     ),
     "map": (lambda x: weft.map(lambda r: weft.cond(r.sum() > 0, wnp.sin, wnp.cos, r), x), M),
     "custom": (lambda x: _clipped(x) + weft.checkpoint(lambda y: wnp.sin(wnp.sin(y)))(x), V),
     "checkpoint_gradient": (weft.grad(lambda x: weft.checkpoint(lambda y: wnp.sin(wnp.sin(y)))(x).sum()), V),
     # Linear algebra, FFT.
     "cholesky": (wnp.linalg.cholesky, SPD),
-    "triangular": (lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True, transpose_a=True), SPD, S),
+    "triangular": (
+        lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True, transpose_a=True),
+        SPD,
+        S,
+    ),
     "fft": (lambda z: (wnp.fft.fft(z), wnp.fft.ifft(z), wnp.fft.rfft(z.real), wnp.fft.irfft(z)), Z),
     # Random numbers.
-    "random": (lambda k: (weft.random.uniform(k, (5,)), weft.random.normal(k, (5,)), weft.random.split(k)), weft.random.key(3)),
-    "keys": (lambda k: (weft.random.split(k, 4)[1:3], weft.random.bits(weft.random.fold_in(k, 7), (3,))), weft.random.key(3)),
+    "random": (
+        lambda k: (weft.random.uniform(k, (5,)), weft.random.normal(k, (5,)), weft.random.split(k)),
+        weft.random.key(3),
+    ),
+    "keys": (
+        lambda k: (weft.random.split(k, 4)[1:3], weft.random.bits(weft.random.fold_in(k, 7), (3,))),
+        weft.random.key(3),
+    ),
     "captured_key": (lambda x: weft.random.normal(weft.random.key(1), x.shape) + x, V),
     # Networks.
     "gradient": (weft.value_and_grad(_loss), (W1, W2), M, Y),
@@ -213,13 +240,31 @@ def _operands(dtype, count):
         return [rng.random(9) < 0.5 for _ in range(count)]
     if dtype[0] in "iu":
         return [rng.integers(1, 7, 9).astype(PYTHON[dtype]) for _ in range(count)]
-    values = [rng.uniform(0.1, 0.9, 9) + (1j * rng.uniform(0.1, 0.9, 9) if dtype[0] == "c" else 0) for _ in range(count)]
+    values = [
+        rng.uniform(0.1, 0.9, 9) + (1j * rng.uniform(0.1, 0.9, 9) if dtype[0] == "c" else 0) for _ in range(count)
+    ]
     if dtype == "bf16":
         return [wnp.asarray(v).astype("bfloat16") for v in values]
     return [v.astype(PYTHON[dtype]) for v in values]
 
 
-@pytest.mark.parametrize("name", sorted({*ELEMENTWISE, *COMPARISONS, "trigamma", "softplus", "exp2", "log2", "log10", "trunc", "logistic_density", "sech_squared"}))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        {
+            *ELEMENTWISE,
+            *COMPARISONS,
+            "trigamma",
+            "softplus",
+            "exp2",
+            "log2",
+            "log10",
+            "trunc",
+            "logistic_density",
+            "sech_squared",
+        }
+    ),
+)
 def test_every_element_wise_operation(name):
     """Of every dtype that it takes: written, run by XLA, and read as the same operation."""
     about = {p["name"]: p for p in _weft.primitives()}[name]
@@ -233,7 +278,11 @@ def test_every_element_wise_operation(name):
         expected = [weft.jit(ir)(*args)]
         text = weft.ir.to_stablehlo(ir)
         back = weft.ir.from_stablehlo(text)
-        if not (dtype == "bool" or name in ("trigamma", "square")):
+        # Some are of floats alone, or of signed numbers, there.
+        instead = (
+            dtype == "bool" or (dtype[0] == "u" and name in ("abs", "sign")) or (dtype[0] in "iu" and name == "square")
+        )
+        if not instead:
             assert [op.name for op in back.walk()] == [name], dtype
         _close([weft.jit(back)(*args)], expected, 0)
         if dtype != "bf16":
@@ -249,7 +298,9 @@ def test_every_operation_is_written_or_refused():
 
 
 def test_composites_are_read_as_what_they_name():
-    ir = weft.make_ir(lambda x: (wnp.argmax(x), wnp.cumsum(x), wnp.sort(x), x.at[3].set(1.0, mode="clip")))(V)
+    ir = weft.make_ir(
+        lambda x: (wnp.argmax(x), wnp.cumsum(x), wnp.sort(x), x.at[wnp.array([3, 9])].set(1.0, mode="clip"))
+    )(V)
     text = weft.ir.to_stablehlo(ir)
     names = [op.name for op in weft.ir.from_stablehlo(text).walk()]
     assert {"argmax", "cumsum", "sort", "scatter"} <= {*names} and "while" not in names
@@ -273,7 +324,9 @@ def test_functions_that_are_called_twice_are_written_once():
 
 
 def test_text_of_a_loop_does_not_grow_with_its_length():
-    text = lambda n: weft.ir.to_stablehlo(weft.make_ir(weft.grad(lambda x: weft.fori_loop(0, n, lambda i, c: wnp.sin(c), x)))(1.0))
+    text = lambda n: weft.ir.to_stablehlo(
+        weft.make_ir(weft.grad(lambda x: weft.fori_loop(0, n, lambda i, c: wnp.sin(c), x)))(1.0)
+    )
     assert abs(len(text(1000)) - len(text(10))) < 60
 
 
@@ -288,17 +341,19 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_stablehlo_lacks(name):
     function, *args = REFUSED[name]
-    with pytest.raises(NotImplementedError, match=rf"to_stablehlo: StableHLO has nothing for '{name}'(.|\n)*stablehlo_test.py:\d+"):
+    with pytest.raises(
+        NotImplementedError, match=rf"to_stablehlo: StableHLO has nothing for '{name}'(.|\n)*stablehlo_test.py:\d+"
+    ):
         weft.ir.to_stablehlo(weft.make_ir(function)(*args))
 
 
 def test_types_that_stablehlo_lacks():
     loop = weft.grad(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * c + 1, x))
-    with pytest.raises(NotImplementedError, match="tape.*a known length"):
+    with pytest.raises(NotImplementedError, match=r"tape(.|\n)*a known length"):
         weft.ir.to_stablehlo(weft.make_ir(loop)(1.0))
     with pytest.raises(NotImplementedError, match="symbolic size"):
         weft.ir.to_stablehlo(weft.make_ir(lambda x: x + 1)(weft.ShapeDtype(("n",), "float32")))
-    with pytest.raises(TypeError, match="expected a weft.IR"):
+    with pytest.raises(TypeError, match=r"expected a weft\.IR"):
         weft.ir.to_stablehlo(lambda x: x)
 
 
@@ -313,7 +368,11 @@ WRONG = {
         NotImplementedError,
         r"wrong.mlir:2: stablehlo.rng_bit_generator is an operation that Weft has nothing for",
     ),
-    "unknown value": (_module("  %y = stablehlo.add %x, %z : tensor<3xf32>"), ValueError, r"wrong.mlir:2: stablehlo.add reads %z"),
+    "unknown value": (
+        _module("  %y = stablehlo.add %x, %z : tensor<3xf32>"),
+        ValueError,
+        r"wrong.mlir:2: stablehlo.add reads %z",
+    ),
     "wrong type": (
         _module("", "  %y = stablehlo.add %x, %x : tensor<4xf32>"),
         ValueError,
@@ -325,23 +384,63 @@ WRONG = {
         r"wrong.mlir:3: stablehlo.add is refused: add: ",
     ),
     "element type": (_module(types="tensor<3xf4E2M1FN>"), ValueError, r"wrong.mlir:1: expected an element type"),
-    "quantized": (_module(types="tensor<3x!quant.uniform<i8:f32, 1.0>>"), ValueError, r"wrong.mlir:1: expected an element type"),
-    "unknown size": (_module("  %y = stablehlo.negate %x : tensor<?xf32>", types="tensor<?xf32>"), NotImplementedError, "wrong.mlir:1: a parameter"),
+    "quantized": (
+        _module(types="tensor<3x!quant.uniform<i8:f32, 1.0>>"),
+        ValueError,
+        r"wrong.mlir:1: expected an element type",
+    ),
+    "unknown size": (
+        _module("  %y = stablehlo.negate %x : tensor<?xf32>", types="tensor<?xf32>"),
+        NotImplementedError,
+        "wrong.mlir:1: a parameter",
+    ),
     "no function": ("module {}", ValueError, "wrong.mlir:1: expected a function"),
     "no end": ("func.func @main(%x: tensor<f32>) {", ValueError, "and the text ends"),
-    "no main": ("func.func @f() { return }\nfunc.func @g() { return }", ValueError, "has no function 'main'.*it has f, g"),
-    "call of nothing": (_module("  %y = func.call @g(%x) : (tensor<3xf32>) -> tensor<3xf32>"), ValueError, "calls 'g', which the text does not define"),
-    "calls itself": (_module("  %y = func.call @main(%x) : (tensor<3xf32>) -> tensor<3xf32>"), NotImplementedError, "'main' calls itself"),
-    "attribute": (_module('  %y = "stablehlo.reverse"(%x) : (tensor<3xf32>) -> tensor<3xf32>'), ValueError, "wrong.mlir:2: stablehlo.reverse .*'dims' is missing"),
-    "elements": (_module("  %y = stablehlo.constant dense<[1.0, 2.0]> : tensor<3xf32>"), ValueError, "wrong.mlir:2: .*has 3 elements, the text 2"),
-    "bytes": (_module('  %y = stablehlo.constant dense<"0x0000803F"> : tensor<3xf32>'), ValueError, "wrong.mlir:2: .*3 elements of 4 bytes"),
+    "no main": (
+        "func.func @f() { return }\nfunc.func @g() { return }",
+        ValueError,
+        "has no function 'main'.*it has f, g",
+    ),
+    "call of nothing": (
+        _module("  %y = func.call @g(%x) : (tensor<3xf32>) -> tensor<3xf32>"),
+        ValueError,
+        "calls 'g', which the text does not define",
+    ),
+    "calls itself": (
+        _module("  %y = func.call @main(%x) : (tensor<3xf32>) -> tensor<3xf32>"),
+        NotImplementedError,
+        "'main' calls itself",
+    ),
+    "attribute": (
+        _module('  %y = "stablehlo.reverse"(%x) : (tensor<3xf32>) -> tensor<3xf32>'),
+        ValueError,
+        "wrong.mlir:2: stablehlo.reverse .*'dims' is missing",
+    ),
+    "elements": (
+        _module("  %y = stablehlo.constant dense<[1.0, 2.0]> : tensor<3xf32>"),
+        ValueError,
+        "wrong.mlir:2: .*has 3 elements, the text 2",
+    ),
+    "bytes": (
+        _module('  %y = stablehlo.constant dense<"0x0000803F0000803F"> : tensor<3xf32>'),
+        ValueError,
+        "wrong.mlir:2: .*3 elements of 4 bytes",
+    ),
     "custom call": (
         _module("  %y = stablehlo.custom_call @cudnn(%x) : (tensor<3xf32>) -> tensor<3xf32>"),
         NotImplementedError,
         "wrong.mlir:2: .*'cudnn', a function of another compiler's runtime",
     ),
-    "types": (_module("  %y = stablehlo.add %x, %x", "  %z = stablehlo.add %x, %x : tensor<3xf32>"), ValueError, "wrong.mlir:3: expected"),
-    "results": (_module("  %y, %z = stablehlo.negate %x : tensor<3xf32>"), ValueError, "wrong.mlir:2: stablehlo.negate has 1 results, the text names 2"),
+    "types": (
+        _module("  %y = stablehlo.add %x, %x", "  %z = stablehlo.add %x, %x : tensor<3xf32>"),
+        ValueError,
+        "wrong.mlir:3: expected",
+    ),
+    "results": (
+        _module("  %y, %z = stablehlo.negate %x : tensor<3xf32>"),
+        ValueError,
+        "wrong.mlir:2: stablehlo.negate has 1 results, the text names 2",
+    ),
     "inside a call": (
         _module("  %y = func.call @g(%x) : (tensor<3xf32>) -> tensor<3xf32>")
         + "\nfunc.func private @g(%x: tensor<3xf32>) -> tensor<3xf32> {\n  %y = chlo.nothing %x : tensor<3xf32>\n"
@@ -366,15 +465,14 @@ def test_a_text_that_is_cut_off_or_changed_is_refused_or_read():
     for trial in range(150):
         at = int(rng.integers(len(text)))
         changed = text[:at] if trial % 2 else text[:at] + chr(rng.integers(32, 127)) + text[at + 1 :]
-        try:
+        with contextlib.suppress(ValueError, TypeError, NotImplementedError):
             weft.ir.from_stablehlo(changed)
-        except (ValueError, TypeError, NotImplementedError):
-            pass
 
 
 def test_one_function_of_several():
     text = "func.func @f(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }\n"
-    text += "func.func @g(%x: tensor<f32>) -> tensor<f32> { %y = stablehlo.negate %x : tensor<f32> return %y : tensor<f32> }"
+    text += "func.func @g(%x: tensor<f32>) -> tensor<f32> {\n%y = stablehlo.negate %x : tensor<f32>\n"
+    text += "return %y : tensor<f32> }"
     assert weft.ir.from_stablehlo(text, function="g")(2.0) == -2.0
     with pytest.raises(ValueError, match="no function 'h'; it has f, g"):
         weft.ir.from_stablehlo(text, function="h")

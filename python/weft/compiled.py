@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core import options as _options
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import update_wrapper
@@ -321,17 +322,19 @@ class Lowered:
         """
         return _partitioning.comms(self._traced, self._shardings, self._names, self._fixed_order)
 
-    def as_text(self, dialect: str | None = None) -> str:
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text.
 
         Args:
-            dialect: a stage, as IR.stage names it; "partitioned", the program of the devices of a mesh; None: the
-                traced program.
+            dialect: a stage, as IR.stage names it; "partitioned", the program of the devices of a mesh; "stablehlo", as
+                weft.ir.to_stablehlo writes it; None: the traced program, which is StableHLO under weft.as_jax.
+            debug_info: with the user's line of every operation, in the traced program.
 
         Returns: str.
 
         Raises:
             ValueError: there is no such stage.
+            NotImplementedError: StableHLO has nothing for an operation.
 
         Example:
             >>> weft.jit(lambda x: x + 1).lower(1.0).as_text().splitlines()[0]
@@ -339,7 +342,13 @@ class Lowered:
         """
         if dialect == "partitioned":
             return _partitioning.partitioned_text(self._traced, self._shardings, self._fixed_order)
-        return self._ir.text if dialect is None else self.stage(dialect)
+        if dialect == "stablehlo" or (dialect is None and _weft.setting(_options.JAX_SEMANTICS)):
+            from .ir.stablehlo import to_stablehlo
+
+            return to_stablehlo(self._ir)
+        if dialect is None:
+            return self._ir.text_with_locations() if debug_info else self._ir.text
+        return self.stage(dialect)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.

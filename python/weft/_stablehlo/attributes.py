@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["bool_text", "direction", "element_of", "ints", "listed", "padding", "quoted", "shape_of", "tensor_of", "zero"]
+__all__ = [
+    "bool_text",
+    "direction",
+    "element_of",
+    "ints",
+    "listed",
+    "padding",
+    "quoted",
+    "shape_of",
+    "tensor_of",
+    "zero",
+]
 
 
 def ints(numbers: Sequence[int]) -> str:

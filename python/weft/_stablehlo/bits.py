@@ -44,8 +44,8 @@ def same_bits(x: Any, dtype: str) -> Any:
     if str(x.dtype) == dtype:
         return x
     if old_parts is not None:
-        parts = [lax.expand_dims(p, (x.ndim,)) for p in (lax.real(x), lax.imag(x))]
-        x = lax.concatenate(parts, x.ndim)
+        both = [lax.expand_dims(p, (x.ndim,)) for p in (lax.real(x), lax.imag(x))]
+        x = lax.concatenate(both, x.ndim)
     if new_parts is not None:
         x = same_bits(x, new_parts)
         last = x.ndim - 1

@@ -48,7 +48,8 @@ class Body:
         self._taken: set[str] = set()
 
     def name_of(self, wanted: str) -> str:
-        base = wanted if re.fullmatch(r"[A-Za-z_]\w*", wanted) else "arg"
+        base = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_")
+        base = base if base and not base[0].isdigit() else f"arg{base}"
         name, n = f"%{base}", 1
         while name in self._taken:
             name, n = f"%{base}_{n}", n + 1
@@ -88,7 +89,9 @@ class Body:
         head = f"{', '.join(m.name for m in made)} = " if made else ""
         given = ", ".join(o.name for o in operands)
         if not attributes and not regions and operands and {o.type for o in operands} == {*types}:
-            self.lines.append(f"{head}{name} {given} : {types[0]}")
+            # Operations of chlo say both types.
+            before = f"{', '.join(o.type for o in operands)} -> " if name.startswith("chlo.") else ""
+            self.lines.append(f"{head}{name} {given} : {before}{types[0]}")
             return made
         inside = f" <{{{', '.join(f'{k} = {v}' for k, v in attributes.items())}}}>" if attributes else ""
         signature = f"({', '.join(o.type for o in operands)}) -> " + (
@@ -158,8 +161,12 @@ class Body:
 
     def _elementwise(self, op: Operation, types: list[str]) -> Sequence[Named]:
         operands = self.wide(op)
+        if op.name in ("abs", "sign") and element_of(types[0]).startswith("ui"):  # they are of signed numbers there
+            return operands if op.name == "abs" else self.op("minimum", [*operands, self.number("1", types[0])], types)
         if op.name in COMPARISONS:
             return self.op("compare", operands, types, direction(COMPARISONS[op.name]))
+        if op.name == "square" and re.match(r"u?i", element_of(types[0])):  # it is of floats there
+            return self.op("multiply", [*operands, *operands], types)
         return self.op(ELEMENTWISE[op.name], operands, types)
 
     def _composite(self, op: Operation, types: list[str]) -> Sequence[Named]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from .. import _weft, lax
+from .order import total_order
 from .syntax import Dense, Op, Region
-from .total_order import total_order
 
-__all__ = ["sorting_keys"]
+__all__ = ["direction_of", "sorting_keys"]
 
 
 class _Key(NamedTuple):
-    """An element of operand `at`: the one that is to come first if `first`. `part`: of a complex number. `canonical`: its
-    zeros and NaNs have been made one each."""
+    """An element of operand `at`: the one that is to come first if `first`. `part`: of a complex number. `canonical`: 1
+    if its zeros have been made one, 2 if its NaNs have, 3 if both."""
 
     at: int
     first: bool
@@ -80,9 +81,9 @@ def _meaning(op: Op, known: dict[str, Any]) -> Any:
         return value.content.strip() if isinstance(value, Dense) else None
     if name in ("real", "imag") and isinstance(given[0], _Key):
         return given[0]._replace(part=name)
-    if name == "select" and isinstance(given[0], _Test):
+    if name == "select":
         test, one, key = given
-        if isinstance(key, _Key) and isinstance(one, str) and key[:3] == test.key[:3]:
+        if isinstance(test, _Test) and isinstance(key, _Key) and isinstance(one, str) and key[:3] == test.key[:3]:
             return key._replace(canonical=key.canonical | (2 if test.nan else 1))
         return None
     if name == "compare":
@@ -99,14 +100,20 @@ def _meaning(op: Op, known: dict[str, Any]) -> Any:
     return None
 
 
+def direction_of(op: Op) -> str:
+    """EQ, LT ... of a comparison."""
+    return op.values[0] if op.values else str(op.attributes.get("comparison_direction"))
+
+
 def _comparison(op: Op, x: Any, y: Any) -> Any:
-    direction = op.values[0] if op.values else str(op.attributes.get("comparison_direction"))
+    direction = direction_of(op)
     kind = op.values[1] if len(op.values) > 1 else str(op.attributes.get("compare_type", ""))
     if not isinstance(x, _Key):
         return None
     if isinstance(y, str) or x == y:  # with zero, or with itself
-        is_zero = isinstance(y, str) and direction == "EQ" and float(y) == 0 if isinstance(y, str) else False
-        return _Test(x, False) if is_zero else _Test(x, True) if x == y and direction == "NE" else None
+        if x == y:
+            return _Test(x, True) if direction == "NE" else None
+        return _Test(x, False) if direction == "EQ" and re.fullmatch(r"[-+]?0*\.?0*(?:e[-+]?\d+)?", y) else None
     if not isinstance(y, _Key) or x.first == y.first or (x.at, x.part, x.canonical) != (y.at, y.part, y.canonical):
         return None
     # The total order of canonical floats is ours of floats.

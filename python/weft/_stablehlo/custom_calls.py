@@ -38,9 +38,7 @@ def _cholesky(op: Op, name: re.Match, values: list) -> list:
 
 
 def _eigh(op: Op, name: re.Match, values: list) -> list:
-    eigenvectors, eigenvalues = lax.linalg.eigh(
-        values[0], lower=_letter(op, "uplo") == "L", symmetrize_input=False
-    )
+    eigenvectors, eigenvalues = lax.linalg.eigh(values[0], lower=_letter(op, "uplo") == "L", symmetrize_input=False)
     return [eigenvectors, eigenvalues, _info(op)]
 
 

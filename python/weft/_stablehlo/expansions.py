@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _weft, lax
 from .._core.ir_view import Operation
+from .order import greatest, least
 
 __all__ = ["EXPANSIONS"]
 
@@ -16,12 +17,8 @@ _Expansion = Callable[..., Any]
 
 def _with(op: Operation, *operands: Any, **changed: Any) -> Any:
     """The operation with other attributes."""
-    found = _weft.bind(op.name, list(operands), {**{k: _value(op, k) for k in op.attributes}, **changed})
+    found = _weft.bind(op.name, list(operands), {**op.attributes, **changed})
     return found[0] if len(found) == 1 else tuple(found)
-
-
-def _value(op: Operation, name: str) -> Any:
-    return op.attributes[name]
 
 
 def _number(x: Any, like: Any) -> Any:
@@ -59,15 +56,6 @@ def _so_far(join: Callable[[Any, Any], Any], first: Any) -> _Expansion:
     return expansion
 
 
-def _least(dtype: Any) -> Any:
-    """What is not larger than any number of the type; the reduction of nothing."""
-    return lax.reduce_max(lax.full((0,), 0, dtype), (0,))
-
-
-def _greatest(dtype: Any) -> Any:
-    return lax.reduce_min(lax.full((0,), 0, dtype), (0,))
-
-
 def _logaddexp(x: Any, y: Any) -> Any:
     largest = lax.max(x, y)
     finite = lax.select(lax.is_finite(largest), largest, _number(0, largest))
@@ -79,9 +67,7 @@ def _gather(op: Operation, x: Any, indices: Any) -> Any:
     out = _with(op, x, indices, mode="clip")
     starts, map_ = indices, op.attributes["start_index_map"]
     sizes = op.attributes["slice_sizes"]
-    last = lax.convert_element_type(
-        _weft.array([x.shape[d] - sizes[d] for d in map_], None, False), indices.dtype
-    )
+    last = lax.convert_element_type(_weft.array([x.shape[d] - sizes[d] for d in map_], None, False), indices.dtype)
     wide = lax.broadcast_in_dim(last, starts.shape, [starts.ndim - 1])
     inside = lax.bitwise_and(lax.ge(starts, _number(0, starts)), lax.le(starts, wide))
     inside = lax.reduce_and(inside, (starts.ndim - 1,))
@@ -90,7 +76,7 @@ def _gather(op: Operation, x: Any, indices: Any) -> Any:
     kind = _weft.dtype_kind(out.dtype)
     fill: Any = 0
     if op.attributes["mode"] == "fill" and kind != "bool":
-        fill = {"signed": _least, "unsigned": _greatest}.get(kind, lambda dtype: lax.full((), float("nan"), dtype))(
+        fill = {"signed": least, "unsigned": greatest}.get(kind, lambda dtype: lax.full((), float("nan"), dtype))(
             out.dtype
         )
     return lax.select(inside, out, _number(fill, out))
@@ -101,8 +87,8 @@ def _scatter(op: Operation, x: Any, indices: Any, updates: Any) -> Any:
     window = list(op.attributes["update_window_dims"])
     outer = {*op.attributes["inserted_dims"], *op.attributes["operand_batch_dims"]}
     sizes = dict(zip([d for d in range(x.ndim) if d not in outer], [updates.shape[d] for d in window]))
-    last = [x.shape[d] - sizes.get(d, 1) for d in op.attributes["scatter_dims"]]
-    last = lax.convert_element_type(_weft.array(last, None, False), indices.dtype)
+    places = _weft.array([x.shape[d] - sizes.get(d, 1) for d in op.attributes["scatter_dims"]], None, False)
+    last = lax.convert_element_type(places, indices.dtype)
     wide = lax.broadcast_in_dim(last, indices.shape, [indices.ndim - 1])
     return _with(op, x, lax.clamp(_number(0, indices), indices, wide), updates, mode="drop")
 
@@ -163,9 +149,9 @@ def _threefry(op: Operation, *operands: Any) -> Any:
 EXPANSIONS: dict[str, _Expansion] = {
     "argmax": _argmax,
     "argmin": _argmax,
-    "cumlogsumexp": _so_far(_logaddexp, _least),
-    "cummax": _so_far(lax.max, _least),
-    "cummin": _so_far(lax.min, _greatest),
+    "cumlogsumexp": _so_far(_logaddexp, least),
+    "cummax": _so_far(lax.max, least),
+    "cummin": _so_far(lax.min, greatest),
     "cumprod": _so_far(lax.mul, 1),
     "cumsum": _so_far(lax.add, 0),
     "exp2": lambda op, x: lax.pow(_number(2, x), x),

@@ -58,7 +58,7 @@ class Reader:
     def _spec(self, type_: Any, line: int) -> ShapeDtype:
         if not isinstance(type_, TensorType) or None in type_.shape:
             raise not_implemented(
-                f"{self.file}:{line}: a parameter of type {type_}; from_stablehlo reads programs of arrays of fixed sizes"
+                f"{self.file}:{line}: a parameter of type {type_}; only programs of arrays of fixed sizes are read"
             )
         return ShapeDtype(type_.shape, type_.dtype)
 

@@ -104,7 +104,11 @@ class _Parser:
     def take(self, word: str) -> bool:
         if self.ahead(word):
             after = self.at + len(word)
-            if word[-1].isalnum() and after < len(self.text) and (self.text[after].isalnum() or self.text[after] in "_."):
+            if (
+                word[-1].isalnum()
+                and after < len(self.text)
+                and (self.text[after].isalnum() or self.text[after] in "_.")
+            ):
                 return False
             self.at = after
             return True

@@ -98,12 +98,12 @@ def tensor(ours: str) -> str:
         raise not_implemented(f"to_stablehlo: {ours} differs between devices; StableHLO is written for one device")
     if name not in _OURS:
         raise not_implemented(
-            f"to_stablehlo: StableHLO has no {ours}: what a loop of unknown length records for its derivative. Give the "
-            "loop a known length (weft.fori_loop, weft.scan), or write the function before it is differentiated"
+            f"to_stablehlo: StableHLO has no {ours}: what a loop of unknown length records for its derivative. Give "
+            "the loop a known length (weft.fori_loop, weft.scan), or write the function before it is differentiated"
         )
     shape = sizes.split(",") if sizes else []
     if not all(n.isdigit() for n in shape):
-        raise not_implemented(f"to_stablehlo: {ours} has a symbolic size; trace the function for arrays of given shapes")
+        raise not_implemented(f"to_stablehlo: {ours} has a symbolic size; trace the function for given shapes")
     return f"tensor<{''.join(f'{n}x' for n in shape)}{_OURS[name].theirs}>"
 
 
@@ -199,8 +199,6 @@ def array_of(content: str, type_: TensorType, name: str) -> Any:
         width = np.dtype(wide).itemsize * 8
         values = np.array([n & (1 << width) - 1 for n in numbers], f"uint{width}").view(wide)
     if len(values) == 1 and not content.startswith("[") and size != 1:
-        if size > _MOST:
-            return _weft.full(shape, _as(values[0], row.dtype), row.dtype)
         values = np.broadcast_to(values, (size,))
     if len(values) != size:
         raise value_error(f"{name}: {type_} has {size} elements, the text {len(values)}")

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import _weft, lax
+from ..api import ensure_compile_time_eval
 from ..batching import vmap
+from .order import greatest, least
 
 __all__ = ["reduce_window", "select_and_scatter"]
 
@@ -19,8 +19,8 @@ _Pairs = Sequence[tuple[int, int]]
 _KNOWN: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "add": ("reduce_window_sum", "cumsum", lambda dtype: lax.full((), 0, dtype)),
     "mul": ("", "cumprod", lambda dtype: lax.full((), 1, dtype)),
-    "max": ("reduce_window_max", "cummax", lambda dtype: lax.reduce_max(lax.full((0,), 0, dtype), (0,))),
-    "min": ("reduce_window_min", "cummin", lambda dtype: lax.reduce_min(lax.full((0,), 0, dtype), (0,))),
+    "max": ("reduce_window_max", "cummax", least),
+    "min": ("reduce_window_min", "cummin", greatest),
 }
 
 
@@ -46,7 +46,9 @@ def reduce_window(
         windows, so_far, first = _KNOWN[name]
         x = operands[0]
         numbers = _weft.dtype_kind(x.dtype) in ("float", "signed", "unsigned")
-        if numbers and bool(np.asarray(lax.eq(first(x.dtype), inits[0]))):
+        with ensure_compile_time_eval():
+            neutral = numbers and bool(lax.eq(first(x.dtype), inits[0]))
+        if neutral:
             if (along := _along(x.shape, window, strides, padding, base_dilation, window_dilation)) is not None:
                 return [getattr(lax, so_far)(x, along[0], along[1])]
             if windows:
@@ -80,7 +82,8 @@ def _along(shape: Any, window: _Numbers, strides: _Numbers, padding: _Pairs, *di
     n = shape[d]
     if window[d] != n or any(pair != (0, 0) for k, pair in enumerate(padding) if k != d):
         return None
-    return {(n - 1, 0): (d, False), (0, n - 1): (d, True)}.get(tuple(padding[d]))
+    low, high = padding[d]
+    return {(n - 1, 0): (d, False), (0, n - 1): (d, True)}.get((low, high))
 
 
 def _spread(x: Any, init: Any, padding: _Pairs, dilation: _Numbers) -> Any:
@@ -120,7 +123,9 @@ def select_and_scatter(
     selects = _mapped(lambda a, b: select(a, b)[0], rank)
     scatters = _mapped(lambda a, b: scatter(a, b)[0], rank)
     places = list(itertools.product(*map(range, window)))
-    best = chosen = None
+    best: Any = None
+    chosen: Any = None
+    valid: Any = None
     for k, place in enumerate(places):
         value, there = (_part(a, place, counts, strides, ones) for a in (wide, inside))
         here = lax.full(counts, k, "int32")
@@ -134,9 +139,7 @@ def select_and_scatter(
     out = lax.broadcast_in_dim(init, wide.shape, ())
     for k, place in enumerate(places):
         taken = lax.eq(chosen, lax.full(counts, k, "int32"))
-        config = [
-            (p, n - p - (c - 1) * s - 1, s - 1) for p, n, c, s in zip(place, wide.shape, counts, strides)
-        ]
+        config = [(p, n - p - (c - 1) * s - 1, s - 1) for p, n, c, s in zip(place, wide.shape, counts, strides)]
         spread = lax.pad(source, lax.full((), 0, source.dtype), config)
         where = lax.pad(taken, lax.full((), False, "bool"), config)
         out = lax.select(where, scatters(out, spread), out)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import _weft
 from .._core.ir_view import Operation, Value
@@ -11,7 +13,6 @@ from .body import Body, Named, Rule
 from .operations import REDUCTIONS, WINDOWS
 
 __all__ = ["REASONS", "RULES"]
-
 
 
 def _first_dtype(op: Operation) -> Any:
@@ -179,7 +180,7 @@ def _scatter(b: Body, op: Operation, types: list[str]) -> Sequence[Named] | None
     attributes = {
         "scatter_dimension_numbers": f"#stablehlo.scatter<{', '.join(inside)}>",
         "indices_are_sorted": "false",
-        "unique_indices": "true" if at["unique"] else "false",
+        "unique_indices": "true" if at.get("unique") else "false",
     }
     number, join = tensor_of([], element_of(x.type)), _SCATTERS[op.name]
     region = b.region([number, number], lambda old, new: [new]) if join is None else b.combine(join, number)
@@ -214,9 +215,7 @@ def _sort(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
 
     def before(*pairs: Named) -> Sequence[Named]:
         keys = [
-            pair
-            for i in range(op.attributes["num_keys"])
-            for pair in zip(one(pairs[2 * i]), one(pairs[2 * i + 1]))
+            pair for i in range(op.attributes["num_keys"]) for pair in zip(one(pairs[2 * i]), one(pairs[2 * i + 1]))
         ]
         less = compare(*keys[-1], "LT")
         for x, y in reversed(keys[:-1]):
@@ -433,6 +432,9 @@ RULES: dict[str, Rule] = {
 _HOST = ": it is a call of the host, and StableHLO programs run without one"
 _DEVICES = ": StableHLO is written here for one device"
 _FACTORS = ", nor an operation to make it of; compute it outside, or write it by products and solves"
+_RECORDS = (
+    ": a loop of unknown length records what its derivative needs. Give it a known one (weft.fori_loop, weft.scan)"
+)
 # Why an operation has no counterpart.
 REASONS: dict[str, str] = {
     **dict.fromkeys(("assert", "debug_print", "io_callback", "pure_callback"), _HOST),
@@ -442,5 +444,6 @@ REASONS: dict[str, str] = {
         ("spmd", "psum", "pmax", "pmin", "all_gather", "all_to_all", "axis_index", "ppermute", "psum_scatter", "pvary"),
         _DEVICES,
     ),
-    "while": ": a loop that records what its derivative needs. Give it a known length (weft.fori_loop, weft.scan)",
+    **dict.fromkeys(("box", "unbox", "tape_add", "tape_scan"), _RECORDS),
+    "while": _RECORDS,
 }
