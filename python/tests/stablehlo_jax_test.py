@@ -320,3 +320,47 @@ def test_derivatives_of_what_is_read():
     np.testing.assert_allclose(weft.jit(weft.grad(ir))(W1), expected, rtol=1e-4, atol=1e-6)
     both = np.stack([W1, W1 * 2])
     np.testing.assert_allclose(weft.vmap(ir)(both), jax.vmap(lambda w: _loss((w, W2), M, Y))(both), rtol=1e-5)
+
+
+def test_loops_of_known_length_are_read_as_such():
+    """So the derivative of a scan that JAX wrote can be written as StableHLO again, which has no loops that record."""
+    w, x = PROGRAMS["lstm_gradient"][1:]
+    ir = weft.ir.from_stablehlo(jax.jit(_lstm).lower(w, x).as_text())
+    assert [op.trips for op in ir.walk() if op.trips is not None] == [8]
+    assert "while" not in {op.name for op in ir.walk()}
+    gradient = weft.make_ir(weft.grad(ir))(w, x)
+    back = weft.ir.from_stablehlo(weft.ir.to_stablehlo(gradient))
+    np.testing.assert_allclose(back(w, x), jax.grad(_lstm)(w, x), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda x: lax.fori_loop(3, 7, lambda i, c: c * x + i, x),
+        lambda x: lax.fori_loop(7, 3, lambda i, c: c * x + i, x),
+        lambda x: lax.while_loop(lambda c: c[1] < 9, lambda c: (c[0] + c[1], c[1] + 1), (x, 2)),
+        lambda x: lax.while_loop(lambda c: c[1] < 9, lambda c: (c[0] + c[1], c[1] + 2), (x, 2)),
+        lambda x: lax.while_loop(lambda c: c[1] <= 9, lambda c: (c[0] + c[1], c[1] + 1), (x, 2)),
+        lambda x: lax.while_loop(lambda c: c[1] < c[2], lambda c: (c[0] + c[1], c[1] + 1, c[2] - 1), (x, 2, 9)),
+        lambda x: lax.while_loop(lambda c: c[1] < 9, lambda c: (c[0] + c[1], c[2] + 1, c[1]), (x, 2, 5)),
+    ],
+)
+def test_what_counts(loop):
+    """Loops that count, and loops that nearly do."""
+    x = np.float32(1.25)
+    ir = weft.ir.from_stablehlo(jax.jit(loop).lower(x).as_text())
+    expected = jax.tree_util.tree_leaves(jax.jit(loop)(x))
+    for got, want in zip(weft.tree.leaves(ir(x)), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_exported_programs_and_shardings():
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    exported = jax.export.export(jax.jit(lambda x: jnp.sin(x) * 2))(V)
+    np.testing.assert_allclose(weft.ir.from_stablehlo(exported.mlir_module())(V), np.sin(V) * 2, rtol=1e-6)
+    mesh = Mesh(np.array(jax.devices()[:1]), ("i",))
+    f = lambda x: lax.with_sharding_constraint(x * 2, NamedSharding(mesh, PartitionSpec("i"))) + 1
+    text = jax.jit(f, in_shardings=NamedSharding(mesh, PartitionSpec("i"))).lower(V).as_text()
+    assert "shard" in text
+    np.testing.assert_allclose(weft.ir.from_stablehlo(text)(V), V * 2 + 1, rtol=1e-6)

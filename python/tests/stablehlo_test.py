@@ -494,3 +494,11 @@ def test_command_line(tmp_path, capsys):
     other.write_text(text.replace("sine", "sinus"))
     assert main(["run", str(other), "--inputs", str(arrays)]) == 1
     assert "f.mlir:3: stablehlo.sinus" in capsys.readouterr().err
+
+
+def test_lowered_text():
+    lowered = weft.jit(lambda x: wnp.sin(x) * 2).lower(V)
+    assert lowered.as_text("stablehlo") == weft.ir.to_stablehlo(weft.make_ir(lambda x: wnp.sin(x) * 2)(V)).replace(
+        "@f ", "@f "
+    )
+    assert lowered.as_text().startswith("fn ") and "# " in lowered.as_text(debug_info=True)

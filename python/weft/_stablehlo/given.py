@@ -14,7 +14,18 @@ from ..api import ensure_compile_time_eval
 from .syntax import Dense, Op
 from .types import TensorType, array_of
 
-__all__ = ["bind", "constant", "given", "ints", "known", "pairs", "result_type", "shape_of_result", "word"]
+__all__ = [
+    "bind",
+    "constant",
+    "constant_of",
+    "given",
+    "ints",
+    "known",
+    "pairs",
+    "result_type",
+    "shape_of_result",
+    "word",
+]
 
 
 def bind(name: str, values: Sequence[Any], **attributes: Any) -> Any:
@@ -62,18 +73,30 @@ def word(value: Any) -> str:
     return str(value).split()[-1].strip("<>")
 
 
+def constant_of(op: Op) -> int | None:
+    """The integer that an operation is, if it is one."""
+    if op.name != "stablehlo.constant":
+        return None
+    value = op.values[0] if op.values else op.attributes.get("value")
+    if not isinstance(value, Dense) or value.type != TensorType((), value.type.dtype) or "int" not in value.type.dtype:
+        return None
+    return int(constant(value))
+
+
 def constant(value: Dense) -> Any:
     """An array of the text, not as an operation; one whose elements are all one number is that number spread."""
     type_ = value.type
-    splat = not value.content.lstrip().startswith(("[", '"')) and None not in type_.shape and type_.shape
+    sizes = tuple(n for n in type_.shape if n is not None)
+    is_number = not value.content.lstrip().startswith(("[", '"')) and value.content.strip()
+    splat = is_number and sizes and len(sizes) == len(type_.shape)
     with ensure_compile_time_eval():
         array = array_of(value.content, TensorType((), type_.dtype) if splat else type_, "constant")
     if not splat:
         return array
-    if math.prod(type_.shape) > 64:
-        return _weft.full(type_.shape, array, type_.dtype)
+    if math.prod(sizes) > 64:
+        return _weft.full(sizes, array, type_.dtype)
     with ensure_compile_time_eval():
-        return _weft.full(type_.shape, array, type_.dtype)
+        return _weft.full(sizes, array, type_.dtype)
 
 
 def pairs(value: Any, rank: int) -> list[tuple[int, int]]:

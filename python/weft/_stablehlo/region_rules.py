@@ -10,11 +10,11 @@ from .._core.errors import not_implemented
 from .._weft import is_traced
 from ..api import ensure_compile_time_eval
 from ..batching import vmap
-from ..control import cond, switch, while_loop
+from ..control import cond, fori_loop, switch, while_loop
 from ..program import parse_ir
 from .comparators import direction_of, sorting_keys
 from .custom_calls import CUSTOM_CALLS
-from .given import given, ints, pairs, shape_of_result
+from .given import constant_of, given, ints, pairs, shape_of_result
 from .operations import ELEMENTWISE
 from .order import greatest, least
 from .syntax import Op, Region
@@ -120,9 +120,63 @@ def _map(r: Any, op: Op, values: list, env: Any) -> Any:
 
 def _while(r: Any, op: Op, values: list, env: Any) -> Any:
     again, body = op.regions
+    counted = _counter(op, values, env)
+    if counted is not None:
+        return _counted_loop(r, op, values, env, *counted)
     return list(
         while_loop(lambda c: r.run(again, list(c), env)[0], lambda c: tuple(r.run(body, list(c), env)), tuple(values))
     )
+
+
+def _counter(op: Op, values: list, env: Any) -> tuple[int, int, int] | None:
+    """Which carry counts the trips of a loop, from and to which number, where the text says it: scan and fori_loop as
+    JAX writes them. Such a loop has a derivative that keeps as much as there are trips."""
+
+    def number(region: Region, name: str) -> int | None:
+        for step in region.ops:
+            if name in step.results:
+                found = constant_of(step)
+                return None if found is None else int(found)
+        value: Any = None if name in region.arguments else env.get(name)
+        if value is None or is_traced(value) or value.shape or "int" not in str(value.dtype):
+            return None
+        return int(value)
+
+    again, body = op.regions
+    *steps, last = again.ops
+    if not steps or steps[-1].name != "stablehlo.compare" or last.operands != steps[-1].results:
+        return None
+    if any(constant_of(step) is None for step in steps[:-1]):
+        return None
+    (counter, limit), direction = steps[-1].operands, direction_of(steps[-1])
+    if direction == "GT":
+        counter, limit, direction = limit, counter, "LT"
+    if direction != "LT" or counter not in again.arguments:
+        return None
+    at, end = again.arguments.index(counter), number(again, limit)
+    if end is None or is_traced(values[at]):
+        return None
+    *steps, last = body.ops
+    for step in steps:
+        if step.results == [last.operands[at]] and step.name == "stablehlo.add":
+            mine = body.arguments[at]
+            others = [o for o in step.operands if o != mine]
+            if len(others) == 1 and number(body, others[0]) == 1:
+                return at, int(values[at]), end
+    return None
+
+
+def _counted_loop(r: Any, op: Op, values: list, env: Any, at: int, start: int, end: int) -> list:
+    dtype = values[at].dtype
+    number = lambda n: lax.convert_element_type(n, dtype)
+
+    def trip(k: Any, carry: tuple) -> tuple:
+        i = lax.add(number(k), lax.full((), start, dtype))
+        out = r.run(op.regions[1], [*carry[:at], i, *carry[at:]], env)
+        return (*out[:at], *out[at + 1 :])
+
+    out = fori_loop(0, max(end - start, 0), trip, (*values[:at], *values[at + 1 :]))
+    return [*out[:at], lax.full((), max(start, end), dtype), *out[at:]]
 
 
 def _if(r: Any, op: Op, values: list, env: Any) -> Any:

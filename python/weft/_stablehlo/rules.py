@@ -342,6 +342,7 @@ RULES: dict[str, _Rule] = {
     "chlo.polygamma": _polygamma,
     "chlo.top_k": _top_k,
     "chlo.zeta": lambda r, op, values, env: lax.zeta(*values),
+    "sdy.sharding_constraint": lambda r, op, values, env: values[0],
     "stablehlo.bitcast_convert": lambda r, op, values, env: same_bits(values[0], result_type(op).dtype),
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.cholesky": _cholesky,

@@ -93,6 +93,8 @@ class _Parser:
         )
 
     def space(self) -> None:
+        if self.at < len(self.text) and self.text[self.at] not in " \n\t\r/":  # mostly there is none
+            return
         found = _SPACE.match(self.text, self.at)
         assert found is not None
         self.at = found.end()
@@ -183,6 +185,12 @@ class _Parser:
                 return
             if self.ahead("#") or self.ahead("!"):  # an alias of an attribute or a type
                 self.at = self.text.find("\n", self.at) % (len(self.text) + 1)
+            elif self.take("sdy.mesh"):  # how devices are arranged
+                self.must(_SYMBOL, "the name of a mesh")
+                self.need("=")
+                self.balanced()
+                if self.ahead("{"):
+                    self.balanced()
             elif self.take("builtin.module") or self.take("module"):
                 self.match(_SYMBOL)
                 if self.take("attributes"):
@@ -338,7 +346,7 @@ class _Parser:
                     op.attributes.update(self._dictionary())
             elif self.ahead("@"):
                 op.attributes["callee"] = self.attribute()
-            elif self.ahead("["):
+            elif self.ahead("[") or self.ahead("<"):
                 op.values.append(self.balanced())
             elif self.ahead("dense") or self.ahead('"'):
                 op.values.append(self.attribute())
@@ -495,8 +503,10 @@ class _Parser:
         if self.ahead("#"):
             return self._dialect_attribute()
         if self.take("dense<"):
-            self.at -= 1
-            content = self.balanced()
+            end = self.text.find(">", self.at)  # no element has one
+            content = self.text[self.at : end]
+            self.at = end % (len(self.text) + 1)
+            self.need(">")
             self.need(":")
             return Dense(content, self.type())
         if self.take("array<"):

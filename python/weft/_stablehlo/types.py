@@ -222,9 +222,10 @@ def _of_bits(word: str, row: _Element) -> float:
 
 
 def _of_bytes(content: str, shape: tuple[int, ...], size: int, row: _Element, name: str) -> Any:
-    if not re.fullmatch(r'"0x([0-9A-Fa-f]{2})*"', content):
-        raise value_error(f"{name}: the elements {content[:40]} are no hexadecimal bytes")
-    data = bytes.fromhex(content[3:-1])
+    try:
+        data = bytes.fromhex(content.strip('"').removeprefix("0x"))
+    except ValueError:
+        raise value_error(f"{name}: the elements {content[:40]} are no hexadecimal bytes") from None
     if row.dtype == "bool" and len(data) == -(-size // 8) and size > 1:
         bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:size]
         return _as(bits.reshape(shape).astype(bool), "bool")
