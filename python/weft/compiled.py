@@ -330,11 +330,7 @@ class Lowered:
                 weft.ir.to_stablehlo writes it; None: the traced program, which is StableHLO under weft.as_jax.
             debug_info: with the user's line of every operation, in the traced program.
 
-        Returns: str.
-
-        Raises:
-            ValueError: there is no such stage.
-            NotImplementedError: StableHLO has nothing for an operation.
+        Returns: str. Raises: ValueError: there is no such stage. NotImplementedError: StableHLO lacks an operation.
 
         Example:
             >>> weft.jit(lambda x: x + 1).lower(1.0).as_text().splitlines()[0]
@@ -342,13 +338,11 @@ class Lowered:
         """
         if dialect == "partitioned":
             return _partitioning.partitioned_text(self._traced, self._shardings, self._fixed_order)
-        if dialect == "stablehlo" or (dialect is None and _weft.setting(_options.JAX_SEMANTICS)):
-            from .ir.stablehlo import to_stablehlo
-
-            return to_stablehlo(self._ir)
-        if dialect is None:
+        if dialect is None and not _weft.setting(_options.JAX_SEMANTICS):
             return self._ir.text_with_locations() if debug_info else self._ir.text
-        return self.stage(dialect)
+        from .ir.stablehlo import to_stablehlo
+
+        return to_stablehlo(self._ir) if dialect in (None, "stablehlo") else self.stage(dialect)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -357,11 +351,8 @@ class Lowered:
             name: "ir", "optimized", "schedule", "mlir" or "llvm"; "fusion", "liveness", "buffers" or "asm" for a CPU;
                 "ptx" for a GPU.
 
-        Returns: str.
-
-        Raises:
-            ValueError: there is no such stage.
-            NotImplementedError: an operation has no code for a GPU yet; the message names it and the line it is on.
+        Returns: str. Raises: ValueError: there is no such stage. NotImplementedError: an operation has no code for a
+        GPU yet; the message names it and the line it is on.
 
         Example:
             >>> lowered = weft.jit(weft.nn.softmax).lower(wnp.ones((8, 512)), target="cuda:sm_90a")

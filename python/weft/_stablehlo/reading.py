@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from .. import _weft
-from .._core.errors import not_implemented, value_error
+from .._core.errors import not_implemented, type_error, value_error
 from ..compiled import jit
 from ..program import IR, ShapeDtype, make_ir
 from .rules import RULES
@@ -75,7 +75,7 @@ class Reader:
         """A function of the text, as a function of the program."""
         function = self.functions.get(name)
         if function is None:
-            self.fail(op, value_error, f"calls '{name}', which the text does not define")
+            self.fail(op, ValueError, f"calls '{name}', which the text does not define")
         if not any(map(_weft.is_traced, args)):
             return self._results(function, args)
         if name not in self._jitted:
@@ -104,7 +104,7 @@ class Reader:
                 return values
             results = self._one(op, values, env)
             if len(results) != len(op.results) and op.results:
-                self.fail(op, value_error, f"has {len(results)} results, the text names {len(op.results)}")
+                self.fail(op, ValueError, f"has {len(results)} results, the text names {len(op.results)}")
             for name, value, type_ in zip(op.results, results, op.types):
                 self._check(op, value, type_)
                 env[name] = value
@@ -116,36 +116,38 @@ class Reader:
             shape, dtype = tuple(value.shape), str(value.dtype)
             fits = len(shape) == len(type_.shape) and all(n is None or m == n for m, n in zip(shape, type_.shape))
             if not fits or dtype != type_.dtype:
-                self.fail(op, value_error, f"gives {TensorType(shape, dtype)}, the text says {type_}")
+                self.fail(op, ValueError, f"gives {TensorType(shape, dtype)}, the text says {type_}")
 
     def _read(self, name: str, env: _Env, op: Op) -> Any:
         found = env.get(name)
         if found is None and name.endswith("#0"):
             found = env.get(name[:-2])
         if found is None:
-            self.fail(op, value_error, f"reads {name}, which nothing before it defines")
+            self.fail(op, ValueError, f"reads {name}, which nothing before it defines")
         return found
 
     def _one(self, op: Op, values: list[Any], env: _Env) -> Sequence[Any]:
         rule = RULES.get(op.name) or RULES.get(f"stablehlo.{op.name}")
         if rule is None:
-            self.fail(op, not_implemented, "is an operation that Weft has nothing for")
+            self.fail(op, NotImplementedError, "is an operation that Weft has nothing for")
         try:
             out = rule(self, op, values, env)
         except (KeyError, IndexError) as error:
             if self._failed:
                 raise
-            self.fail(op, value_error, f"lacks what it needs: {error}")
+            self.fail(op, ValueError, f"lacks what it needs: {error}")
         except (ValueError, TypeError, NotImplementedError) as error:
             if self._failed:  # the innermost operation is what is wrong
                 raise
-            self.fail(op, type(error) if type(error) in _KINDS else value_error, f"is refused: {error}")
+            self.fail(op, type(error), f"is refused: {error}")
         return out if isinstance(out, list) else [out]
 
-    def fail(self, op: Op, kind: Callable[[str], Exception], what: str) -> NoReturn:
+    def fail(self, op: Op, kind: type[Exception], what: str) -> NoReturn:
         """An error that names the line of the text."""
         self._failed = True
-        raise kind(f"{self.file}:{op.line}: {op.name} {what}")
-
-
-_KINDS: set[type] = {ValueError, TypeError, NotImplementedError}
+        message = f"{self.file}:{op.line}: {op.name} {what}"
+        if issubclass(kind, NotImplementedError):
+            raise not_implemented(message)
+        if issubclass(kind, TypeError):
+            raise type_error(message)
+        raise value_error(message)
