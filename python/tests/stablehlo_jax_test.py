@@ -237,6 +237,8 @@ PROGRAMS = {
     "solve": (lambda a, b: (jnp.linalg.solve(a, b), jnp.linalg.inv(a), jnp.linalg.det(a)), SPD, S),
     "triangular": (lambda a, b: jax.scipy.linalg.solve_triangular(a, b, lower=True, trans=1), SPD, S),
     "eigenvalues": (lambda a: jnp.linalg.eigvalsh(a), SPD),
+    "singular_values": (lambda a: jnp.linalg.svd(a, compute_uv=False), M),
+    "pseudoinverse": (lambda a: (jnp.linalg.pinv(a), jnp.linalg.matrix_rank(a)), M),
     "fft": (lambda z: (jnp.fft.fft(z), jnp.fft.ifft(z), jnp.fft.rfft(z.real), jnp.fft.irfft(z)), Z),
     "fft2": (lambda x: jnp.abs(jnp.fft.fft2(x)), M),
     # Random numbers.

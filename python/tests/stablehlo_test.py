@@ -441,6 +441,15 @@ WRONG = {
         ValueError,
         "wrong.mlir:2: stablehlo.negate has 1 results, the text names 2",
     ),
+    "window": (
+        _module(
+            "  %y = stablehlo.convolution(%x, %x) dim_numbers = [b, f]x[o, i]->[b, f], window = {sride = [1]} : "
+            "(tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>"
+        ),
+        ValueError,
+        "wrong.mlir:2: stablehlo.convolution: there is no 'sride' of a window",
+    ),
+    "too deep": (_module('  %y = "stablehlo.negate"(%x) {a = ' + "[" * 100000), ValueError, "wrong.mlir:2: .*too deep"),
     "inside a call": (
         _module("  %y = func.call @g(%x) : (tensor<3xf32>) -> tensor<3xf32>")
         + "\nfunc.func private @g(%x: tensor<3xf32>) -> tensor<3xf32> {\n  %y = chlo.nothing %x : tensor<3xf32>\n"

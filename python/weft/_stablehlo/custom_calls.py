@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import lax
+from .._core.errors import not_implemented
 from .syntax import Op
 from .types import TensorType
 
@@ -47,6 +48,19 @@ def _lu(op: Op, name: re.Match, values: list) -> list:
     return [factors, lax.add(pivots, lax.full(pivots.shape, 1, pivots.dtype)), _info(op)]  # LAPACK counts from 1
 
 
+def _svd(op: Op, name: re.Match, values: list) -> list:
+    mode = _letter(op, "mode")
+    (x,) = values
+    if mode == "N":
+        singular = lax.linalg.svd(x, compute_uv=False)
+        u, vt = (lax.full([n for n in t.shape if n is not None], 0, t.dtype) for t in op.types[2:4])
+    elif mode in ("A", "S"):
+        u, singular, vt = lax.linalg.svd(x, full_matrices=mode == "A")
+    else:
+        raise not_implemented(f"a singular value decomposition of mode {mode!r}")
+    return [x, singular, u, vt, _info(op)]
+
+
 def _triangular_solve(op: Op, name: re.Match, values: list) -> Any:
     trans = _letter(op, "trans_x")
     return lax.linalg.triangular_solve(
@@ -66,6 +80,7 @@ def _itself(op: Op, name: re.Match, values: list) -> Any:
 CUSTOM_CALLS: dict[re.Pattern, Callable[[Op, re.Match, list], Any]] = {
     re.compile(r"lapack_[sdcz]potrf_ffi"): _cholesky,
     re.compile(r"lapack_([sd]sy|[cz]he)evd_ffi"): _eigh,
+    re.compile(r"lapack_[sdcz]gesdd_ffi"): _svd,
     re.compile(r"lapack_[sdcz]getrf_ffi"): _lu,
     re.compile(r"lapack_[sdcz]trsm_ffi"): _triangular_solve,
     re.compile(r"Sharding|annotate_device_placement"): _itself,

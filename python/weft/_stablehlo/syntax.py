@@ -70,7 +70,11 @@ _PAIRS = {"<": ">", "(": ")", "[": "]", "{": "}"}
 
 def parse(text: str, file: str = "") -> list[Function]:
     """The functions of a text. Raises: ValueError: it is no such text; the message has the line."""
-    return _Parser(text, file).module()
+    parser = _Parser(text, file)
+    try:
+        return parser.module()
+    except RecursionError:
+        raise value_error(f"{file or 'StableHLO'}:{parser.line()}: brackets are nested too deep") from None
 
 
 class _Parser:
@@ -569,7 +573,8 @@ class _Parser:
         self.need(",")
         self.need("window")
         self.need("=")
-        window = self.attribute()
+        self.need("{")
+        window = self._dictionary()
         names = {
             "stride": "window_strides",
             "pad": "padding",
@@ -577,6 +582,9 @@ class _Parser:
             "rhs_dilate": "rhs_dilation",
             "reverse": "window_reversal",
         }
+        for key in window:
+            if key not in names:
+                raise value_error(f"{self.file or 'StableHLO'}:{op.line}: {op.name}: there is no '{key}' of a window")
         op.attributes.update({names[k]: v for k, v in window.items()})
         if self.take("{"):
             op.attributes.update(self._dictionary())
