@@ -366,3 +366,15 @@ def test_exported_programs_and_shardings():
     text = jax.jit(f, in_shardings=NamedSharding(mesh, PartitionSpec("i"))).lower(V).as_text()
     assert "shard" in text
     np.testing.assert_allclose(weft.ir.from_stablehlo(text)(V), V * 2 + 1, rtol=1e-6)
+
+
+def test_bits_of_a_generator():
+    f = lambda k: lax.rng_bit_generator(k, (3, 5), "uint64", lax.RandomAlgorithm.RNG_THREE_FRY)
+    state = np.array([5, 2**32 - 3], "uint64")
+    with jax.enable_x64(True):
+        text = jax.jit(f).lower(state).as_text()
+        expected = jax.jit(f)(state)
+    for got, want in zip(weft.ir.from_stablehlo(text)(state), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(NotImplementedError, match="THREE_FRY of ui64"):
+        weft.ir.from_stablehlo(text.replace("THREE_FRY", "PHILOX"))

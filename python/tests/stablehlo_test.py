@@ -364,9 +364,9 @@ def _module(*lines, types="tensor<3xf32>"):
 WRONG = {
     # name: (text, error, message)
     "unknown operation": (
-        _module("  %y = stablehlo.rng_bit_generator %x, algorithm = DEFAULT : tensor<3xf32>"),
+        _module("  %y = stablehlo.rng %x, distribution = UNIFORM : tensor<3xf32>"),
         NotImplementedError,
-        r"wrong.mlir:2: stablehlo.rng_bit_generator is an operation that Weft has nothing for",
+        r"wrong.mlir:2: stablehlo.rng is an operation that Weft has nothing for",
     ),
     "unknown value": (
         _module("  %y = stablehlo.add %x, %z : tensor<3xf32>"),

@@ -3,6 +3,7 @@ of it see of what is around them; it returns a value, or a list of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -287,25 +288,52 @@ def _scatter(r: Any, op: Op, values: list, env: Any) -> Any:
 # Linear algebra.
 
 
+def _wide(x: Any) -> Any:
+    """Numbers of 16 bits in f32: factors are computed in that."""
+    return _weft.astype(x, "float32") if str(x.dtype) in ("float16", "bfloat16") else x
+
+
 def _cholesky(r: Any, op: Op, values: list, env: Any) -> Any:
-    (x,) = values
+    x = _wide(values[0])
     if bool(op.attributes.get("lower", False)):
-        return bind("cholesky", [x])
+        return _weft.astype(bind("cholesky", [x]), values[0].dtype)
     turn = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
     adjoint = lambda a: lax.transpose(lax.conj(a) if "complex" in str(a.dtype) else a, turn)
-    return adjoint(bind("cholesky", [adjoint(x)]))
+    return _weft.astype(adjoint(bind("cholesky", [adjoint(x)])), values[0].dtype)
 
 
 def _triangular_solve(r: Any, op: Op, values: list, env: Any) -> Any:
     kind = word(given(op, "transpose_a", default="NO_TRANSPOSE"))
-    return lax.linalg.triangular_solve(
-        *values,
+    solved = lax.linalg.triangular_solve(
+        _wide(values[0]),
+        _wide(values[1]),
         left_side=bool(given(op, "left_side")),
         lower=bool(given(op, "lower")),
         transpose_a=kind != "NO_TRANSPOSE",
         conjugate_a=kind == "ADJOINT",
         unit_diagonal=bool(op.attributes.get("unit_diagonal", False)),
     )
+    return _weft.astype(solved, values[1].dtype)
+
+
+def _random_bits(r: Any, op: Op, values: list, env: Any) -> Any:
+    """XLA's generator of 64 bits by Threefry: the state is a key and a counter, of which every element has its own."""
+    (state,), to = values, result_type(op, 1)
+    shape = tuple(n for n in to.shape if n is not None)
+    algorithm = word(given(op, "algorithm", "rng_algorithm"))
+    if algorithm != "THREE_FRY" or to.dtype != "uint64" or state.shape != (2,) or None in to.shape:
+        raise not_implemented(
+            f"the algorithm {algorithm} for {to}; of generators of bits only THREE_FRY of ui64 is read"
+        )
+    size = math.prod(shape)
+    key, start = (lax.index_in_dim(state, k, 0, False) for k in (0, 1))
+    counter = lax.add(lax.broadcast_in_dim(start, (size,), ()), lax.broadcasted_iota("uint64", (size,), 0))
+    words = lambda x: [lax.index_in_dim(same_bits(x, "uint32"), k, x.ndim, False) for k in (0, 1)]
+    keys = [lax.broadcast_in_dim(k, (size,), ()) for k in words(key)]
+    low, high = _weft.bind("threefry2x32", [*keys, *words(counter)], {})
+    pair = lax.concatenate([lax.expand_dims(low, (1,)), lax.expand_dims(high, (1,))], 1)
+    after = lax.add(start, lax.full((), size, "uint64"))
+    return [lax.stack([key, after]), lax.reshape(same_bits(pair, "uint64"), shape)]
 
 
 def _fft(r: Any, op: Op, values: list, env: Any) -> Any:
@@ -340,6 +368,7 @@ RULES: dict[str, _Rule] = {
     "chlo.is_neg_inf": _of_infinity(-1),
     "chlo.is_pos_inf": _of_infinity(1),
     "chlo.polygamma": _polygamma,
+    "chlo.tan": _elementwise("tan"),
     "chlo.top_k": _top_k,
     "chlo.zeta": lambda r, op, values, env: lax.zeta(*values),
     "sdy.sharding_constraint": lambda r, op, values, env: values[0],
@@ -373,6 +402,7 @@ RULES: dict[str, _Rule] = {
     "stablehlo.reduce_precision": _precision,
     "stablehlo.reshape": lambda r, op, values, env: lax.reshape(values[0], shape_of_result(op)),
     "stablehlo.reverse": lambda r, op, values, env: lax.rev(values[0], ints(given(op, "dims", "dimensions"))),
+    "stablehlo.rng_bit_generator": _random_bits,
     "stablehlo.round_nearest_afz": lambda r, op, values, env: bind("round", values, mode="away"),
     "stablehlo.round_nearest_even": lambda r, op, values, env: bind("round", values, mode="even"),
     "stablehlo.scatter": _scatter,
