@@ -82,6 +82,17 @@ PROGRAMS = {
     ),
     "empty": (lambda x: (x[:0].sum(), x[:0]), V),
     # Shapes.
+    "of_one_type": (
+        # Operations whose short forms say more than one type, of operands and results that have one.
+        lambda x: (
+            wnp.where(x > 0, x < 1, x > 2),
+            _weft.bind("reshape", [x], {"shape": [6]})[0] * 2,
+            lax.clamp(x, x * 2, x * 3),
+            lax.bitcast_convert_type(x, "float32"),
+            weft.checkpoint(lambda a, b: wnp.sin(a) * b)(x, x + 1),
+        ),
+        V,
+    ),
     "shapes": (lambda x: (x.T, x.reshape(3, 8), x[1:4:2, ::3], x[::-1], wnp.concatenate([x, x], 1), x[:, None]), M),
     "pad": (lambda x: lax.pad(x, np.float32(2), [(1, 2, 1), (-1, 0, 0)]), M),
     "iota": (lambda x: x + wnp.arange(6) + wnp.tril(x), M),

@@ -37,6 +37,9 @@ class Module(Protocol):
         """The name of a function of the module for a program: one for programs that are equal."""
 
 
+_SHORT = {*ELEMENTWISE.values()}
+
+
 class Body:
     """The operations of one function: its lines, and what is called what."""
 
@@ -83,12 +86,12 @@ class Body:
         attributes: dict[str, str] | None = None,
         regions: Sequence[list[str]] = (),
     ) -> list[Named]:
-        """Writes an operation in the generic form, or, where nothing but one type is to be said, in the short one."""
+        """Writes an operation in the generic form; element-wise ones of one type in the short one."""
         name = name if "." in name else f"stablehlo.{name}"
         made = [self.new(t) for t in types]
         head = f"{', '.join(m.name for m in made)} = " if made else ""
         given = ", ".join(o.name for o in operands)
-        if not attributes and not regions and operands and {o.type for o in operands} == {*types}:
+        if name in _SHORT and not attributes and {o.type for o in operands} == {*types}:
             # Operations of chlo say both types.
             before = f"{', '.join(o.type for o in operands)} -> " if name.startswith("chlo.") else ""
             self.lines.append(f"{head}{name} {given} : {before}{types[0]}")
