@@ -66,6 +66,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     # What both lax and scipy name, made of operations.
     "special functions": ("_matrix_functions/", "_special/"),
     "lax": ("lax/",),
+    # StableHLO written and read, with operations of lax. weft.ir asks for it when a program is.
+    "stablehlo": ("_stablehlo/",),
     "random": ("random/",),
     "nn": ("nn/",),
     "scipy": ("scipy/",),
@@ -94,6 +96,7 @@ ARROWS: dict[str, set[str]] = {
     "numpy": _TRANSFORMS,
     "special functions": {*_TRANSFORMS, "numpy"},
     "lax": {*_TRANSFORMS, "numpy", "special functions"},
+    "stablehlo": {*_TRANSFORMS, "numpy", "lax"},
     "random": {*_TRANSFORMS, "numpy"},
     "nn": {*_TRANSFORMS, "numpy", "random"},
     "scipy": {*_TRANSFORMS, "numpy", "nn", "random", "lax", "on numpy", "special functions"},
@@ -120,6 +123,9 @@ ARROWS: dict[str, set[str]] = {
 IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("autograph/__init__", "weft.autograph.conversion"): "most programs convert nothing",
     ("program", "weft.ir.pictures"): "few programs are drawn",
+    ("compiled", "weft.ir.stablehlo"): "few programs are written as StableHLO",
+    ("ir/stablehlo", "weft._stablehlo.reading"): "few programs are read from StableHLO, and it needs lax",
+    ("ir/stablehlo", "weft._stablehlo.writing"): "few programs are written as StableHLO, and it needs lax",
     ("_core/watching", "logging"): "most programs log nothing",
     ("debug", "logging"): "most programs log nothing",
     ("numpy/_dtypes", "ml_dtypes"): "only programs that name the narrowest floats need it installed",

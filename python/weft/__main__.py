@@ -7,14 +7,15 @@
     weft bisect PROGRAM --inputs in.npz --expect out.npz
     weft ops [NAME ...]
 
-PROGRAM is a text or a binary file of a program (docs/ir.md), "-" standard input. Files of arrays are .npz or .npy, in
-the order of parameters and results. --load FILE runs a Python file first, which may register passes and rules, or loads
-a plugin, a shared library (weft.load_plugin).
+PROGRAM is a text or a binary file of a program (docs/ir.md) or a text of StableHLO, "-" standard input. Files of arrays
+are .npz or .npy, in the order of parameters and results. --load FILE runs a Python file first, which may register
+passes and rules, or loads a plugin, a shared library (weft.load_plugin).
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import runpy
 import sys
 from collections.abc import Callable, Sequence
@@ -26,12 +27,15 @@ import numpy as np
 from . import _weft
 from ._core.errors import value_error
 from .compiled import jit
-from .ir import to_cfg, to_dataflow
+from .ir import from_stablehlo, to_cfg, to_dataflow, to_stablehlo
 from .ir.bisecting import bisect
 from .optimization import plan_of
 from .plugins import load_plugin
 from .program import IR, deserialize_ir, parse_ir
 from .transforms import arguments_of
+
+# How a text of StableHLO begins, after comments and aliases.
+_STABLEHLO = re.compile(r'(?:\s|//[^\n]*\n|[#!][^\n]*\n)*"?(?:module|builtin\.module|func\.func)\b')
 
 
 def _program(path: str) -> IR:
@@ -40,6 +44,8 @@ def _program(path: str) -> IR:
         text = data.decode()
     except UnicodeDecodeError:
         return deserialize_ir(data)
+    if _STABLEHLO.match(text):
+        return from_stablehlo(text, path)
     return parse_ir(text, path) if "fn " in text else deserialize_ir(data)
 
 
@@ -95,6 +101,7 @@ def _run(options: argparse.Namespace) -> None:
 _FORMS: dict[str, Callable[[IR], str]] = {
     "blocks": lambda ir: to_cfg(ir).text,
     "dataflow": lambda ir: to_dataflow(ir).text,
+    "stablehlo": to_stablehlo,
     "svg": IR.to_svg,
 }
 
@@ -157,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--outputs", metavar="FOLDER", help="for 0.npy, 1.npy ...; without it they are printed")
     sub.add_argument("--interpret", action="store_true", help="by the reference interpreter")
     sub = command("dump", _dump, "the program at a stage of compilation")
-    sub.add_argument("--stage", required=True, help="of compilation, or blocks, dataflow or svg: other forms of it")
+    sub.add_argument("--stage", required=True, help="of compilation, or blocks, dataflow, stablehlo, svg: other forms")
     sub = command("export", _export, "a bundle: the compiled program as a file")
     sub.add_argument("-o", "--output", required=True, metavar="FILE")
     sub = command("bisect", _bisect, "the pass and the rule that change a result")

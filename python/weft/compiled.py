@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core import options as _options
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import update_wrapper
@@ -311,17 +312,15 @@ class Lowered(Described):
         """
         return _partitioning.comms(self._traced, self._shardings, self._names, self._fixed_order)
 
-    def as_text(self, dialect: str | None = None) -> str:
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text.
 
         Args:
-            dialect: a stage, as IR.stage names it; "partitioned", the program of the devices of a mesh; None: the
-                traced program.
+            dialect: a stage, as IR.stage names it; "partitioned", the program of the devices of a mesh; "stablehlo", as
+                weft.ir.to_stablehlo writes it; None: the traced program, which is StableHLO under weft.as_jax.
+            debug_info: with the user's line of every operation, in the traced program.
 
-        Returns: str.
-
-        Raises:
-            ValueError: there is no such stage.
+        Returns: str. Raises: ValueError: there is no such stage. NotImplementedError: StableHLO lacks an operation.
 
         Example:
             >>> weft.jit(lambda x: x + 1).lower(1.0).as_text().splitlines()[0]
@@ -329,7 +328,11 @@ class Lowered(Described):
         """
         if dialect == "partitioned":
             return _partitioning.partitioned_text(self._traced, self._shardings, self._fixed_order)
-        return self._ir.text if dialect is None else self.stage(dialect)
+        if dialect is None and not _weft.setting(_options.JAX_SEMANTICS):
+            return self._ir.text_with_locations() if debug_info else self._ir.text
+        from .ir.stablehlo import to_stablehlo
+
+        return to_stablehlo(self._ir) if dialect in (None, "stablehlo") else self.stage(dialect)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -338,11 +341,8 @@ class Lowered(Described):
             name: "ir", "optimized", "schedule", "mlir" or "llvm"; "fusion", "liveness", "buffers" or "asm" for a CPU;
                 "ptx" for a GPU.
 
-        Returns: str.
-
-        Raises:
-            ValueError: there is no such stage.
-            NotImplementedError: an operation has no code for a GPU yet; the message names it and the line it is on.
+        Returns: str. Raises: ValueError: there is no such stage. NotImplementedError: an operation has no code for a
+        GPU yet; the message names it and the line it is on.
 
         Example:
             >>> lowered = weft.jit(weft.nn.softmax).lower(wnp.ones((8, 512)), target="cuda:sm_90a")

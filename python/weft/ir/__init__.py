@@ -20,6 +20,7 @@ from .dataflow_of import to_dataflow
 from .executor import ExecutionFrame, Executor
 from .interpreter import Interpreter, rule
 from .rewriting import Rewrite
+from .stablehlo import from_stablehlo, to_stablehlo
 from .structuring import set_structuring
 
 set_structuring()
@@ -45,11 +46,13 @@ __all__ = [
     "Value",
     "bisect",
     "check",
+    "from_stablehlo",
     "passes",
     "rule",
     "rules",
     "to_cfg",
     "to_dataflow",
+    "to_stablehlo",
 ]
 
 _belong_to(
@@ -79,4 +82,6 @@ _belong_to(
     rules,
     to_cfg,
     to_dataflow,
+    from_stablehlo,
+    to_stablehlo,
 )

@@ -1,0 +1,80 @@
+"""The text of a program: a module of functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..program import IR
+from .attributes import shape_of, tensor_of
+from .body import Body, Named
+from .types import tensor
+from .writing_rules import REASONS, RULES
+
+__all__ = ["write"]
+
+
+def write(ir: IR) -> str:
+    """A module whose function `main` is the program; constants that the program captured are in it."""
+    return _Module().text(ir)
+
+
+class _Module:
+    """The functions written so far."""
+
+    rules, reasons = RULES, REASONS
+
+    def __init__(self) -> None:
+        self._functions: list[str] = []
+        self._called: dict[Any, str] = {}
+        self._names: set[str] = set()
+
+    def text(self, ir: IR) -> str:
+        self._names.add("main")
+        main = self._function(ir, "main", ir.constants)
+        name = re.sub(r"\W", "_", ir.__name__) or "f"
+        return "\n".join([f"module @{name} {{", main, *self._functions, "}", ""])
+
+    def call(self, ir: IR, name: str) -> str:
+        """The name of a function of the module for a program: one for programs that are equal."""
+        if ir not in self._called:
+            base = re.sub(r"[^\w.]", "_", name) or "f"
+            unique, n = base, 1
+            while unique in self._names:
+                unique, n = f"{base}_{n}", n + 1
+            self._names.add(unique)
+            self._called[ir] = unique
+            self._functions.append(self._function(ir, unique, ()))
+        return self._called[ir]
+
+    def _function(self, ir: IR, name: str, constants: Sequence[Any]) -> str:
+        view = ir._view
+        body = Body(self)
+        free = view.parameters[: len(view.parameters) - len(constants)]
+        # A parameter of keys is two words for each, as in JAX.
+        outer = name == "main"
+        arguments = []
+        for p in free:
+            keys = outer and str(p.type).startswith("key[")
+            type_ = tensor_of([*p.type.shape, 2], "ui32") if keys else tensor(str(p.type))
+            given = Named(body.name_of(p.name), type_)
+            arguments.append(f"{given.name}: {type_}")
+            body.env[p] = body.op("bitcast_convert", [given], [tensor(str(p.type))])[0] if keys else given
+        for p, array in zip(view.parameters[len(free) :], constants):
+            body.env[p] = body.constant(array)
+        body.program(view.operations)
+        results = [body.read(r) for r in view.results]
+        if outer:
+            kinds = [str(r.type) for r in view.results]
+            results = [
+                body.op("bitcast_convert", [r], [tensor_of([*shape_of(r.type), 2], "ui32")])[0]
+                if kind.startswith("key[")
+                else r
+                for r, kind in zip(results, kinds)
+            ]
+        types = ", ".join(r.type for r in results)
+        back = f"    return {', '.join(r.name for r in results)} : {types}" if results else "    return"
+        kind = "public" if outer else "private"
+        head = f"  func.func {kind} @{name}({', '.join(arguments)}) -> ({types}) {{"
+        return "\n".join([head, *("    " + line for line in body.lines), back, "  }"])
