@@ -375,7 +375,7 @@ def test_few_operations_on_one_value_are_computed_in_f64(name):
         lambda x, y: x * x - y * y,  # of two values
         lambda x, y: x * y - y * 2,
         lambda x, y: x - wnp.mean(x),  # a sum over a dimension
-        lambda x, y: 0.3 * x - 0.7,  # rounded once
+        lambda x, y: 0.3 * x - 0.7,  # linear
         lambda x, y: (x - 3) / 7 - 1,
         lambda x, y: wnp.sin(x) * 1.01 + 0.1,  # a function and a number
         lambda x, y: x - wnp.sin(wnp.exp(x)),  # a function of a function

@@ -469,7 +469,7 @@ class Widener {
     const Eqn& e = fn_.eqns()[i];
     const auto whole = visit(visit, Atom(e.result()));
     if (!whole || !whole->varies || whole->functions > 1) return false;
-    if (whole->linear) return false;  // a multiplication and an addition are rounded once where it matters
+    if (whole->linear) return false;  // grids, bins: programs count on the digits of f32, and one point is near 0
     if (whole->functions == 0) return true;
     return std::all_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) {
       return a.is_var() &&
