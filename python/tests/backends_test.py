@@ -117,7 +117,7 @@ def test_passes_say_what_they_did() -> None:
     for transformed, args in ((f, one), (weft.grad(f), one), (weft.vmap(weft.grad(f)), three)):
         ir = weft.make_ir(transformed)(*args)
         records = ir.passes
-        assert [r.name for r in records].count("cse") == 2
+        assert [r.name for r in records] == weft._weft.default_passes()
         assert records[0].equations_before == len(ir.eqns)
         for before, after in zip(records, records[1:]):
             assert before.equations_after == after.equations_before

@@ -74,7 +74,7 @@ def test_digits_training_step():
     assert c["bytes_copied"] == 0
     weights = 64 * 128 + 128 + 128 * 10 + 10
     adam = 7 * weights * F  # parameters, both means and the gradient are read, the first three written
-    numbers = 24 * F  # learning rate, decays ... in each kernel that uses them
+    numbers = 33 * F  # learning rate, decays ... in each kernel that uses them; those of the means' correction in f64
     assert adam < c["bytes_moved"] == 559544 + numbers
     assert (c["kernels"], c["kernel_calls"], c["arena_bytes"]) == (11, 11, 37120)
 
