@@ -80,6 +80,18 @@ PROGRAMS = {
         ),
         np.ones(100, "float32"),
     ),
+    "captured_small": (
+        lambda x: x + wnp.asarray(np.arange(100) % 16 - 8).astype("int4").astype("int32"),
+        np.ones(100, "int32"),
+    ),
+    "signs_of_zeros": (
+        lambda x: (
+            1 / (x * wnp.array([0.0, -0.0])),
+            wnp.array([complex(0.0, 0.0), complex(-0.0, 0.0), complex(0.0, -0.0)], "complex64")
+            + 0 * x[0].astype("int32"),
+        ),
+        np.ones(2, "float32"),
+    ),
     "empty": (lambda x: (x[:0].sum(), x[:0]), V),
     # Shapes.
     "of_one_type": (
