@@ -510,6 +510,14 @@ def test_one_function_of_several():
         weft.ir.from_stablehlo(text, function="h")
 
 
+def test_names_of_parameters():
+    text = weft.ir.to_stablehlo(weft.make_ir(lambda weights, x: weights * x)(V, V))
+    assert [p.name for p in weft.ir.from_stablehlo(text).parameters] == ["weights", "x"]
+    text = "func.func @main(%0: tensor<f32>, %if: tensor<f32>) -> tensor<f32> { return %if : tensor<f32> }"
+    ir = weft.ir.from_stablehlo(text)
+    assert [p.name for p in ir.parameters] == ["arg0", "arg1"] and ir(1.0, 2.0) == 2.0
+
+
 def test_command_line(tmp_path, capsys):
     from weft.__main__ import main
 
