@@ -362,6 +362,22 @@ def test_programs_as_data():
     ]
 
 
+def test_lowered_programs_as_text():
+    """It is StableHLO, as under JAX, and of 32 bits."""
+    done = as_jax(
+        """
+        import jax, jax.numpy as jnp, numpy as np, weft
+        lowered = jax.jit(lambda x, i: (jnp.sort(jnp.sin(x)), jnp.argmax(x) + i)).lower(jnp.ones(4), 1)
+        text = lowered.as_text()
+        assert text == lowered.as_text("stablehlo") == lowered.as_text(dialect="stablehlo", debug_info=True)
+        assert "stablehlo.sine" in text and "i64>" not in text.replace("array<i64", ""), text
+        assert lowered.as_text("ir").startswith("fn ")
+        print(*weft.ir.from_stablehlo(text)(jnp.zeros(4), np.int32(1)))
+        """
+    )
+    assert done.stdout == "[0. 0. 0. 0.] 1\n"
+
+
 def test_types_of_values():
     done = as_jax(
         """

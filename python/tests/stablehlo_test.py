@@ -80,6 +80,18 @@ PROGRAMS = {
         ),
         np.ones(100, "float32"),
     ),
+    "captured_small": (
+        lambda x: x + wnp.asarray(np.arange(100) % 16 - 8).astype("int4").astype("int32"),
+        np.ones(100, "int32"),
+    ),
+    "signs_of_zeros": (
+        lambda x: (
+            1 / (x * wnp.array([0.0, -0.0])),
+            wnp.array([complex(0.0, 0.0), complex(-0.0, 0.0), complex(0.0, -0.0)], "complex64")
+            + 0 * x[0].astype("int32"),
+        ),
+        np.ones(2, "float32"),
+    ),
     "empty": (lambda x: (x[:0].sum(), x[:0]), V),
     # Shapes.
     "of_one_type": (
@@ -496,6 +508,14 @@ def test_one_function_of_several():
     assert weft.ir.from_stablehlo(text, function="g")(2.0) == -2.0
     with pytest.raises(ValueError, match="no function 'h'; it has f, g"):
         weft.ir.from_stablehlo(text, function="h")
+
+
+def test_names_of_parameters():
+    text = weft.ir.to_stablehlo(weft.make_ir(lambda weights, x: weights * x)(V, V))
+    assert [p.name for p in weft.ir.from_stablehlo(text).parameters] == ["weights", "x"]
+    text = "func.func @main(%0: tensor<f32>, %if: tensor<f32>) -> tensor<f32> { return %if : tensor<f32> }"
+    ir = weft.ir.from_stablehlo(text)
+    assert [p.name for p in ir.parameters] == ["arg0", "arg1"] and ir(1.0, 2.0) == 2.0
 
 
 def test_command_line(tmp_path, capsys):

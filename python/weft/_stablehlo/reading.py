@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import keyword
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -23,6 +25,13 @@ _Env = Mapping[str, Any]
 def read(text: str, file: str, function: str | None) -> IR:
     """The program that a text describes."""
     return Reader(parse(text, file), file).program(function)
+
+
+def _signature(names: Sequence[str]) -> inspect.Signature:
+    """Parameters by the names of the text, if Python can call all of them so."""
+    usable = lambda name: name.isidentifier() and not keyword.iskeyword(name) and names.count(name) == 1
+    given = names if all(map(usable, names)) else [f"arg{i}" for i in range(len(names))]
+    return inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in given])
 
 
 class Reader:
@@ -52,6 +61,7 @@ class Reader:
             return out[0] if len(out) == 1 else tuple(out)
 
         f.__name__ = function.name
+        f.__signature__ = _signature([name.lstrip("%") for name in function.body.arguments])  # type: ignore[attr-defined]
         traced = make_ir(f)(*specs)
         return IR(traced._fn, traced._captures)
 

@@ -127,7 +127,7 @@ def dense(array: Any) -> str:
         return _nested(shape, list(texts), _is_splat(bits))
     small = row.ours in ("i2", "i4", "u2", "u4")
     numbers = np.asarray(_weft.astype(array, "int8" if row.ours[0] == "i" else "uint8") if small else array)
-    return _dense_of(numbers, lambda n: str(int(n)))
+    return _dense_of(numbers, lambda n: str(int(n)), raw=not small)
 
 
 # Arrays of more elements are written as their bytes.
@@ -139,7 +139,11 @@ def _bits(array: Any, dtype: str) -> Any:
 
 
 def _is_splat(a: np.ndarray) -> bool:
-    return a.size > 0 and (a.size == 1 or bool((a.ravel()[0] == a.ravel()).all()))
+    """Whether all elements have the same bits: 0 and -0 are two numbers."""
+    if a.size == 0:
+        return False
+    rows = np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, -1)
+    return bool((rows == rows[0]).all())
 
 
 def _dense_of(a: np.ndarray, text: Any, raw: bool = True) -> str:
@@ -195,7 +199,7 @@ def array_of(content: str, type_: TensorType, name: str) -> Any:
         values = np.array([w == "true" or w == "1" for w in words], bool)
     else:
         wide = {"int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"}.get(row.dtype, row.dtype)
-        numbers = [int(w, 0) if w.startswith("0x") else {"true": 1, "false": 0}.get(w) or int(w) for w in words]
+        numbers = [int(w == "true") if w in ("true", "false") else int(w, 0 if "x" in w else 10) for w in words]
         width = np.dtype(wide).itemsize * 8
         values = np.array([n & (1 << width) - 1 for n in numbers], f"uint{width}").view(wide)
     if len(values) == 1 and not content.startswith("[") and size != 1:
