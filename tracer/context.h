@@ -101,8 +101,9 @@ TraceContext& Context();
 // ... of the process.
 void SetForProcess(Setting setting, bool on);
 
-// Whether an operation that is being made is one of the front end's own: its functions convert and broadcast on purpose,
-// so that kStrictPromotion and kWatchRanks say nothing of them. Asked only where one of these would refuse something.
+// Whether an operation that is being made is one of the front end's own: its functions convert and broadcast on
+// purpose, so that kStrictPromotion and kWatchRanks say nothing of them. Asked only where one of these would refuse
+// something.
 using OwnCode = bool (*)();
 void SetOwnCode(OwnCode ask);
 bool IsOwnCode();

@@ -92,7 +92,9 @@ def test_mistakes():
 @pytest.mark.parametrize("n", [1, 2, 3, 40])
 def test_tridiagonal_systems_that_need_exchanges(dtype, n):
     rng = np.random.default_rng(n)
-    make = lambda *shape: (rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype[0] == "c" else 0)).astype(dtype)
+    make = lambda *shape: (
+        rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype[0] == "c" else 0)
+    ).astype(dtype)
     low, middle, up, b = make(3, n), make(3, n), make(3, n), make(3, n, 2)
     if n > 1:
         middle[:, 0] = 0

@@ -168,8 +168,9 @@ config = _Config()
 
 
 class Scope(contextlib.AbstractContextManager[None], contextlib.ContextDecorator):
-    """A `with` statement, or what stands before a function, that sets a setting for its thread. Those of one thread may end in any order (of generators,
-    say): the setting is that of the one that was opened last among those that are open."""
+    """A `with` statement, or what stands before a function, that sets a setting for its thread. Those of one thread may
+    end in any order (of generators, say): the setting is that of the one that was opened last among those that are
+    open."""
 
     def __init__(self, setting: int, value: bool):
         self._setting, self._value = setting, bool(value)

@@ -69,7 +69,9 @@ MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ("einsum", "_dot_general"),
     ),
     "jax.numpy.linalg": _table(
-        ("tensordot", "out_sharding"), ("vecdot", "precision preferred_element_type"), ("multi_dot", "precision"),
+        ("tensordot", "out_sharding"),
+        ("vecdot", "precision preferred_element_type"),
+        ("multi_dot", "precision"),
         ("slogdet", "method"),
     ),
     "jax.numpy.fft": _table(("fftfreq rfftfreq", "device")),

@@ -74,7 +74,9 @@ def _const(example: Any, value: Any) -> Any:
 def _delta(dtype: Any, shape: Any, axes: Any) -> Any:
     """1 where the indices along the axes are all the same, 0 elsewhere."""
     sizes = [shape[axis] for axis in axes]
-    places = [wnp.arange(size).reshape([-1 if i == k else 1 for i in range(len(sizes))]) for k, size in enumerate(sizes)]
+    places = [
+        wnp.arange(size).reshape([-1 if i == k else 1 for i in range(len(sizes))]) for k, size in enumerate(sizes)
+    ]
     same = wnp.ones(sizes, bool)
     for place in places[1:]:
         same = same & (place == places[0])

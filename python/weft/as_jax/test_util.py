@@ -181,7 +181,9 @@ def check_grads(
                 check(reverse, args, left - 1, f" of vjp{done}")
 
         if "lin" in modes:
-            check_jvp(f, lambda primals, tangents: _by_linearize(f, primals, tangents), args, atol, rtol, eps, f"lin{done}")
+            check_jvp(
+                f, lambda primals, tangents: _by_linearize(f, primals, tangents), args, atol, rtol, eps, f"lin{done}"
+            )
             if left > 1:
                 rng = np.random.default_rng(left)
                 along = _tree.map(lambda x: _random_like(rng, x), args)

@@ -8,6 +8,8 @@ from typing import Any
 
 from .._core.errors import type_error as _type_error
 
+__all__: list[str] = []
+
 
 def _misfit(op: str, problem: str) -> TypeError:
     return _type_error(f"{op}: {problem}")
@@ -38,9 +40,10 @@ def _disjoint(one: str, dims: Sequence[int], other: str, others: Sequence[int], 
 
 def _index_map(name: str, dims: Sequence[int], length: Any, rank: int, place: int, op: str, invalid: str) -> None:
     if len(dims) != length:
-        raise _misfit(op, 
+        raise _misfit(
+            op,
             f"{op.capitalize()} op has {len(dims)} elements in {name} and the bound of dimension "
-            f"index_vector_dim={place} of indices is {length}. These two numbers must be equal."
+            f"index_vector_dim={place} of indices is {length}. These two numbers must be equal.",
         )
     for i, d in enumerate(dims):
         if not 0 <= d < rank:
@@ -48,23 +51,28 @@ def _index_map(name: str, dims: Sequence[int], length: Any, rank: int, place: in
     _different(name, dims, op)
 
 
-def _batching(operand: Sequence[Any], dims: Sequence[int], indices: Sequence[Any], along: Sequence[int], name: str, op: str):
+def _batching(
+    operand: Sequence[Any], dims: Sequence[int], indices: Sequence[Any], along: Sequence[int], name: str, op: str
+):
     _different(name, along, op)
     _in_range(name, along, len(indices), op)
     if len(indices) - 1 in along:
-        raise _misfit(op, 
-            f"{op.capitalize()} op cannot have the index vector dimension as a batching dimension; got {tuple(along)}."
+        raise _misfit(
+            op,
+            f"{op.capitalize()} op cannot have the index vector dimension as a batching dimension; got {tuple(along)}.",
         )
     if len(dims) != len(along):
-        raise _misfit(op, 
+        raise _misfit(
+            op,
             f"{op.capitalize()} op requires equal numbers of operand_batching_dims and {name}, got {tuple(dims)} and "
-            f"{tuple(along)}."
+            f"{tuple(along)}.",
         )
     sizes, others = [operand[d] for d in dims], [indices[d] for d in along]
     if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(sizes, others)):
-        raise _misfit(op, 
-            f"{op.capitalize()} op requires operand batching dimensions and indices batching dimensions to have the same "
-            f"shape, got {sizes} and {others}."
+        raise _misfit(
+            op,
+            f"{op.capitalize()} op requires operand batching dimensions and indices batching dimensions to have the "
+            f"same shape, got {sizes} and {others}.",
         )
 
 
@@ -80,36 +88,45 @@ def check_gather(operand: Sequence[Any], indices: Sequence[Any], numbers: Any, s
     out_rank = len(offsets) + len(indices) - 1
     for i, d in enumerate(offsets):
         if not 0 <= d < out_rank:
-            raise _misfit(op, f"Offset dimension {i} in gather op is out of bounds; got {d}, but must be in [0, {out_rank})")
+            raise _misfit(
+                op, f"Offset dimension {i} in gather op is out of bounds; got {d}, but must be in [0, {out_rank})"
+            )
     _index_map("start_index_map", numbers.start_index_map, indices[-1], rank, len(indices) - 1, op, "start_index_map")
     for name, dims in (("collapsed_slice_dims", collapsed), ("operand_batching_dims", batching)):
         _ascending(name, dims, op)
         _in_range(name, dims, rank, op)
     _disjoint("collapsed_slice_dims", collapsed, "operand_batching_dims", batching, op)
     _disjoint("start_index_map", numbers.start_index_map, "operand_batching_dims", batching, op)
-    _batching(
-        operand, batching, indices, tuple(numbers.start_indices_batching_dims), "start_indices_batching_dims", op
-    )
+    _batching(operand, batching, indices, tuple(numbers.start_indices_batching_dims), "start_indices_batching_dims", op)
     if len(slice_sizes) != rank:
-        raise _misfit(op, 
+        raise _misfit(
+            op,
             f"Gather op must have one slice size for every input dimension; got {len(slice_sizes)} slice sizes for an "
-            f"operand of shape {tuple(operand)}"
+            f"operand of shape {tuple(operand)}",
         )
     if len(slice_sizes) != len(offsets) + len(collapsed) + len(batching):
-        raise _misfit(op, 
+        raise _misfit(
+            op,
             "All components of the offset index in a gather op must either be a offset dimension or explicitly "
             f"collapsed/batching; got slice_sizes {tuple(slice_sizes)}, offset_dims {offsets}, collapsed_slice_dims "
-            f"{collapsed} and operand_batching_dims {batching}."
+            f"{collapsed} and operand_batching_dims {batching}.",
         )
     for i, (size, whole) in enumerate(zip(slice_sizes, operand)):
         if isinstance(size, int) and isinstance(whole, int) and not 0 <= size <= whole:
-            raise _misfit(op, f"Slice size at index {i} in gather op is out of range, must be within [0, {whole}], got {size}.")
-    for what, dims, most, bound in (("collapse slice dims", collapsed, 1, "1"), ("have operand batching dims", batching, 1, "0/1")):
+            raise _misfit(
+                op, f"Slice size at index {i} in gather op is out of range, must be within [0, {whole}], got {size}."
+            )
+    for what, dims, most, bound in (
+        ("collapse slice dims", collapsed, 1, "1"),
+        ("have operand batching dims", batching, 1, "0/1"),
+    ):
         for position, d in enumerate(dims):
             size = slice_sizes[d]
             if isinstance(size, int) and (size > most or (bound == "1" and size != 1)):
-                raise _misfit(op, 
-                    f"Gather op can only {what} with bound {bound}, but bound is {size} for index {d} at position {position}."
+                raise _misfit(
+                    op,
+                    f"Gather op can only {what} with bound {bound}, but bound is {size} for index {d} "
+                    f"at position {position}.",
                 )
 
 
@@ -152,13 +169,15 @@ def check_scatter(operand: Sequence[Any], indices: Sequence[Any], updates: Seque
     bounds = [n for d, n in enumerate(operand) if d not in inserted and d not in batching]
     given = [updates[d] for d in window]
     if any(isinstance(a, int) and isinstance(b, int) and a > b for a, b in zip(given, bounds)):
-        raise _misfit(op, 
+        raise _misfit(
+            op,
             "Bounds of the window dimensions of updates must not exceed the bounds of the corresponding dimensions of "
-            f"operand. For updates of shape {tuple(updates)}, window {given} > {bounds}."
+            f"operand. For updates of shape {tuple(updates)}, window {given} > {bounds}.",
         )
     places = [n for d, n in enumerate(updates) if d not in window]
     if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(places, indices)):
-        raise _misfit(op, 
-            "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding dimensions "
-            f"of scatter indices. For updates of shape {tuple(updates)}, got {places}, expected {list(indices[:-1])}."
+        raise _misfit(
+            op,
+            "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding "
+            f"dimensions of scatter indices. For updates of shape {tuple(updates)}, got {places}, expected {list(indices[:-1])}.",
         )

@@ -209,7 +209,6 @@ class _Joined:
             parts.append(a)
         return _weft.concatenate(parts, -1 if self._columns else 0)
 
-
     def _directed(self, directive: str, keys: tuple) -> Array:
         """With "axis", "axis,dimensions" or "axis,dimensions,where the old ones go" in front; "r" and "c": a matrix."""
         arrays = _together(*[_range(part) if isinstance(part, slice) else part for part in keys])

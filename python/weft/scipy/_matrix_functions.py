@@ -196,9 +196,7 @@ def solve_sylvester(A: NestedLike, B: NestedLike, C: NestedLike, *, method: str 
     a, b, c = _weft.promote_all_inexact(*(wnp.asarray(v) for v in (A, B, C)))
     a, b = _square(a, "solve_sylvester"), _square(b, "solve_sylvester")
     if c.shape[-2:] != (a.shape[-1], b.shape[-1]):
-        raise value_error(
-            f"solve_sylvester: C must have the shape (..., {a.shape[-1]}, {b.shape[-1]}), got {c.shape}"
-        )
+        raise value_error(f"solve_sylvester: C must have the shape (..., {a.shape[-1]}, {b.shape[-1]}), got {c.shape}")
     del tol
     batch = _weft.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2])
     a, b, c = (_weft.broadcast_to(v, (*batch, *v.shape[-2:])) for v in (a, b, c))
@@ -284,7 +282,7 @@ def qr_multiply(
     conjugate: bool = False,
     overwrite_a: bool = False,
     overwrite_c: bool = False,
-) -> tuple[Array, Array]:
+) -> tuple[Array, ...]:
     """A product with the q of a = q r, and r.
 
     Args:

@@ -67,7 +67,9 @@ PRIVATE: dict[str, Served] = {
     "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
     "jax._src.numpy": Served(),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),
-    "jax._src.lax": Served(everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient")}),
+    "jax._src.lax": Served(
+        everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient")}
+    ),
     "jax._src.lax.lax": Served(
         everything_of=("weft.lax",), names=of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros")
     ),
