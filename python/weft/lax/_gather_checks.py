@@ -179,5 +179,6 @@ def check_scatter(operand: Sequence[Any], indices: Sequence[Any], updates: Seque
         raise _misfit(
             op,
             "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding "
-            f"dimensions of scatter indices. For updates of shape {tuple(updates)}, got {places}, expected {list(indices[:-1])}.",
+            f"dimensions of scatter indices. For updates of shape {tuple(updates)}, got {places}, expected "
+            f"{list(indices[:-1])}.",
         )
