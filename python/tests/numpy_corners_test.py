@@ -275,6 +275,27 @@ def test_the_finest_gumbel_numbers():
     np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
 
 
+def test_special_values_of_special_functions():
+    special = pytest.importorskip("scipy.special")
+    mine = weft.scipy.special
+    for at in (
+        (0, 1, 1, 1),
+        (1, 0, 1, 1),
+        (2, 1, 5, 1),
+        (1, 1, 4, 1),
+        (0.3, 0.2, 1.5, 1),
+        (2, 1, 3.5, 1),
+        (1, 1, 2, 1),
+    ):
+        np.testing.assert_allclose(mine.hyp2f1(*map(float, at)), special.hyp2f1(*at), rtol=1e-6, err_msg=str(at))
+    for n in (0, 1, 5):
+        for k in (0, 1, 2, 7):
+            for repetition in (False, True):
+                np.testing.assert_allclose(
+                    mine.comb(float(n), float(k), repetition=repetition), special.comb(n, k, repetition=repetition)
+                )
+
+
 # --- Options look at the user's operations ----------------------------------------------------------------------------
 
 
