@@ -1,6 +1,8 @@
 """Corners of NumPy's functions: ufuncs' methods, bits as other dtypes, directives of r_ and c_, functions in pad, what
 polyfit knows, places that are traced; against NumPy, SciPy and JAX."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -64,7 +66,10 @@ def test_methods_of_ufuncs(name, transform):
     whole = name not in ("subtract",)
     for axis in (0, -1, *((None, (0, 1)) if whole else ())):
         for keepdims in (False, True):
-            close(run(lambda x: mine.reduce(x, axis, keepdims=keepdims))(x), theirs.reduce(x, axis, keepdims=keepdims))
+            close(
+                run(lambda x, axis=axis, keepdims=keepdims: mine.reduce(x, axis, keepdims=keepdims))(x),
+                theirs.reduce(x, axis, keepdims=keepdims),
+            )
     if mine.identity is not None:
         mask = x > 0
         close(run(lambda x: mine.reduce(x, 1, where=x > 0))(x), theirs.reduce(x, 1, where=mask))
@@ -120,7 +125,7 @@ def test_bits_along_an_axis(own):
             ratio = np.dtype(to).itemsize // np.dtype(own).itemsize
             x = raw.reshape(-1, ratio) if ratio > 1 else raw
             theirs = np.asarray(jax.lax.bitcast_convert_type(x, to))
-            mine = np.asarray(weft.jit(lambda x: weft.lax.bitcast_convert_type(x, to))(x))
+            mine = np.asarray(weft.jit(functools.partial(weft.lax.bitcast_convert_type, new_dtype=to))(x))
             assert mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes(), to
 
 
@@ -198,19 +203,19 @@ def test_places_that_are_traced():
     x = np.arange(12).reshape(3, 4)
     for axis in (None, 0, 1):
         for place in ([0], [1, -1], [1, 0]):
-            delete = weft.jit(lambda x, i: wnp.delete(x, i, axis, assume_unique_indices=True))
+            delete = weft.jit(functools.partial(wnp.delete, axis=axis, assume_unique_indices=True))
             np.testing.assert_array_equal(delete(x, np.array(place)), np.delete(x, place, axis))
         for place in (0, 2, -1):
             np.testing.assert_array_equal(
-                weft.jit(lambda x, i: wnp.insert(x, i, 7, axis))(x, place), np.insert(x, place, 7, axis)
+                weft.jit(functools.partial(wnp.insert, values=7, axis=axis))(x, place), np.insert(x, place, 7, axis)
             )
             np.testing.assert_array_equal(
-                weft.jit(lambda x, i: wnp.delete(x, i, axis))(x, place), np.delete(x, place, axis)
+                weft.jit(functools.partial(wnp.delete, axis=axis))(x, place), np.delete(x, place, axis)
             )
     for k in (-9, -1, 0, 2, 9):
         for name in ("eye", "tri"):
             np.testing.assert_array_equal(
-                weft.jit(lambda k: getattr(wnp, name)(3, 4, k))(k), getattr(np, name)(3, 4, k)
+                weft.jit(functools.partial(getattr(wnp, name), 3, 4))(k), getattr(np, name)(3, 4, k)
             )
         for name in ("tril", "triu"):
             np.testing.assert_array_equal(weft.jit(getattr(wnp, name))(x, k), getattr(np, name)(x, k))
@@ -268,6 +273,27 @@ def test_images_of_other_sizes(method, antialias):
 def test_the_finest_gumbel_numbers():
     mine, theirs = (np.asarray(m.random.gumbel(m.random.key(3), (5000,), mode="highest")) for m in (weft, jax))
     np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_special_values_of_special_functions():
+    special = pytest.importorskip("scipy.special")
+    mine = weft.scipy.special
+    for at in (
+        (0, 1, 1, 1),
+        (1, 0, 1, 1),
+        (2, 1, 5, 1),
+        (1, 1, 4, 1),
+        (0.3, 0.2, 1.5, 1),
+        (2, 1, 3.5, 1),
+        (1, 1, 2, 1),
+    ):
+        np.testing.assert_allclose(mine.hyp2f1(*map(float, at)), special.hyp2f1(*at), rtol=1e-6, err_msg=str(at))
+    for n in (0, 1, 5):
+        for k in (0, 1, 2, 7):
+            for repetition in (False, True):
+                np.testing.assert_allclose(
+                    mine.comb(float(n), float(k), repetition=repetition), special.comb(n, k, repetition=repetition)
+                )
 
 
 # --- Options look at the user's operations ----------------------------------------------------------------------------

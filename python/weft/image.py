@@ -202,8 +202,9 @@ def resize(
     Args:
         image: array.
         shape: the shape of the result, of as many dimensions.
-        method: "nearest", "linear", "cubic", "lanczos3" or "lanczos5" (or as ResizeMethod), "area", the mean over what an
-            element covers, or "cubic-pytorch", which without antialias is PyTorch's and goes on beyond edges with them.
+        method: "nearest", "linear", "cubic", "lanczos3" or "lanczos5" (or as ResizeMethod), "area", the mean over what
+            an element covers, or "cubic-pytorch", which without antialias is PyTorch's and goes on beyond edges with
+            them.
         antialias: whether the kernel is as wide as elements of the result, where the image is made smaller.
 
     Returns: array of the shape, of a float dtype; of the dtype of the image for "nearest".

@@ -1,5 +1,5 @@
-"""What JAX's functions take to choose how XLA or a library of linear algebra computes. Weft's choice is its own: they are
-accepted, and have no effect."""
+"""What JAX's functions take to choose how XLA or a library of linear algebra computes. Weft's choice is its own: they
+are accepted, and have no effect."""
 
 from __future__ import annotations
 

@@ -78,9 +78,16 @@ def _dtype_and_weaktype(x: Any) -> tuple[Any, bool]:
 
 def lattice_result_type(*xs: Any) -> tuple[Any, bool]:
     """The dtype that values have together, and whether another operand decides about it."""
-    kinds = [_dtype_and_weaktype(x) for x in xs]
-    values = [_weft.weak(wnp.zeros((), d)) if weak else wnp.zeros((), d) for d, weak in kinds]
-    return _numpys(wnp.result_type(*values)), all(weak for _, weak in kinds)
+    met, weak = _dtype_and_weaktype(xs[0])
+    for x in xs[1:]:
+        met, weak = _weft.weak_result_type(_one(met, weak), _one(*_dtype_and_weaktype(x)))
+        met = np.dtype(getattr(ml_dtypes, met, met))
+    return canonicalize_dtype(_numpys(met), allow_extended_dtype=True), weak
+
+
+def _one(dtype: Any, weak: bool) -> Any:
+    value = wnp.zeros((), dtype)
+    return _weft.weak(value) if weak else value
 
 
 def _numpys(dtype: Any) -> Any:
@@ -97,7 +104,8 @@ def to_inexact_dtype(dtype: Any) -> Any:
 
 def to_floating_dtype(dtype: Any) -> Any:
     """... of complex numbers, that of their parts."""
-    return wnp.finfo(to_inexact_dtype(dtype)).dtype
+    dtype = to_inexact_dtype(dtype)
+    return {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}.get(str(dtype), dtype)
 
 
 def to_complex_dtype(dtype: Any) -> Any:
@@ -113,7 +121,7 @@ def to_numeric_dtype(dtype: Any) -> Any:
 
 def safe_to_cast(given: Any, wanted: Any) -> bool:
     """Whether promotion with another value, or dtype, leaves that one's."""
-    given_dtype, weak = _dtype_and_weaktype(given)
+    given_dtype, _ = _dtype_and_weaktype(given)
     wanted_dtype, _ = _dtype_and_weaktype(wanted)
     return given_dtype == wanted_dtype or lattice_result_type(given, wanted)[0] == wanted_dtype
 

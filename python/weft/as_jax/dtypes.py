@@ -64,9 +64,12 @@ def scalar_type_of(x: Any) -> type:
 
 def itemsize_bits(dtype: Any) -> int:
     """The bits of an element."""
-    if wnp.issubdtype(dtype, np.integer):
-        return wnp.iinfo(dtype).bits
-    return np.dtype(_weft.dtype(dtype)).itemsize * 8
+    kind = (
+        np.dtype(_weft.dtype(dtype)) if isinstance(dtype, type) and issubclass(dtype, (int, float)) else np.dtype(dtype)
+    )
+    if str(kind) in ("int2", "uint2", "int4", "uint4"):
+        return wnp.iinfo(kind).bits
+    return kind.itemsize * 8
 
 
 def supports_inf(dtype: Any) -> bool:

@@ -20,7 +20,8 @@ from ..flatten_util import ravel_pytree
 
 __all__ = ["odeint"]
 
-# Dormand and Prince's tableau of order 5 with an embedded one of order 4, and Shampine's weights of the middle of a step.
+# Dormand and Prince's tableau of order 5 with an embedded one of order 4, and Shampine's weights of the middle of
+# a step.
 _NODES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _STAGES = (
     (1 / 5,),
@@ -187,8 +188,8 @@ def odeint(
     hmax: float = float("inf"),
 ) -> Any:
     """The solution of dy/dt = func(y, t, *args), by Dormand's and Prince's method of order 5 with steps as long as the
-    tolerances allow. In reverse mode the adjoint equation is integrated backwards, in memory that does not grow with the
-    number of steps.
+    tolerances allow. In reverse mode the adjoint equation is integrated backwards, in memory that does not grow with
+    the number of steps.
 
     Args:
         func: (y, t, *args) -> the derivative, a tree like y.

@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
     from ._elementwise import *  # noqa: F403
     from ._fft import *  # noqa: F403
     from ._gather import *  # noqa: F403
+    from ._gather_uses import *  # noqa: F403
     from ._patches import *  # noqa: F403
     from ._primitives import *  # noqa: F403
     from ._products import *  # noqa: F403

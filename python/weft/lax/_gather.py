@@ -132,8 +132,8 @@ def gather(
     Returns: array of the dtype of the operand.
 
     Raises:
-        TypeError: start_indices are no integers, dimension numbers contradict each other or do not fit the shapes, or the
-            operand's dtype does not hold the fill value's.
+        TypeError: start_indices are no integers, dimension numbers contradict each other or do not fit the shapes, or
+            the operand's dtype does not hold the fill value's.
         ValueError: there is no such mode.
 
     Source: the operation of the same name in OpenXLA's "Operation semantics".

@@ -8,6 +8,8 @@ from typing import Any
 
 from .._core.errors import type_error as _type_error
 
+__all__: list[str] = []
+
 
 def _misfit(op: str, problem: str) -> TypeError:
     return _type_error(f"{op}: {problem}")
@@ -69,8 +71,8 @@ def _batching(
     if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(sizes, others)):
         raise _misfit(
             op,
-            f"{op.capitalize()} op requires operand batching dimensions and indices batching dimensions to have the same "
-            f"shape, got {sizes} and {others}.",
+            f"{op.capitalize()} op requires operand batching dimensions and indices batching dimensions to have the "
+            f"same shape, got {sizes} and {others}.",
         )
 
 
@@ -123,7 +125,8 @@ def check_gather(operand: Sequence[Any], indices: Sequence[Any], numbers: Any, s
             if isinstance(size, int) and (size > most or (bound == "1" and size != 1)):
                 raise _misfit(
                     op,
-                    f"Gather op can only {what} with bound {bound}, but bound is {size} for index {d} at position {position}.",
+                    f"Gather op can only {what} with bound {bound}, but bound is {size} for index {d} "
+                    f"at position {position}.",
                 )
 
 
@@ -175,6 +178,7 @@ def check_scatter(operand: Sequence[Any], indices: Sequence[Any], updates: Seque
     if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(places, indices)):
         raise _misfit(
             op,
-            "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding dimensions "
-            f"of scatter indices. For updates of shape {tuple(updates)}, got {places}, expected {list(indices[:-1])}.",
+            "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding "
+            f"dimensions of scatter indices. For updates of shape {tuple(updates)}, got {places}, expected "
+            f"{list(indices[:-1])}.",
         )

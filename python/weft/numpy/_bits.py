@@ -102,7 +102,8 @@ def viewed(x: Array, dtype: DTypeLike) -> Array:
     ratio = wanted // own
     if last % ratio:
         raise value_error(
-            f"view: the last axis has {last} elements of {x.dtype}; {ratio} make one of {to}, so it must be a multiple of it"
+            f"view: the last axis has {last} elements of {x.dtype}; {ratio} make one of {to}, so it must be a multiple "
+            "of it"
         )
     return with_bits_of(x.reshape((*front, last // ratio, ratio)), to)
 

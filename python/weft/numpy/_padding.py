@@ -221,7 +221,7 @@ def delete(arr: NestedLike, obj: NestedLike, axis: int | None = None, *, assume_
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "delete")
-    if _weft.is_traced(obj) and (assume_unique_indices or obj.ndim == 0):
+    if isinstance(obj, Array) and _weft.is_traced(obj) and (assume_unique_indices or obj.ndim == 0):
         return _delete_traced(a, obj.reshape(-1), axis)
     try:
         kept = np.delete(np.arange(a.shape[axis]), obj if isinstance(obj, (int, slice)) else np.asarray(obj))
@@ -268,7 +268,7 @@ def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | Non
     values = values.astype(a.dtype)
     if isinstance(obj, slice):
         places = np.arange(*obj.indices(n))
-    elif _weft.is_traced(obj):
+    elif isinstance(obj, Array) and _weft.is_traced(obj):
         if obj.size != 1:
             np.asarray(obj)  # which says that the values are not known
         return _insert_traced(a, obj, values, axis)

@@ -235,9 +235,9 @@ def polyfit(
         cov: whether to return the covariance of the coefficients, too, scaled so that the residuals have the weights'
             variance; "unscaled": as the weights say.
 
-    Returns: array [deg + 1] or [deg + 1, curves]: coefficients, highest power first. With full a tuple of it, the sums of
-        squared residuals, the rank, the singular values of the scaled matrix, and rcond; with cov a pair of it and an
-        array [deg + 1, deg + 1] or [deg + 1, deg + 1, curves].
+    Returns: array [deg + 1] or [deg + 1, curves]: coefficients, highest power first. With full a tuple of it, the sums
+        of squared residuals, the rank, the singular values of the scaled matrix, and rcond; with cov a pair of it and
+        an array [deg + 1, deg + 1] or [deg + 1, deg + 1, curves].
 
     Raises:
         TypeError: shapes do not fit.

@@ -25,9 +25,9 @@ class _IsUfunc(type):
 
 
 class ufunc(metaclass=_IsUfunc):
-    """A function of single elements, for arrays; made by frompyfunc. isinstance(weft.numpy.add, ufunc) holds, too, and for
-    the others that have its methods: subtract, multiply, maximum, minimum, negative, logaddexp, logaddexp2, logical_and,
-    logical_or, logical_xor, bitwise_and, bitwise_or and bitwise_xor.
+    """A function of single elements, for arrays; made by frompyfunc. isinstance(weft.numpy.add, ufunc) holds, too, and
+    for the others that have its methods: subtract, multiply, maximum, minimum, negative, logaddexp, logaddexp2,
+    logical_and, logical_or, logical_xor, bitwise_and, bitwise_or and bitwise_xor.
 
     Args:
         func: function of single elements.
@@ -119,15 +119,14 @@ class ufunc(metaclass=_IsUfunc):
         given = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
         axes = tuple(_weft.check_axis(i, x.ndim, "reduce") for i in given)
         kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
-        fast = _FAST_REDUCTIONS.get(self.__name__)
-        if (
-            fast is not None
-            and self._func is _own(self.__name__)
-            and (mask is None or self.identity is not None or initial is not None)
-        ):
-            more = {} if initial is None else {"initial": initial}
-            out_ = fast(x, axes, keepdims=keepdims, **({} if mask is None else {"where": mask}), **more)
-            return out_ if dtype is None else out_.astype(dtype)
+        fast = _FAST_REDUCTIONS.get(self.__name__) if reduces(self._func) else None
+        logical = self.__name__.startswith("logical")
+        needs_start = mask is not None and self.identity is None and initial is None
+        if fast is not None and not needs_start and (initial is None or not logical):
+            more = {"where": mask, "initial": initial}
+            given_more = {name: value for name, value in more.items() if value is not None}
+            reduced = fast(x, axes, keepdims=keepdims, **given_more)
+            return reduced if dtype is None else reduced.astype(dtype)
         rest = tuple(i for i in range(x.ndim) if i not in axes)
         merge = lambda v: v.transpose((*axes, *rest)).reshape((-1, *(shape[i] for i in rest)))
         rows, mask = merge(x), None if mask is None else merge(mask)

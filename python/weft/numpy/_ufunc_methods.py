@@ -1,5 +1,5 @@
-"""reduce, accumulate, at, outer and reduceat of weft.numpy.add and its like: what they do is in _ufunc.py, which is imported
-when one of them is first asked for."""
+"""reduce, accumulate, at, outer and reduceat of weft.numpy.add and its like: what they do is in _ufunc.py, which is
+imported when one of them is first asked for."""
 
 from __future__ import annotations
 

@@ -355,7 +355,7 @@ def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float, mode: 
 
 
 def _finest_gumbel(key: Array, shape: tuple[int, ...]) -> Array:
-    """Of 1 - v for 64 random bits v / 2^64, rounded down to a float32; where v is the larger one, of their difference."""
+    """Of 1 - v for 64 random bits v / 2^64, rounded down to a float32; where v is the larger, by that."""
     words = bits(key, (2, *shape), "uint32")
     high, low = words[0], words[1]
     small = high < np.uint32(1 << 31)

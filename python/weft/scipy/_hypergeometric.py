@@ -115,8 +115,10 @@ def _hyp2f1() -> Callable[..., Array]:
         d = wnp.where(whole, 0.5, c - a - b)
         first = gamma(c) * gamma(d) / (gamma(c - a) * gamma(c - b)) * series(a, b, 1 - d, rest)
         second = gamma(c) * gamma(-d) / (gamma(a) * gamma(b)) * rest**d * series(c - a, c - b, 1 + d, rest)
-        at_1 = gamma(c) * gamma(wnp.where(d > 0, d, 1)) / (gamma(c - a) * gamma(c - b))
-        at_1 = wnp.where(c - a - b > 0, at_1, math.inf)
+        above = c - a - b
+        at_1 = gamma(c) * gamma(wnp.where(above > 0, above, 1)) / (gamma(c - a) * gamma(c - b))
+        # The series of a or b = 0 is its first term.
+        at_1 = wnp.where((a == 0) | (b == 0), 1, wnp.where(above > 0, at_1, math.inf))
         return wnp.where(x == 1, at_1, wnp.where(x > 1, math.nan, wnp.where(by_rest, first + second, direct)))
 
     @value.defjvp

@@ -220,6 +220,8 @@ def comb(N: NestedLike, k: NestedLike, *, repetition: bool = False) -> Array:
         Array([ 1., 10.,  0.], dtype=float32)
     """
     n, k = _floats(N, k)
+    # Nothing can be chosen of nothing in one way.
+    empty = (n == 0) & (k == 0) if repetition else False
     if repetition:
         n = n + k - 1
     possible = (k >= 0) & (n >= 0) & (k <= n)
@@ -228,7 +230,7 @@ def comb(N: NestedLike, k: NestedLike, *, repetition: bool = False) -> Array:
     exact = (wnp.round(n1) == n1) & (wnp.round(k1) == k1) & (value < 0.1 / float(wnp.finfo(value.dtype).eps))
     # Rounded without its derivative's being lost.
     value = value + wnp.where(exact, stop_gradient(wnp.round(value) - value), 0)
-    return wnp.where(possible, value, 0)
+    return wnp.where(empty, 1, wnp.where(possible, value, 0))
 
 
 _PARAMETERS = {

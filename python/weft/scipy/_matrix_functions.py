@@ -282,7 +282,7 @@ def qr_multiply(
     conjugate: bool = False,
     overwrite_a: bool = False,
     overwrite_c: bool = False,
-) -> tuple[Array, Array]:
+) -> tuple[Array, ...]:
     """A product with the q of a = q r, and r.
 
     Args:

@@ -553,7 +553,7 @@ def qr(
     del overwrite_a, lwork, check_finite
     if mode not in ("full", "economic", "r"):
         raise value_error(f"qr: there is no mode {mode!r}; the modes are 'full', 'economic' and 'r'")
-    order = ()
+    order: tuple[Array, ...] = ()
     if pivoting:
         a = _weft.promote_inexact(wnp.asarray(a))
         order = (column_order(a),)
