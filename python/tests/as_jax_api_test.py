@@ -399,6 +399,33 @@ def test_words_come_after_those_of_weft_and_before_the_lines():
     assert second == "JAX says: Expected a callable value, got 3" and third.startswith("  at ")
 
 
+def test_prints_go_where_the_standard_output_does():
+    both(
+        """
+        import contextlib, io
+        def printed(f):
+            buffer = io.StringIO()
+            with contextlib.redirect_stdout(buffer):
+                f()
+                jax.effects_barrier()
+            return sorted(buffer.getvalue().splitlines())
+        def step(x):
+            jax.debug.print("x: {x} {} {y:.2f} {z}", "text", x=x, y=jnp.float32(1.5), z=jnp.arange(3.0))
+            return x * 2
+        calls = {
+            "eager": lambda: step(2.0),
+            "jit": lambda: jax.jit(step)(2.0),
+            "vmap": lambda: jax.vmap(step)(jnp.arange(2.0)),
+            "grad": lambda: jax.grad(jax.jit(step))(2.0),
+            "scan": lambda: lax.scan(lambda c, x: (c, step(x)), 0.0, jnp.arange(2.0)),
+            "ordered": lambda: jax.jit(lambda x: jax.debug.print("{}", x, ordered=True))(jnp.ones((2, 2))),
+        }
+        for name, call in calls.items():
+            out[name] = printed(call)
+        """
+    )
+
+
 def test_gradients_into_references():
     found = both(
         """
