@@ -482,6 +482,29 @@ def test_types_are_no_arguments_of_jitted_functions():
     )
 
 
+def test_blocks_of_devices_that_are_near():
+    both(
+        """
+        import types
+        from jax.experimental import mesh_utils
+        def devices(slices, each, by):
+            # Of different slices in turn.
+            n = slices * each
+            made = [dict(id=i, process_index=i % slices, platform="none", device_kind="none") for i in range(n)]
+            if by == "slice":
+                made = [{**d, "slice_index": d["process_index"]} for d in made]
+            return [types.SimpleNamespace(**d) for d in made]
+        for by in ("slice", "process"):
+            shapes = [((2, 2), (2, 1)), ((2, 2), (1, 2)), ((1, 4), (2, 2)), ((4,), (3,)), ((2, 1, 2), (1, 3, 1))]
+            for mesh, outer in shapes:
+                count, each = int(np.prod(outer)), int(np.prod(mesh))
+                found = mesh_utils.create_hybrid_device_mesh(
+                    mesh, outer, devices(count, each, by), process_is_granule=by == "process")
+                out[f"{by} {mesh} {outer}"] = np.vectorize(lambda d: d.id)(found).tolist()
+        """
+    )
+
+
 def test_corners_of_jax_src():
     both(
         """
