@@ -399,6 +399,33 @@ def test_words_come_after_those_of_weft_and_before_the_lines():
     assert second == "JAX says: Expected a callable value, got 3" and third.startswith("  at ")
 
 
+def test_prints_go_where_the_standard_output_does():
+    both(
+        """
+        import contextlib, io
+        def printed(f):
+            buffer = io.StringIO()
+            with contextlib.redirect_stdout(buffer):
+                f()
+                jax.effects_barrier()
+            return sorted(buffer.getvalue().splitlines())
+        def step(x):
+            jax.debug.print("x: {x} {} {y:.2f} {z}", "text", x=x, y=jnp.float32(1.5), z=jnp.arange(3.0))
+            return x * 2
+        calls = {
+            "eager": lambda: step(2.0),
+            "jit": lambda: jax.jit(step)(2.0),
+            "vmap": lambda: jax.vmap(step)(jnp.arange(2.0)),
+            "grad": lambda: jax.grad(jax.jit(step))(2.0),
+            "scan": lambda: lax.scan(lambda c, x: (c, step(x)), 0.0, jnp.arange(2.0)),
+            "ordered": lambda: jax.jit(lambda x: jax.debug.print("{}", x, ordered=True))(jnp.ones((2, 2))),
+        }
+        for name, call in calls.items():
+            out[name] = printed(call)
+        """
+    )
+
+
 def test_gradients_into_references():
     found = both(
         """
@@ -451,6 +478,29 @@ def test_types_are_no_arguments_of_jitted_functions():
             out["both"] = True
         x = jax.device_put(jnp.arange(3), jax.sharding.SingleDeviceSharding(jax.devices()[0]))
         out["same"] = [jax.device_put(x, x.sharding, may_alias=m) is x for m in (None, True, False)]
+        """
+    )
+
+
+def test_blocks_of_devices_that_are_near():
+    both(
+        """
+        import types
+        from jax.experimental import mesh_utils
+        def devices(slices, each, by):
+            # Of different slices in turn.
+            n = slices * each
+            made = [dict(id=i, process_index=i % slices, platform="none", device_kind="none") for i in range(n)]
+            if by == "slice":
+                made = [{**d, "slice_index": d["process_index"]} for d in made]
+            return [types.SimpleNamespace(**d) for d in made]
+        for by in ("slice", "process"):
+            shapes = [((2, 2), (2, 1)), ((2, 2), (1, 2)), ((1, 4), (2, 2)), ((4,), (3,)), ((2, 1, 2), (1, 3, 1))]
+            for mesh, outer in shapes:
+                count, each = int(np.prod(outer)), int(np.prod(mesh))
+                found = mesh_utils.create_hybrid_device_mesh(
+                    mesh, outer, devices(count, each, by), process_is_granule=by == "process")
+                out[f"{by} {mesh} {outer}"] = np.vectorize(lambda d: d.id)(found).tolist()
         """
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 import string
 from collections.abc import Callable
@@ -49,6 +50,8 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
         1   2.50
     """
     del ordered
+    if _tree.jax_semantics():
+        kwargs.pop("partitioned", None)
     _text(fmt, "debug.print: fmt")
     try:
         fields = list(string.Formatter().parse(fmt))
@@ -100,7 +103,24 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
         raise value_error(
             f"debug.print: {fmt!r} has no field for argument {names}; is it an f-string, filled in already?"
         )
-    _weft.bind("debug_print", values, {"format": "".join(text)})
+    if _tree.jax_semantics():
+        _print_by_python(fmt, args, kwargs)
+    else:
+        _weft.bind("debug_print", values, {"format": "".join(text)})
+
+
+def _print_by_python(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
+    """What JAX does: Python's format of the arrays, into what sys.stdout is when the program runs."""
+    leaves, tree = _tree.flatten((args, kwargs))
+    moving = [_weft.is_operand(leaf) for leaf in leaves]
+
+    def show(*values: Any) -> None:
+        rest = iter(values)
+        every = [next(rest) if on else leaf for on, leaf in zip(moving, leaves)]
+        given, named = _tree.unflatten(tree, every)
+        builtins.print(fmt.format(*given, **named))
+
+    callback(show, *[leaf for on, leaf in zip(moving, leaves) if on])
 
 
 def check(condition: Any, message: str, *args: Any) -> None:

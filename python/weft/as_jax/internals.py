@@ -60,13 +60,6 @@ def definitely_equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def reset_trace_state() -> bool:
-    """Whether nothing is traced, as it should be between tests."""
-    from .core import trace_state_clean
-
-    return trace_state_clean()
-
-
 class _Call(Primitive):
     """A primitive that calls a function: bind(*arrays, subfuns=(wrapped function,)), or the function first, gives the
     list of its results."""

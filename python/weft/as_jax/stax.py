@@ -23,6 +23,8 @@ from .._core.errors import value_error
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
+# Names that stax has for initializers.
+glorot, randn = glorot_normal, normal
 _GLOROT_NORMAL, _NORMAL, _SMALL = glorot_normal(), normal(), normal(1e-6)
 
 
