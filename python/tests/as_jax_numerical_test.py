@@ -40,7 +40,8 @@ def test_the_number_of_devices():
     )
     assert done.stdout.splitlines() == [
         "2 2 2",
-        "jax_num_cpu_devices must be set before the first device is used; there are 2 devices now",
+        "jax_num_cpu_devices config should be updated before backends are initialized i.e. before any JAX operation "
+        "is executed: the devices have been counted already",
         "2",
     ]
 

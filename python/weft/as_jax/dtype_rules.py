@@ -52,7 +52,7 @@ default_types = {
 }
 
 
-def dtype(x: Any) -> Any:
+def dtype(x: Any, **_: Any) -> Any:
     """The dtype of a value, or of Python's type of numbers."""
     if x is None:
         raise value_error(f"Invalid argument to dtype: {x}.")

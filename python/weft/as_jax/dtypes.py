@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-import weft
 import weft.numpy as wnp
 
 from .. import _weft
@@ -79,52 +78,6 @@ def supports_inf(dtype: Any) -> bool:
     return bool(np.isinf(np.asarray(np.inf).astype(_weft.dtype(dtype))))
 
 
-def default_int_dtype() -> Any:
-    """The dtype of arrays made of Python's integers."""
-    return np.dtype("int64" if weft.config.x64 else "int32")
-
-
-def default_uint_dtype() -> Any:
-    """Likewise without sign."""
-    return np.dtype("uint64" if weft.config.x64 else "uint32")
-
-
-def default_float_dtype() -> Any:
-    """The dtype of arrays made of Python's floats."""
-    return np.dtype("float64" if weft.config.x64 else "float32")
-
-
-def default_complex_dtype() -> Any:
-    """The dtype of arrays made of Python's complex numbers."""
-    return np.dtype("complex128" if weft.config.x64 else "complex64")
-
-
-def is_weakly_typed(x: Any) -> bool:
-    """Whether a value takes the dtype of what it meets."""
-    return bool(weft.typeof(x).weak_type)
-
-
 def is_python_scalar(x: Any) -> bool:
     """Whether a value is one of Python's numbers, or takes part in arithmetic like one."""
     return isinstance(x, (bool, int, float, complex)) or (hasattr(x, "weak_type") and x.weak_type and not x.shape)
-
-
-def dtype(x: Any, **_: Any) -> Any:
-    """The dtype of a value."""
-    return canonicalize_dtype(x) if isinstance(x, type) else wnp.result_type(x)
-
-
-def to_inexact_dtype(given: Any) -> Any:
-    """The dtype of floats that holds what the other one does."""
-    return np.dtype(given) if wnp.issubdtype(given, np.inexact) else default_float_dtype()
-
-
-def to_numeric_dtype(given: Any) -> Any:
-    """The default integers for booleans."""
-    return default_int_dtype() if np.dtype(given) == np.dtype(bool) else np.dtype(given)
-
-
-def to_complex_dtype(given: Any) -> Any:
-    """The complex dtype of the same precision."""
-    found = to_inexact_dtype(given)
-    return np.dtype("complex128" if np.dtype(found).itemsize > 4 and found.kind != "c" else "complex64")
