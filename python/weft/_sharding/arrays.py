@@ -88,7 +88,7 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             of them (a prefix of x suffices); None: the first device.
         donate: arrays of x that are put somewhere are deleted; the result has their memory where it can.
         may_alias: whether the result may share the memory of an array in x; then neither can be donated while the other
-            lives. None: where the same devices hold the same blocks already.
+            lives. None: an array that lies there already is the result itself.
 
     Returns: tree of arrays.
 
@@ -125,7 +125,7 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             raise type_error(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
-        if is_array and place is not None and not donate and may_alias is not False and leaf.sharding == place:
+        if is_array and place is not None and not donate and may_alias is None and leaf.sharding == place:
             out.append(leaf)  # it lies there already
             continue
         if place is not None and not _weft.is_traced(array):
