@@ -184,6 +184,12 @@ def test_specs_of_sums():
         a = weft.device_put(X, P(None, "y"))
         out = weft.jit(lambda a: weft.reshard(a @ a.T, P(unreduced={"y"})) * 2)(a)
         np.testing.assert_allclose(out, 2 * X @ X.T)
+        # The devices have no terms of it.
+        sums, rows = P(unreduced={"y"}), P("x")
+        for into, out_of in ((sums, P()), (rows, sums), ((rows, sums), rows)):
+            f = weft.shard_map(lambda *v: v[0], in_specs=into, out_specs=out_of)
+            with pytest.raises(NotImplementedError, match="unreduced.*Weft's arrays hold the sums"):
+                f(*[a, a][: 2 if type(into) is tuple else 1])
 
 
 # --- Functions over some axes of a mesh -------------------------------------------------------------------------------

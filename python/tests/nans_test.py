@@ -115,7 +115,7 @@ def test_off():
     ("f", "name"),
     [
         (lambda x: wnp.sqrt(x) * 0.0, "sqrt"),
-        (lambda x: 0.0 * wnp.log(wnp.square(x)), "log"),
+        (lambda x: wnp.arcsin(x + 1) * 0.0, "asin"),
         (lambda x: wnp.sum(wnp.arccosh(x + 1) * 0.0), "acosh"),
     ],
 )

@@ -69,6 +69,7 @@ def shard_map(
             result may differ along an axis that its spec leaves out; axis_names or a spec names an axis that it may
             not.
         NameError: when called: a collective names an axis that nothing binds.
+        NotImplementedError: when called: a spec is of sums (unreduced=).
 
     Example:
         >>> mesh = weft.make_mesh((1,), ("x",))
@@ -118,6 +119,11 @@ def _manual_axes(mesh: Mesh, chosen: frozenset[str] | None) -> frozenset[str]:
 
 def _check_named(specs: Sequence[Any], manual: frozenset[str], what: str) -> None:
     for spec in specs:
+        if spec is not None and spec.unreduced:
+            raise not_implemented(
+                f"{what}: {spec}: Weft's arrays hold the sums (docs/differences_from_jax.md), so the devices have no "
+                "terms of them; return the terms cut over the axis, or use lax.psum inside"
+            )
         for names in spec_axes(spec or PartitionSpec()):
             for name in names:
                 if name not in manual:
