@@ -188,7 +188,7 @@ def test_specs_of_sums():
         sums, rows = P(unreduced={"y"}), P("x")
         for into, out_of in ((sums, P()), (rows, sums), ((rows, sums), rows)):
             f = weft.shard_map(lambda *v: v[0], in_specs=into, out_specs=out_of)
-            with pytest.raises(NotImplementedError, match="unreduced.*Weft's arrays hold the sums"):
+            with pytest.raises(NotImplementedError, match=r"unreduced.*Weft's arrays hold the sums"):
                 f(*[a, a][: 2 if type(into) is tuple else 1])
 
 
