@@ -102,7 +102,7 @@ ARROWS: dict[str, set[str]] = {
     "scipy": {*_TRANSFORMS, "numpy", "nn", "random", "lax", "on numpy", "special functions"},
     "on numpy": {*_TRANSFORMS, "numpy"},
     "checks": {*_TRANSFORMS, "numpy"},
-    "experimental": {*_TRANSFORMS, "numpy", "checks"},
+    "experimental": {*_TRANSFORMS, "numpy", "on numpy", "checks"},
     "as_jax": {
         *_TRANSFORMS,
         "the package itself",
@@ -128,6 +128,7 @@ IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("ir/stablehlo", "weft._stablehlo.writing"): "few programs are written as StableHLO, and it needs lax",
     ("_core/watching", "logging"): "most programs log nothing",
     ("debug", "logging"): "most programs log nothing",
+    ("numpy/_ufunc_methods", "weft.numpy._ufunc"): "few programs ask functions for methods of ufuncs",
     ("numpy/_dtypes", "ml_dtypes"): "only programs that name the narrowest floats need it installed",
 }
 

@@ -308,7 +308,7 @@ def qr_multiply(
     if mode not in ("left", "right"):
         raise value_error(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
     a, c = _weft.promote_all_inexact(wnp.asarray(a), wnp.asarray(c))
-    if pivoting:
+    if pivoting and a.ndim >= 2:
         order = column_order(a)
         columns = wnp.take_along_axis(a, order[..., None, :], -1)
         return (*qr_multiply(columns, c, mode, conjugate=conjugate), order)

@@ -554,8 +554,9 @@ def qr(
     if mode not in ("full", "economic", "r"):
         raise value_error(f"qr: there is no mode {mode!r}; the modes are 'full', 'economic' and 'r'")
     order: tuple[Array, ...] = ()
-    if pivoting:
-        a = _weft.promote_inexact(wnp.asarray(a))
+    a = wnp.asarray(a)
+    if pivoting and a.ndim >= 2:  # of vectors qr says that they are none
+        a = _weft.promote_inexact(a)
         order = (column_order(a),)
         a = wnp.take_along_axis(a, order[0][..., None, :], -1)
     q, r = _linalg.qr(a, "reduced" if mode == "economic" else "complete")
