@@ -158,7 +158,7 @@ def finfo(dtype: Any) -> Any:
         (0.0078125, 32)
     """
     own = _weft.dtype(dtype.dtype if isinstance(dtype, Array) else dtype)
-    if isinstance(own, np.dtype) and own.kind in "fc":
+    if isinstance(own, np.dtype) and own.kind in "fc" and own.isbuiltin == 1:  # 2: one of ml_dtypes
         return np.finfo(own)
     if not _weft.is_inexact(own):
         raise value_error(f"finfo: a float dtype is needed, got {own}; iinfo is for integers")
