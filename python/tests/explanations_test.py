@@ -92,7 +92,8 @@ def test_what_a_rule_saves():
     h = weft.jit(lambda x: wnp.log(1 + wnp.exp(x)) * 1)
     h(wnp.ones(1000))
     saved = h.explain("rules")[0]["saved"]
-    assert saved["softplus"][0] < 0 and saved["mul-one"][0] == 0  # the stable form costs more; fused away before
+    # By the model a softplus is what it is written as, in one operation.
+    assert saved["softplus"] == (0, 0) and saved["mul-one"][0] == 1000
     assert weft.jit(lambda x: x).explain("rules") == []
 
 
@@ -258,5 +259,5 @@ def test_what_is_no_program():
         with pytest.raises(TypeError, match=r"expected a weft\.IR"):
             transform(wnp.sin)
     compiled = weft.compile(weft.make_ir(wnp.sin)(wnp.ones(3)))
-    with pytest.raises(TypeError, match="compiled for an argument"):
+    with pytest.raises(TypeError, match="compiled for argument"):
         compiled(wnp.ones(4))
