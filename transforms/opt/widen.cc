@@ -360,7 +360,10 @@ class Widener {
     Known k;
     k.sign = row.sign != Sign::kUnknown ? row.sign : SignOfResult(e);
     k.rounded = row.rounds;
-    k.range = row.overflows ? (row.form == Form::kProduct ? 1 : 2) : 0;
+    // A number times a value overflows where the value nearly did.
+    const bool scales = row.form == Form::kProduct &&
+                        std::any_of(e.operands.begin(), e.operands.end(), [](const Atom& a) { return a.is_literal(); });
+    k.range = !row.overflows || scales ? 0 : row.form == Form::kProduct ? 1 : 2;
     k.logarithmic = row.logarithmic;
     if (!row.rounds || sums.Has(*e.prim)) {
       for (const Atom& a : e.operands) {
@@ -407,9 +410,9 @@ class Widener {
   }
 
   // Whether equation i, with all that leads up to it and can be computed in f64, is a few operations on the elements of
-  // one value. Functions (exp, sin ...) may be among them, but not functions of functions, and only in a sum of two
-  // terms that both vary, as in x - sin(x): a function and a number cancel near single points. Nor sums over
-  // dimensions, but in a root or logarithm of one, as of a norm.
+  // one value. Functions (exp, sin ...) may be among them, but not functions of functions, and only in a difference of
+  // two terms that both vary, as in x - sin(x): a function and a number cancel near single points, and so do most sums
+  // that derivatives have. Nor sums over dimensions, but in a root or logarithm of one, as of a norm.
   bool IsFewOperationsOnOneValue(size_t i) const {
     constexpr int kMostSteps = 32, kMostCost = 24;
     struct Found {
@@ -471,6 +474,7 @@ class Widener {
     if (!whole || !whole->varies || whole->functions > 1) return false;
     if (whole->linear) return false;  // grids, bins: programs count on the digits of f32, and one point is near 0
     if (whole->functions == 0) return true;
+    if (FormOf(e) == Form::kSum) return false;
     return std::all_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) {
       return a.is_var() &&
              (defined_[a.id()] < 0 || !seen.contains(defined_[a.id()]) || seen.at(defined_[a.id()]).varies);
