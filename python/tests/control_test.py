@@ -336,3 +336,24 @@ def test_auxiliary_results_have_no_derivative():
         assert (slope, one) == (4, 0)
     assert weft.value_and_grad(f, has_aux=True)(2.0)[1] == 4
     assert weft.vjp(f, 2.0, has_aux=True)[1](1.0)[0] == 4
+
+
+def test_a_loop_between_floats():
+    def total(lower, upper):
+        return weft.fori_loop(lower, upper, lambda i, x: x + i, 0.0)
+
+    for lower, upper in ((0.0, 3.0), (0.5, 3.0), (2.0, -1.0), (-1.5, 1.5)):
+        want, i = 0.0, lower
+        while i < upper:
+            want, i = want + i, i + 1
+        assert float(total(lower, upper)) == want
+        assert float(weft.jit(total)(lower, upper)) == want
+        with weft.disable_jit():
+            assert float(total(lower, upper)) == want
+    scaled = lambda a, upper: weft.fori_loop(0.5, upper, lambda i, x: x * a + i, 1.0)
+    # ((a + 0.5) a + 1.5) a + 2.5
+    for g in (weft.grad(scaled), weft.jit(weft.grad(scaled))):
+        assert float(g(2.0, 3.0)) == 3 * 4 + 2 * 0.5 * 2 + 1.5
+    for bounds in ((0, 3.0), (0.0, 3), (0, True), (False, 3)):
+        with pytest.raises(TypeError, match="fori_loop: .*(two floats|single integer or float)"):
+            total(*bounds)

@@ -1,6 +1,9 @@
 """Special functions and functions of matrices beside SciPy in 64 bits, where JAX itself is poor or has none of them;
 and their derivatives beside differences."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
@@ -213,3 +216,17 @@ def test_derivatives_of_functions_of_matrices(function):
 def test_schur_has_no_derivative():
     with pytest.raises(NotImplementedError, match="derivative"):
         weft.grad(lambda a: wnp.sum(weft.scipy.linalg.schur(a)[0]))(np.eye(3))
+
+
+def test_incomplete_functions_at_the_ends_of_their_parameters():
+    ends = [0.0, 0.5, 2.0, math.inf, -1.0, math.nan]
+    for name, places in (
+        ("gammainc", list(itertools.product(ends, repeat=2))),
+        ("gammaincc", list(itertools.product(ends, repeat=2))),
+        ("betainc", list(itertools.product(ends, ends, [0.0, 0.5, 1.0, -0.5, 1.5, math.nan]))),
+    ):
+        at = [np.array(column, np.float32) for column in zip(*places)]
+        want = getattr(sp, name)(*at)
+        ours = getattr(weft.scipy.special, name)
+        for f in (ours, weft.jit(ours)):
+            np.testing.assert_allclose(f(*at), want, rtol=1e-6)

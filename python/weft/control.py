@@ -292,7 +292,7 @@ def fori_loop(
     where `lower` is.
 
     Args:
-        lower: the first index, an integer, traced ones too.
+        lower: the first index, an integer, traced ones too; or a float, if `upper` is one.
         upper: the one after the last.
         body_fun: (index, carry) -> carry.
         init_val: the first carry: array, number or tree of them.
@@ -306,7 +306,7 @@ def fori_loop(
     Returns: the last carry.
 
     Raises:
-        TypeError: a bound is no single integer, no integer dtype holds both, or the carry changes its structure, shape
+        TypeError: a bound is no single number, no integer dtype holds both or one is a float, or the carry changes its structure, shape
             or dtype.
         ValueError: there is no such strategy; or "binomial(k)" with traced bounds: which states to store follows from
             the number of steps.
@@ -335,12 +335,15 @@ def loop_count(
 ):
     """fori_loop; `what` and `paths` as in loop_while."""
     check_callable(body_fun, what)
+    kinds = set()
     for name, bound in (("lower", lower), ("upper", upper)):
         shape, dtype, _, text = _weft.abstract(bound)
-        if shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
-            raise type_error(f"{what}: {name} must be a single integer, got {text}")
+        kinds.add(kind := _weft.dtype_kind(dtype))
+        if shape or kind not in ("signed", "unsigned", "float"):
+            raise type_error(f"{what}: {name} must be a single integer or float, got {text}")
+    floats = "float" in kinds
     snapshots = _snapshots(strategy, what)
-    if _in_python():
+    if _in_python() and not floats:
         first, end = _asked(int, lower), _asked(int, upper)
         if first is not None and end is not None:
             value = init_val
@@ -348,12 +351,12 @@ def loop_count(
                 value = body_fun(i, value)
             return value
     dtype = _weft.result_type(lower, upper)
-    if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
+    if (floats and kinds != {"float"}) or (not floats and _weft.dtype_kind(dtype) not in ("signed", "unsigned")):
         raise type_error(
             f"{what}: lower is {_weft.abstract(lower)[3]} and upper is {_weft.abstract(upper)[3]}; expected dtypes "
-            f"that one integer dtype holds"
+            f"that one integer dtype holds, or two floats"
         )
-    start, stop = _known_integer(lower), _known_integer(upper)
+    start, stop = (None, None) if floats else (_known_integer(lower), _known_integer(upper))
     if isinstance(start, int) and isinstance(stop, int):
         # The index is what a Python integer is: weak, and of the default dtype unless that of the bounds is wider.
         default = _weft.result_type(int)

@@ -111,8 +111,9 @@ def _incomplete_gamma(upper: bool) -> Callable[[Array, Array], Array]:
         ordinary = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
         value = _gamma_parts(wnp.where(ordinary, a, 1), wnp.where(ordinary, x, 1), least)[int(upper)]
         lower_end, upper_end = (1.0, 0.0) if upper else (0.0, 1.0)
-        ends = wnp.where(x == 0, lower_end, wnp.where(x == math.inf, upper_end, lower_end))
-        outside = ~((a > 0) & (x >= 0)) | ((a == math.inf) & (x == math.inf))
+        ends = wnp.where(x == 0, lower_end, wnp.where((x == math.inf) | (a == 0), upper_end, lower_end))
+        inside = ((a > 0) & (x >= 0)) | ((a == 0) & (x > 0))
+        outside = ~inside | ((a == math.inf) & (x == math.inf))
         return wnp.where(ordinary, value, wnp.where(outside, math.nan, ends))
 
     value = custom_jvp(lambda a, x: parts(a, x))
@@ -223,7 +224,12 @@ def _incomplete_beta() -> Callable[[Array, Array, Array], Array]:
         swapped = x1 > (a1 + 1) / (a1 + b1 + 2)
         p, q, y = wnp.where(swapped, b1, a1), wnp.where(swapped, a1, b1), wnp.where(swapped, 1 - x1, x1)
         value = _beta_fraction(p, q, y, least)
-        ends = wnp.where((a > 0) & (b > 0) & (x == 0), 0, wnp.where((a > 0) & (b > 0) & (x == 1), 1, math.nan))
+        # All of the distribution is at 0, or at 1, where one parameter alone is 0 or infinite.
+        left, right = (a == 0) | (b == math.inf), (b == 0) | (a == math.inf)
+        both = ((a == 0) & (b == 0)) | ((a == math.inf) & (b == math.inf))
+        known = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1) & ~both
+        within = wnp.where(left, 1.0, wnp.where(right, 0.0, math.nan))
+        ends = wnp.where(known, wnp.where(x == 0, 0.0, wnp.where(x == 1, 1.0, within)), math.nan)
         return wnp.where(inside, wnp.where(swapped, 1 - value, value), ends)
 
     value = custom_jvp(lambda a, b, x: of(a, b, x))
