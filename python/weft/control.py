@@ -306,8 +306,8 @@ def fori_loop(
     Returns: the last carry.
 
     Raises:
-        TypeError: a bound is no single number, no integer dtype holds both or one is a float, or the carry changes its structure, shape
-            or dtype.
+        TypeError: a bound is no single number, no integer dtype holds both or one is a float, or the carry changes its
+            structure, shape or dtype.
         ValueError: there is no such strategy; or "binomial(k)" with traced bounds: which states to store follows from
             the number of steps.
 
