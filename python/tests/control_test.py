@@ -355,5 +355,5 @@ def test_a_loop_between_floats():
     for g in (weft.grad(scaled), weft.jit(weft.grad(scaled))):
         assert float(g(2.0, 3.0)) == 3 * 4 + 2 * 0.5 * 2 + 1.5
     for bounds in ((0, 3.0), (0.0, 3), (0, True), (False, 3)):
-        with pytest.raises(TypeError, match="fori_loop: .*(two floats|single integer or float)"):
+        with pytest.raises(TypeError, match=r"fori_loop: .*(two floats|single integer or float)"):
             total(*bounds)
