@@ -125,7 +125,8 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             raise type_error(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
-        if is_array and place is not None and not donate and may_alias is None and leaf.sharding == place:
+        itself = may_alias is None or (may_alias and _tree.jax_semantics())
+        if is_array and place is not None and not donate and itself and leaf.sharding == place:
             out.append(leaf)  # it lies there already
             continue
         if place is not None and not _weft.is_traced(array):
