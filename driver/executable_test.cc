@@ -254,6 +254,24 @@ TEST(Code, ProgramsThatDifferInNumbersShareIt) {
 }
 
 // Kernels whose code is generated in several parts, by threads where there are some.
+TEST(Code, IsShortWhereItIsAFewElementwiseOperationsOnFewElements) {
+  const auto is_short = [](Dims dims, const std::function<Atom(Builder&, Atom)>& make) {
+    Builder b("f");
+    const Atom x = b.Parameter({DType::kF32, std::move(dims), {}});
+    return Compile(AsItIs(b.Build({make(b, x)})))->is_short();
+  };
+  const auto tanh = [](Builder& b, Atom x) -> Atom { return b.Emit1(FindPrim("tanh"), {x}); };
+  const auto thrice = [&](Builder& b, Atom x) -> Atom { return tanh(b, tanh(b, tanh(b, x))); };
+  EXPECT_TRUE(is_short({8}, tanh));
+  EXPECT_TRUE(is_short({}, thrice));
+  EXPECT_TRUE(is_short({0}, thrice));
+  EXPECT_TRUE(is_short({4096}, tanh));
+  EXPECT_FALSE(is_short({4097}, tanh));
+  EXPECT_FALSE(is_short({2000}, thrice));
+  EXPECT_FALSE(is_short({Dim::Symbol("n")}, tanh));
+  EXPECT_FALSE(is_short({8}, [](Builder& b, Atom x) -> Atom { return ReduceSum(b, x, {0}); }));
+}
+
 TEST(Code, OfManyKernels) {
   for (int count : {3, 10, 40}) {
     Builder b("many");
