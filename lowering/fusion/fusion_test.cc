@@ -114,19 +114,21 @@ TEST(Fusion, WhatFusesGivesNoReason) {
 }
 
 TEST(Fusion, SentencesNameBothOperationsTheirLinesAndThoseInsideOfLoops) {
-  const FnRef f = ParseFn("fn f(x: f32[8,8]) -> (f32[8,8]) {\n"
-                          "  a: f32[8,8] = exp x\n"
-                          "  b: f32[8,8] = scan[length=<3>, num_carry=1, num_consts=0, reverse=false] a (c: f32[8,8]) -> (f32[8,8]) {\n"
-                          "    d: f32[8,8] = contract[spec=\"ij,jk->ik\"] c c\n"
-                          "    e: f32[8,8] = tanh d\n"
-                          "    return e\n"
-                          "  }\n"
-                          "  return b\n"
-                          "}\n",
-                          {.file = "f.weft"});
+  const FnRef f = ParseFn(
+      "fn f(x: f32[8,8]) -> (f32[8,8]) {\n"
+      "  a: f32[8,8] = exp x\n"
+      "  b: f32[8,8] = scan[length=<3>, num_carry=1, num_consts=0, reverse=false] a (c: f32[8,8]) -> (f32[8,8]) {\n"
+      "    d: f32[8,8] = contract[spec=\"ij,jk->ik\"] c c\n"
+      "    e: f32[8,8] = tanh d\n"
+      "    return e\n"
+      "  }\n"
+      "  return b\n"
+      "}\n",
+      {.file = "f.weft"});
   const std::vector<std::string> expected = {
-      "scan at f.weft:3 is not computed with exp at f.weft:2: it is no element-wise operation, view or reduction",
-      "tanh at f.weft:5 is not computed with contract at f.weft:4: its operand comes from contract"};
+      "scan at f.weft:3 (f) is not computed with exp at f.weft:2 (f): it is no element-wise operation, view or "
+      "reduction",
+      "tanh at f.weft:5 (region) is not computed with contract at f.weft:4 (region): its operand comes from contract"};
   EXPECT_EQ(WhyNotFused(*f, {}), expected);
 }
 

@@ -92,8 +92,7 @@ class WarmUp {
           // Who needs it fails in the same way, and is heard.
         }
       });
-    } catch (const std::exception&) {
-    }
+    } catch (const std::exception&) {}
   }
   // Waits for those that run; no other starts.
   void Finish() {

@@ -99,7 +99,7 @@ def test_what_a_rule_saves():
 
 def layer(w, x):
     h = x @ w  # line 1
-    y = wnp.log(h * h) * 1  # line 2
+    y = wnp.log(h * w[:2]) * 1  # line 2
     small = wnp.sum(wnp.asarray([1.0, 2.0]) * 3)  # line 3
     return weft.fori_loop(0, 3, lambda i, c: wnp.tanh(c @ w), y) + small * wnp.arange(4.0)  # line 4
 
@@ -134,8 +134,8 @@ def test_why_an_operation_is_not_folded():
 
 
 def test_why_a_rule_did_not_apply():
-    (sentence,) = asked("log-exp", 2)
-    assert X
+    (sentence,) = asked("log-product", 2)
+    assert "needs the licence 'no-nan'" in sentence and "weft.jit(f, licence='no-nan')" in sentence
     (sentence,) = asked("mul-one", 2)
     assert sentence == f"'mul-one' applies at {place(2, False)}, 1 time"
     (sentence,) = asked("mul-one", 1)

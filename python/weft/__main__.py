@@ -7,6 +7,7 @@
     weft bisect PROGRAM --inputs in.npz --expect out.npz
     weft why PROGRAM QUESTION [--line=LINE]
     weft ops [NAME ...]
+    weft sdk
 
 PROGRAM is a text or a binary file of a program (docs/ir.md) or a text of StableHLO, "-" standard input. Files of arrays
 are .npz or .npy, in the order of parameters and results. --load FILE runs a Python file first, which may register
@@ -32,7 +33,7 @@ from .ir import from_stablehlo, to_cfg, to_dataflow, to_stablehlo
 from .ir.bisecting import bisect
 from .ir.reasons import why
 from .optimization import plan_of
-from .plugins import load_plugin
+from .plugins import load_plugin, sdk
 from .program import IR, deserialize_ir, parse_ir
 from .transforms import arguments_of
 
@@ -187,6 +188,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--line", help="a number, or FILE:NUMBER")
     sub = command("ops", _ops, "the operations", program=False)
     sub.add_argument("names", nargs="*", metavar="NAME")
+    command(
+        "sdk", lambda _: print(sdk()), "the folder of the SDK, which a wheel brings, for plugins in C++", program=False
+    )
     return parser
 
 

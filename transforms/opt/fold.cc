@@ -108,7 +108,7 @@ std::vector<std::string> WhyNotFolded(const Fn& fn) {
       }
     }
     for (uint32_t r = 0; r < e.num_results; ++r) {
-      const Type& t = fn.TypeOf(Atom::Var(e.first_result + r));
+      const Type& t = fn.TypeOf(Var{e.first_result + r});
       if (why.empty() && !IsLiteral(t, e))
         why = "its result " + ToString({t}) + " has more than " + std::to_string(MostElements(e)) + " elements";
     }
