@@ -268,7 +268,7 @@ def test_the_command(tmp_path):
     assert (tmp_path / "f.weftb").read_bytes().startswith(b"weft bundle")
     files = ["f.weft", "--inputs", "in.npz", "--expect", "out.npz"]
     why = command("why", "f.weft", "mul-one", folder=tmp_path).stdout
-    assert why == "'mul-one' applies at the program, 1 time\n"
+    assert why == "'mul-one' applies in the program, 1 time\n"
     assert "parameter 'x'" in command("why", "f.weft", "not folded", "--line=2", folder=tmp_path).stdout
     assert command("bisect", *files, folder=tmp_path).stdout == "nothing changes the result\n"
     found = command("bisect", *files, "--load", "mine.py", "--passes=cse,wrong", folder=tmp_path, check=False)

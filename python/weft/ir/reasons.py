@@ -67,6 +67,7 @@ class _Asked:
             else rf"(?<![\w.]){re.escape(line)}(?!\d)"
         )
         self._place = "the program" if line is None else f"line {line}" if isinstance(line, int) else line
+        self._at = "in the program" if line is None else f"at {self._place}"
         self._plan = plan_here(None) or _DEFAULT
 
     def _is_of(self, text: str) -> bool:
@@ -114,17 +115,17 @@ class _Asked:
         here = self._applied()
         times = sum(a.rule == rule for a in here)
         if times:
-            return f"'{rule}' applies at {self._place}, {times} time{'s' if times > 1 else ''}"
+            return f"'{rule}' applies {self._at}, {times} time{'s' if times > 1 else ''}"
         if rule in self._plan.disabled:
             return f"'{rule}' is disabled here"
         licensed = _weft.with_licences(licences_of(licence), self._applied)
         if any(a.rule == rule for a in licensed):
-            return f"'{rule}' needs the licence {licence!r} at {self._place}: weft.jit(f, licence={licence!r})"
+            return f"'{rule}' needs the licence {licence!r} {self._at}: weft.jit(f, licence={licence!r})"
         there = [_described(op) for op in self._ir.walk() if self._is_of(str(op.location))]
         what = f", which replaces {pattern}," if pattern else ""
         if not there:
             return f"'{rule}'{what} finds no operation: the program has none of {self._place}"
-        sentence = f"'{rule}'{what} finds nothing of its form at {self._place}, where there is {'; '.join(there)}"
+        sentence = f"'{rule}'{what} finds nothing of its form {self._at}, where there is {'; '.join(there)}"
         others = sorted({a.rule for a in here})
         return sentence + (f" (rules that applied there: {', '.join(others)})" if others else "")
 
