@@ -22,32 +22,39 @@ enum class DTypeKind : uint8_t { kBool, kSigned, kUnsigned, kFloat, kFloat8, kCo
 // it computes where that is another one (ComputeType); and its type code in DLPack (-1: none, or one for packed bits).
 // The order is that of the exchange form (ir/exchange/weft.proto), to which rows are added at the end.
 // docs/add_a_dtype.md says what else a new row needs.
-#define WEFT_DTYPES(ROW)                                                                           \
-  ROW(kBool, bool, "bool", kBool, "bool", "?", "b1", kBool, 6)                                     \
-  ROW(kI8, int8_t, "i8", kSigned, "int8", "b", "i1", kI8, 0)                                       \
-  ROW(kI16, int16_t, "i16", kSigned, "int16", "h", "i2", kI16, 0)                                  \
-  ROW(kI32, int32_t, "i32", kSigned, "int32", "i", "i4", kI32, 0)                                  \
-  ROW(kI64, int64_t, "i64", kSigned, "int64", "l", "i8", kI64, 0)                                  \
-  ROW(kU8, uint8_t, "u8", kUnsigned, "uint8", "B", "u1", kU8, 1)                                   \
-  ROW(kU16, uint16_t, "u16", kUnsigned, "uint16", "H", "u2", kU16, 1)                              \
-  ROW(kU32, uint32_t, "u32", kUnsigned, "uint32", "I", "u4", kU32, 1)                              \
-  ROW(kU64, uint64_t, "u64", kUnsigned, "uint64", "L", "u8", kU64, 1)                              \
-  ROW(kF16, Float16, "f16", kFloat, "float16", "e", "f2", kF16, 2)                                 \
-  ROW(kBF16, BFloat16, "bf16", kFloat, "bfloat16", nullptr, "V2", kBF16, 4)                        \
-  ROW(kF32, float, "f32", kFloat, "float32", "f", "f4", kF32, 2)                                   \
-  ROW(kF64, double, "f64", kFloat, "float64", "d", "f8", kF64, 2)                                  \
-  ROW(kC64, std::complex<float>, "c64", kComplex, "complex64", "Zf", "c8", kC64, 5)                \
-  ROW(kC128, std::complex<double>, "c128", kComplex, "complex128", "Zd", "c16", kC128, 5)          \
-  ROW(kF8E4M3FN, Float8E4M3FN, "f8e4m3fn", kFloat8, "float8_e4m3fn", nullptr, "V1", kF32, 10)      \
-  ROW(kF8E5M2, Float8E5M2, "f8e5m2", kFloat8, "float8_e5m2", nullptr, "V1", kF32, 12)              \
-  /* One random key: two 32-bit words. */                                                          \
-  ROW(kKey, uint64_t, "key", kOpaque, "key", nullptr, "u8", kKey, -1)                              \
-  /* What a loop of unknown length recorded: a sequence of records, by reference (base/tape.h). */ \
-  ROW(kTape, uint64_t, "tape", kOpaque, "tape", nullptr, nullptr, kTape, -1)                       \
-  ROW(kI4, Int4, "i4", kSigned, "int4", nullptr, "i1", kI8, -1)                                    \
-  ROW(kU4, UInt4, "u4", kUnsigned, "uint4", nullptr, "u1", kU8, -1)                                \
-  ROW(kI2, Int2, "i2", kSigned, "int2", nullptr, "i1", kI8, -1)                                    \
-  ROW(kU2, UInt2, "u2", kUnsigned, "uint2", nullptr, "u1", kU8, -1)
+#define WEFT_DTYPES(ROW)                                                                                         \
+  ROW(kBool, bool, "bool", kBool, "bool", "?", "b1", kBool, 6)                                                   \
+  ROW(kI8, int8_t, "i8", kSigned, "int8", "b", "i1", kI8, 0)                                                     \
+  ROW(kI16, int16_t, "i16", kSigned, "int16", "h", "i2", kI16, 0)                                                \
+  ROW(kI32, int32_t, "i32", kSigned, "int32", "i", "i4", kI32, 0)                                                \
+  ROW(kI64, int64_t, "i64", kSigned, "int64", "l", "i8", kI64, 0)                                                \
+  ROW(kU8, uint8_t, "u8", kUnsigned, "uint8", "B", "u1", kU8, 1)                                                 \
+  ROW(kU16, uint16_t, "u16", kUnsigned, "uint16", "H", "u2", kU16, 1)                                            \
+  ROW(kU32, uint32_t, "u32", kUnsigned, "uint32", "I", "u4", kU32, 1)                                            \
+  ROW(kU64, uint64_t, "u64", kUnsigned, "uint64", "L", "u8", kU64, 1)                                            \
+  ROW(kF16, Float16, "f16", kFloat, "float16", "e", "f2", kF16, 2)                                               \
+  ROW(kBF16, BFloat16, "bf16", kFloat, "bfloat16", nullptr, "V2", kBF16, 4)                                      \
+  ROW(kF32, float, "f32", kFloat, "float32", "f", "f4", kF32, 2)                                                 \
+  ROW(kF64, double, "f64", kFloat, "float64", "d", "f8", kF64, 2)                                                \
+  ROW(kC64, std::complex<float>, "c64", kComplex, "complex64", "Zf", "c8", kC64, 5)                              \
+  ROW(kC128, std::complex<double>, "c128", kComplex, "complex128", "Zd", "c16", kC128, 5)                        \
+  ROW(kF8E4M3FN, Float8E4M3FN, "f8e4m3fn", kFloat8, "float8_e4m3fn", nullptr, "V1", kF32, 10)                    \
+  ROW(kF8E5M2, Float8E5M2, "f8e5m2", kFloat8, "float8_e5m2", nullptr, "V1", kF32, 12)                            \
+  /* One random key: two 32-bit words. */                                                                        \
+  ROW(kKey, uint64_t, "key", kOpaque, "key", nullptr, "u8", kKey, -1)                                            \
+  /* What a loop of unknown length recorded: a sequence of records, by reference (base/tape.h). */               \
+  ROW(kTape, uint64_t, "tape", kOpaque, "tape", nullptr, nullptr, kTape, -1)                                     \
+  ROW(kI4, Int4, "i4", kSigned, "int4", nullptr, "i1", kI8, -1)                                                  \
+  ROW(kU4, UInt4, "u4", kUnsigned, "uint4", nullptr, "u1", kU8, -1)                                              \
+  ROW(kI2, Int2, "i2", kSigned, "int2", nullptr, "i1", kI8, -1)                                                  \
+  ROW(kU2, UInt2, "u2", kUnsigned, "uint2", nullptr, "u1", kU8, -1)                                              \
+  ROW(kF8E3M4, Float8E3M4, "f8e3m4", kFloat8, "float8_e3m4", nullptr, "V1", kF32, 7)                             \
+  ROW(kF8E4M3, Float8E4M3, "f8e4m3", kFloat8, "float8_e4m3", nullptr, "V1", kF32, 8)                             \
+  ROW(kF8E4M3B11FNUZ, Float8E4M3B11FNUZ, "f8e4m3b11fnuz", kFloat8, "float8_e4m3b11fnuz", nullptr, "V1", kF32, 9) \
+  ROW(kF8E4M3FNUZ, Float8E4M3FNUZ, "f8e4m3fnuz", kFloat8, "float8_e4m3fnuz", nullptr, "V1", kF32, 11)            \
+  ROW(kF8E5M2FNUZ, Float8E5M2FNUZ, "f8e5m2fnuz", kFloat8, "float8_e5m2fnuz", nullptr, "V1", kF32, 13)            \
+  ROW(kF8E8M0FNU, Float8E8M0FNU, "f8e8m0fnu", kFloat8, "float8_e8m0fnu", nullptr, "V1", kF32, 14)                \
+  ROW(kF4E2M1FN, Float4E2M1FN, "f4e2m1fn", kFloat8, "float4_e2m1fn", nullptr, "V1", kF32, -1)
 
 enum class DType : uint8_t {
 #define WEFT_ENUMERATOR(enumerator, ...) enumerator,

@@ -57,10 +57,12 @@ struct IntegerWord<SmallInt<kWidth, kSigned>> {
 template <class T>
 using WordOf = typename IntegerWord<T>::type;
 
+// That a number has, of those that store it.
 template <class T>
 inline constexpr int kBitsOf = 8 * sizeof(T);
-template <int kWidth, bool kSigned>
-inline constexpr int kBitsOf<SmallInt<kWidth, kSigned>> = kWidth;
+template <class T>
+  requires requires { T::kBits; }
+inline constexpr int kBitsOf<T> = T::kBits;
 
 }  // namespace weft
 

@@ -93,11 +93,14 @@ template <class T>
 uint8_t NumberIn(uint8_t byte) {
   if constexpr (std::is_same_v<T, bool>)
     return byte != 0;
+  else if constexpr (kIsSmallFloat<T>)
+    return byte & ((1u << kBitsOf<T>)-1);
   else
     return static_cast<uint8_t>(static_cast<WordOf<T>>(T(byte)));
 }
 template <class T>
-inline constexpr bool kHasOtherBytes = std::is_same_v<T, bool> || kIsSmallInt<T>;
+inline constexpr bool kHasOtherBytes =
+    std::is_same_v<T, bool> || kIsSmallInt<T> || (kIsSmallFloat<T> && kBitsOf<T> < 8);
 }  // namespace
 
 bool Tensor::HasNumbersAlone() const {

@@ -89,7 +89,7 @@ void AddOddValues(Atoms& list) {
 // Every bit pattern of a narrow type, eight at a time.
 template <class Bits>
 void AddAllPatterns(DType dtype, int stride, Atoms& list) {
-  for (int base = 0; base < 1 << (8 * sizeof(Bits)); base += stride) {
+  for (int base = 0; base < 1 << BitWidth(dtype); base += stride) {
     Tensor t(dtype, {8});
     for (int i = 0; i < 8; ++i) t.data<Bits>()[i] = static_cast<Bits>(base + i);
     list.push_back(Atom(t));

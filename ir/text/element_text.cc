@@ -23,6 +23,15 @@ using BitsOfSize =
 template <class T>
 using BitsOf = BitsOfSize<sizeof(T)>;
 
+// The bit that says that a float is negative; 0 where none is.
+template <class T>
+constexpr BitsOf<T> SignOf() {
+  if constexpr (kIsSmallFloat<T>)
+    return T::kSign;
+  else
+    return static_cast<BitsOf<T>>(BitsOf<T>{1} << (sizeof(T) * 8 - 1));
+}
+
 std::string Hex(uint64_t bits, int digits) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text = "0x";
@@ -73,9 +82,8 @@ std::string FloatText(T value) {
   if (std::isnan(wide)) {
     const T nan(std::numeric_limits<float>::quiet_NaN());
     const BitsOf<T> plain = std::bit_cast<BitsOf<T>>(nan);
-    const BitsOf<T> sign = static_cast<BitsOf<T>>(BitsOf<T>{1} << (sizeof(T) * 8 - 1));
     if (bits == plain) return "nan";
-    if (bits == static_cast<BitsOf<T>>(plain | sign)) return "-nan";
+    if (bits == static_cast<BitsOf<T>>(plain | SignOf<T>())) return "-nan";
     return Hex(bits, sizeof(T) * 2);
   }
   return FiniteText(value);
@@ -100,10 +108,11 @@ T ParseFloat(const std::string& text, DType dtype) {
   const std::string magnitude = negative ? text.substr(1) : text;
   if (magnitude == "nan" || magnitude == "inf") {
     // The sign of a NaN is set in its bits: negating one need not change them.
-    if (magnitude == "inf" && !std::numeric_limits<T>::has_infinity) throw DoesNotFit(text, dtype);
+    using Has = std::numeric_limits<T>;
+    if (magnitude == "inf" ? !Has::has_infinity : !Has::has_quiet_NaN) throw DoesNotFit(text, dtype);
     const T value(magnitude == "nan" ? std::numeric_limits<float>::quiet_NaN()
                                      : std::numeric_limits<float>::infinity());
-    const BitsOf<T> sign = static_cast<BitsOf<T>>(BitsOf<T>{negative} << (sizeof(T) * 8 - 1));
+    const BitsOf<T> sign = negative ? SignOf<T>() : BitsOf<T>{0};
     return std::bit_cast<T>(static_cast<BitsOf<T>>(std::bit_cast<BitsOf<T>>(value) | sign));
   }
   // from_chars would read "infinity", "nan(1)" and the like.
@@ -116,7 +125,11 @@ T ParseFloat(const std::string& text, DType dtype) {
   if (result.ec == std::errc::result_out_of_range) throw DoesNotFit(text, dtype);
   if (result.ec != std::errc() || result.ptr != end) throw Malformed(text, dtype);
   const T value(wide);
-  if (!std::isfinite(static_cast<double>(value))) throw DoesNotFit(text, dtype);
+  // Where there is no infinity and no NaN, what is too large becomes the largest number.
+  const bool too_large = !std::numeric_limits<T>::has_quiet_NaN &&
+                         std::fabs(static_cast<double>(value)) < std::fabs(wide) &&
+                         std::bit_cast<BitsOf<T>>(value) == std::bit_cast<BitsOf<T>>(T(std::copysign(INFINITY, wide)));
+  if (too_large || !std::isfinite(static_cast<double>(value))) throw DoesNotFit(text, dtype);
   return value;
 }
 

@@ -88,6 +88,8 @@ TEST(TextTest, PrintsElementsInTheirShortestForm) {
       {Tensor::Scalar(DType::kF32, 0xffc00000u), "-nan:f32"},
       {Tensor::Scalar(DType::kF32, 0x7fc00001u), "0x7fc00001:f32"},
       {Tensor::Scalar(DType::kF8E4M3FN, uint8_t{0x7f}), "nan:f8e4m3fn"},
+      {Tensor::Scalar(DType::kF8E4M3FNUZ, uint8_t{0x80}), "nan:f8e4m3fnuz"},
+      {Tensor::Scalar(DType::kF4E2M1FN, uint8_t{0x8}), "-0.0:f4e2m1fn"},
       {Tensor::Full(DType::kI64, {}, -5), "-5:i64"},
       {Tensor::Full(DType::kBool, {}, 1), "true:bool"},
       {Tensor::Scalar(DType::kC64, std::complex<float>(1, -2)), "(1.0,-2.0):c64"},
@@ -99,10 +101,12 @@ TEST(TextTest, PrintsElementsInTheirShortestForm) {
 }
 
 TEST(TextTest, EveryNarrowFloatReadsBackAsItself) {
-  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF8E4M3FN, DType::kF8E5M2}) {
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
     const int bytes = ByteWidth(dtype);
+    if (!IsFloat(dtype) || bytes > 2) continue;
     Tensor t = Tensor::Zeros(dtype, {}), back = Tensor::Zeros(dtype, {});
-    for (uint32_t bits = 0; bits < 1u << (8 * bytes); ++bits) {
+    for (uint32_t bits = 0; bits < 1u << BitWidth(dtype); ++bits) {
       std::memcpy(t.raw(), &bits, bytes);
       const std::string text = ElementText(t, 0);
       SetElementFromText(back, 0, text);
@@ -253,6 +257,9 @@ TEST(TextTest, ErrorsSayWhatIsWrong) {
       {"a = mul x 1.5:i32", "'1.5' is not a value of type i32"},
       {"a = mul x 70000:f16", "70000 does not fit f16"},
       {"a = mul x inf:f8e4m3fn", "inf does not fit f8e4m3fn"},
+      {"a = mul x nan:f4e2m1fn", "nan does not fit f4e2m1fn"},
+      {"a = mul x 7.0:f4e2m1fn", "7.0 does not fit f4e2m1fn"},
+      {"a = mul x 0.0:f8e8m0fnu", "0.0 does not fit f8e8m0fnu"},
       {"a = mul x 0x1ffffffff:f32", "0x1ffffffff does not fit f32"},
       {"a = mul x 5:key", "'5' is not a value of type key"},
       {"a = mul x (1,2):f32", "'(1,2)' is not a value of type f32"},

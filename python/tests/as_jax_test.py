@@ -156,16 +156,17 @@ def test_what_is_there_but_not_for_calls(tmp_path):
     log = tmp_path / "log"
     done = as_jax(
         """
-        import jax.experimental.sparse
+        import jax.experimental.custom_partitioning
         try:
-            jax.experimental.sparse.sparsify(lambda x: x)
+            jax.experimental.custom_partitioning.custom_partitioning(lambda x: x)
         except NotImplementedError as error:
             print(error)
         """,
         WEFT_AS_JAX_LOG=str(log),
     )
-    assert done.stdout.startswith("weft.as_jax: Weft has no counterpart of jax.experimental.sparse.sparsify: ")
-    assert log.read_text() == "jax.experimental.sparse.sparsify() 1\n"
+    name = "jax.experimental.custom_partitioning.custom_partitioning"
+    assert done.stdout.startswith(f"weft.as_jax: Weft has no counterpart of {name}: ")
+    assert log.read_text() == f"{name}() 1\n"
 
 
 def test_jax_imported_already():

@@ -27,15 +27,8 @@ LACKING = {
         "object_": "arrays of objects",
         **dict.fromkeys(
             [
-                "float4_e2m1fn",
                 "float6_e2m3fn",
                 "float6_e3m2fn",
-                "float8_e3m4",
-                "float8_e4m3",
-                "float8_e4m3b11fnuz",
-                "float8_e4m3fnuz",
-                "float8_e5m2fnuz",
-                "float8_e8m0fnu",
                 "int1",
                 "uint1",
             ],

@@ -92,6 +92,8 @@ def numbers(dtype: str, *shape: int, seed: int = 0, low: int = -3) -> np.ndarray
             x[1], x[3] = least, most
         return rounded(np.array(x, object).reshape(shape), dtype)
     x = rng.integers(low, 4, shape).astype(np.float64)
+    if dtype == "f8e8m0fnu":  # which has powers of 2 alone
+        x = 2.0**x
     return rounded(x + 1j * rng.integers(-3, 4, shape) if kind(dtype) == "complex" else x, dtype)
 
 

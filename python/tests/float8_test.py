@@ -1,4 +1,4 @@
-"""8-bit floats: conversions and arithmetic of all of their numbers, against ml_dtypes."""
+"""Floats of 8 and 4 bits: conversions and arithmetic of all of their numbers, against ml_dtypes."""
 
 import functools
 import io
@@ -14,16 +14,22 @@ import weft
 import weft.numpy as wnp
 from weft import lax
 
-DTYPES = ["float8_e4m3fn", "float8_e5m2"]
+DTYPES = [
+    *("float8_e4m3fn", "float8_e5m2", "float8_e3m4", "float8_e4m3"),
+    *("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"),
+]
+# Of which the first has neither 0 nor signs, the second no NaN.
+ODD = ["float8_e8m0fnu", "float4_e2m1fn"]
 
 
 def every(dtype: str) -> np.ndarray:
-    return np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, dtype))
+    codes = np.arange(16 if "4_" in dtype else 256, dtype=np.uint8)
+    return codes.view(getattr(ml_dtypes, dtype))
 
 
 def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     x = every(dtype)
-    return np.repeat(x, 256), np.tile(x, 256)
+    return np.repeat(x, len(x)), np.tile(x, len(x))
 
 
 def same(got, expected: np.ndarray, what: str = "") -> None:
@@ -52,11 +58,20 @@ def ways(function):
     yield "few", in_pieces
 
 
+def stored(x: np.ndarray, dtype: str) -> np.ndarray:
+    """What ml_dtypes makes of f32, but for one: below the second of the powers of 2 the nearer one, not the upper."""
+    with np.errstate(all="ignore"):
+        y = x.astype(getattr(ml_dtypes, dtype))
+    if dtype == "float8_e8m0fnu":
+        y[(x > 2.0**-127) & (x < 1.5 * 2.0**-127)] = 2.0**-127
+    return y
+
+
 def rounded(function, dtype: str, *xs: np.ndarray) -> np.ndarray:
     """In f32, and then rounded: what ml_dtypes does."""
     with np.errstate(all="ignore"):
         y = function(*(x.astype(np.float32) for x in xs))
-        return y if y.dtype == bool else y.astype(np.float32).astype(getattr(ml_dtypes, dtype))
+        return y if y.dtype == bool else stored(y.astype(np.float32), dtype)
 
 
 def check(function, expected: np.ndarray, *xs: np.ndarray) -> None:
@@ -65,7 +80,7 @@ def check(function, expected: np.ndarray, *xs: np.ndarray) -> None:
         same(y, expected[:600] if what == "few" else expected, what)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, *ODD])
 def test_every_number_as_others(dtype: str) -> None:
     x = every(dtype)
     for to in ["float16", "float32", "float64", "bfloat16"]:
@@ -77,24 +92,22 @@ def test_every_number_as_others(dtype: str) -> None:
     same(wnp.asarray(x), x)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, *ODD])
 @pytest.mark.parametrize("source", ["float16", "bfloat16"])
 def test_every_half_as_8_bits(dtype: str, source: str) -> None:
     x = np.arange(65536, dtype=np.uint16).view(ml_dtypes.bfloat16 if source == "bfloat16" else np.float16)
-    with np.errstate(all="ignore"):
-        expected = x.astype(np.float32).astype(getattr(ml_dtypes, dtype))
+    expected = stored(x.astype(np.float32), dtype)
     check(lambda v: v.astype(dtype), expected, x)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, *ODD])
 def test_numbers_halfway_between_neighbours(dtype: str) -> None:
     finite = np.unique(every(dtype).astype(np.float32))
     finite = finite[np.isfinite(finite)]
     middle = (finite[1:] + finite[:-1]) / 2
     x = np.concatenate([middle, np.nextafter(middle, np.float32(np.inf)), np.nextafter(middle, np.float32(-np.inf))])
     x = np.concatenate([x, x[:0], np.float32([1e30, -1e30, np.inf, -np.inf, np.nan, 1e-30])])
-    with np.errstate(all="ignore"):
-        expected = x.astype(getattr(ml_dtypes, dtype))
+    expected = stored(x, dtype)
     for way in (lambda v: v.astype(dtype), weft.jit(lambda v: v.astype(dtype))):
         same(way(wnp.asarray(x)), expected)
 
@@ -106,7 +119,7 @@ OF_TWO = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, "float4_e2m1fn"])
 @pytest.mark.parametrize("name", OF_TWO)
 def test_every_pair(dtype: str, name: str) -> None:
     x, y = pairs(dtype)
@@ -131,7 +144,7 @@ def many(dtype: str) -> np.ndarray:
     return np.tile(every(dtype), 3)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, "float4_e2m1fn"])
 @pytest.mark.parametrize("name", EXACT)
 def test_every_number_exactly(dtype: str, name: str) -> None:
     x = many(dtype)
@@ -183,7 +196,7 @@ def test_sums_are_rounded_once(dtype: str, jitted: bool) -> None:
     same(run(functools.partial(wnp.max, axis=0))(wnp.asarray(x)), exact.max(0).astype(kind))
     same(run(wnp.mean)(wnp.asarray(x)), np.float32(exact.mean()).astype(kind).reshape(()))
     ones = np.ones(100, kind)
-    assert float(run(wnp.sum)(wnp.asarray(ones))) == float(np.float32(100).astype(kind))
+    np.testing.assert_equal(float(run(wnp.sum)(wnp.asarray(ones))), float(np.float32(100).astype(kind)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -194,12 +207,13 @@ def test_derivatives(dtype: str) -> None:
     same(double, (2 * x.astype(np.float32)).astype(kind))
     slope = np.asarray(weft.vmap(weft.grad(lambda v: wnp.exp(v) * v))(wnp.asarray(x))).astype(np.float32)
     expected = np.exp(x.astype(np.float32)) * (1 + x.astype(np.float32))
+    expected = np.where(expected > float(ml_dtypes.finfo(kind).max), np.float32(kind(np.inf)), expected)
     np.testing.assert_allclose(slope, expected, rtol=0.3, atol=0.1)
     for function in (wnp.arctan, lambda v: wnp.arctan2(v, v * 2 + 1), wnp.tanh, wnp.sqrt):
         assert np.isfinite(np.asarray(weft.vmap(weft.grad(function))(wnp.asarray(x[2:]))).astype(np.float32)).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, "float4_e2m1fn"])
 def test_indexing_branches_and_text(dtype: str) -> None:
     x = every(dtype)
     a = wnp.asarray(x)
@@ -242,7 +256,10 @@ def test_products_and_convolutions_are_rounded_once(dtype: str) -> None:
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
 def test_products_into_another_dtype_are_jax_s(left: str, right: str, wanted: str) -> None:
     x, y, numbers = small(left, 5, 7), small(right, 7, 3, seed=1), (((1,), (0,)), ((), ()))
-    theirs = jax.lax.dot_general(jnp.asarray(x), jnp.asarray(y), numbers, preferred_element_type=wanted)
+    a, b = jnp.asarray(x), jnp.asarray(y)
+    if "fnuz" in left + right and left != right:  # which XLA does not multiply
+        a, b = a.astype("float32"), b.astype("float32")
+    theirs = jax.lax.dot_general(a, b, numbers, preferred_element_type=wanted)
     for run in runs(lambda a, b: lax.dot_general(a, b, numbers, preferred_element_type=wanted)):
         got = np.asarray(run(wnp.asarray(x), wnp.asarray(y)))
         assert str(got.dtype) == wanted
@@ -252,7 +269,7 @@ def test_products_into_another_dtype_are_jax_s(left: str, right: str, wanted: st
     same(slope(wnp.asarray(x)), want)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, *ODD])
 def test_searches_and_orders(dtype: str) -> None:
     x = np.random.default_rng(3).permutation(every(dtype))
     wide = x.astype(np.float32)
@@ -271,7 +288,7 @@ def test_searches_and_orders(dtype: str) -> None:
     np.testing.assert_array_equal(largest, np.sort(wide[whole])[::-1][:4])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, *ODD])
 def test_files_pickles_and_dlpack(dtype: str) -> None:
     x = every(dtype)
     a = wnp.asarray(x)
@@ -289,6 +306,10 @@ def test_files_pickles_and_dlpack(dtype: str) -> None:
     file.seek(0)
     with pytest.raises(TypeError, match="no counterpart"):
         wnp.load(file)
+    if dtype == "float4_e2m1fn":  # which DLPack packs
+        with pytest.raises(NotImplementedError, match="DLPack has no elements as float4_e2m1fn arrays store them"):
+            wnp.from_dlpack(a)
+        return
     back = wnp.from_dlpack(a)
     assert back.dtype == a.dtype
     np.testing.assert_array_equal(np.asarray(back).view(np.uint8), x.view(np.uint8))

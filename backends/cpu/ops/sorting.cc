@@ -46,7 +46,11 @@ Word<sizeof(T)> Rank(T v) {
   using W = Word<sizeof(T)>;
   constexpr W kSign = static_cast<W>(W{1} << (8 * sizeof(T) - 1));
   W word = std::bit_cast<W>(v);
-  if constexpr (kIsSmallFloat<T> || std::is_floating_point_v<T>) {
+  if constexpr (kIsSmallFloat<T>) {
+    constexpr W kAll = static_cast<W>((1u << kBitsOf<T>)-1);
+    if (v != v) word = T::kNanHasSign ? static_cast<W>(word | static_cast<W>(kAll & ~T::kSign)) : kAll & ~T::kSign;
+    return static_cast<W>(word & T::kSign ? kAll & ~word : word | T::kSign);
+  } else if constexpr (std::is_floating_point_v<T>) {
     if (v != v) word = static_cast<W>(word | static_cast<W>(~kSign));
     return static_cast<W>(word & kSign ? ~word : word | kSign);
   } else {

@@ -37,8 +37,15 @@ _ROWS = [
     _Element("u16", "uint16", "ui16", "uint16"),
     _Element("u32", "uint32", "ui32", "uint32"),
     _Element("u64", "uint64", "ui64", "uint64"),
+    _Element("f4e2m1fn", "float4_e2m1fn", "f4E2M1FN", "uint8"),
+    _Element("f8e3m4", "float8_e3m4", "f8E3M4", "uint8"),
+    _Element("f8e4m3", "float8_e4m3", "f8E4M3", "uint8"),
+    _Element("f8e4m3b11fnuz", "float8_e4m3b11fnuz", "f8E4M3B11FNUZ", "uint8"),
     _Element("f8e4m3fn", "float8_e4m3fn", "f8E4M3FN", "uint8"),
+    _Element("f8e4m3fnuz", "float8_e4m3fnuz", "f8E4M3FNUZ", "uint8"),
     _Element("f8e5m2", "float8_e5m2", "f8E5M2", "uint8"),
+    _Element("f8e5m2fnuz", "float8_e5m2fnuz", "f8E5M2FNUZ", "uint8"),
+    _Element("f8e8m0fnu", "float8_e8m0fnu", "f8E8M0FNU", "uint8"),
     _Element("f16", "float16", "f16", "uint16"),
     _Element("bf16", "bfloat16", "bf16", "uint16"),
     _Element("f32", "float32", "f32", "uint32"),
@@ -57,7 +64,7 @@ ELEMENTS["index"] = "int64"  # of sizes and layouts
 def bits_of(dtype: str) -> int:
     """How many bits an element of a dtype has."""
     row = _DTYPES[dtype]
-    narrow = re.fullmatch(r"u?i(\d)", row.theirs)
+    narrow = re.fullmatch(r"(?:u?i|f)(\d)(?:E\w+)?", row.theirs)
     return int(narrow[1]) if narrow else np.dtype(row.bits).itemsize * 8
 
 

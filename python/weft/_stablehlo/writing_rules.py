@@ -11,6 +11,7 @@ from .._core.ir_view import Operation, Value
 from .attributes import bool_text, direction, element_of, ints, listed, padding, shape_of, tensor_of, zero
 from .body import Body, Named, Rule
 from .operations import REDUCTIONS, WINDOWS
+from .types import ELEMENTS
 
 __all__ = ["REASONS", "RULES"]
 
@@ -204,7 +205,7 @@ def _sort(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
         is_zero = b.op("compare", [x, nothing], ["tensor<i1>"], direction("EQ"))[0]
         with_zero = b.op("select", [is_zero, nothing, x], [x.type])[0]
         is_nan = b.op("compare", [x, x], ["tensor<i1>"], direction("NE"))[0]
-        nan = b.constant(_weft.full((), float("nan"), _DTYPE_OF_FLOAT[element]), x.type)
+        nan = b.constant(_weft.full((), float("nan"), ELEMENTS[element]), x.type)
         return b.op("select", [is_nan, nan, with_zero], [x.type])
 
     def compare(x: Named, y: Named, how: str) -> Named:
@@ -227,16 +228,6 @@ def _sort(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
     region = b.region([t for n in numbers for t in (n, n)], before)
     attributes = {"dimension": f"{op.attributes['dim']} : i64", "is_stable": "true"}
     return b.op("sort", operands, types, attributes, [region])
-
-
-_DTYPE_OF_FLOAT = {
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float32",
-    "f64": "float64",
-    "f8E4M3FN": "float8_e4m3fn",
-    "f8E5M2": "float8_e5m2",
-}
 
 
 def _cholesky(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:

@@ -148,7 +148,7 @@ def transpose(operand: NestedLike, permutation: Shape) -> Array:
         >>> weft.lax.transpose(wnp.ones((2, 3, 4)), (2, 0, 1)).shape
         (4, 2, 3)
     """
-    return _weft.transpose(operand, permutation)
+    return _weft.transpose(operand, permutation.tolist() if hasattr(permutation, "tolist") else permutation)
 
 
 def expand_dims(array: NestedLike, dimensions: Shape) -> Array:

@@ -30,8 +30,15 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "float4_e2m1fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
     "float8_e4m3fn",
+    "float8_e4m3fnuz",
     "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float_",
     "floating",
     "generic",
@@ -120,8 +127,15 @@ uint8: Any = _Scalar("uint8")
 uint16: Any = _Scalar("uint16")
 uint32: Any = _Scalar("uint32")
 uint64: Any = _Scalar("uint64")
+float4_e2m1fn: Any = _Scalar("float4_e2m1fn")
+float8_e3m4: Any = _Scalar("float8_e3m4")
+float8_e4m3: Any = _Scalar("float8_e4m3")
+float8_e4m3b11fnuz: Any = _Scalar("float8_e4m3b11fnuz")
 float8_e4m3fn: Any = _Scalar("float8_e4m3fn")
+float8_e4m3fnuz: Any = _Scalar("float8_e4m3fnuz")
 float8_e5m2: Any = _Scalar("float8_e5m2")
+float8_e5m2fnuz: Any = _Scalar("float8_e5m2fnuz")
+float8_e8m0fnu: Any = _Scalar("float8_e8m0fnu")
 float16: Any = _Scalar("float16")
 bfloat16: Any = _Scalar("bfloat16")
 float32: Any = _Scalar("float32")
@@ -146,7 +160,7 @@ def finfo(dtype: Any) -> Any:
     """The limits of a float dtype: bits, eps, max, min, tiny ...
 
     Args:
-        dtype: a float or complex dtype, bfloat16 and the 8-bit ones too (these need ml_dtypes), or an array.
+        dtype: a float or complex dtype, bfloat16 and those of 4 and 8 bits too (these need ml_dtypes), or an array.
 
     Returns: NumPy's finfo, or that of ml_dtypes, which has the same attributes.
 

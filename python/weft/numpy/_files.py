@@ -48,7 +48,7 @@ def _known(x: NestedLike) -> np.ndarray:
         return np.asarray(x)  # what is NumPy's or Python's loses nothing
     a = _weft.array(x, None, False)
     values, kind = np.asarray(a), _weft.dtype_kind(a.dtype)
-    if str(a.dtype).startswith("float8"):
+    if str(a.dtype).startswith(("float8", "float4")):
         return values.view("V1")
     whole = values.dtype.kind == "V" and kind in ("signed", "unsigned")
     return values.astype("int8" if kind == "signed" else "uint8") if whole else values

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..served import Served, because, of, refused
+from ..served import Served, of, refused
+from .sparse import SPARSE
 
 _COLOCATED = "Python runs where the program runs"
 
@@ -34,14 +35,7 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.checkify": Served(
         everything_of=("weft.experimental.checkify",), names=of("weft.experimental.checkify", "ErrorCategory")
     ),
-    "jax.experimental.sparse": Served(
-        everything_of=("weft.as_jax.sparse",),
-        names={
-            **of("weft.as_jax.sparse", "JAXSparse"),
-            **refused("jax.experimental.sparse", "sparsify", "functions of sparse arrays are BCOO's own"),
-        },
-        absent=because("of sparse arrays there is BCOO", "BCSR COO CSC CSR random_bcoo"),
-    ),
+    **SPARSE,
     "jax.experimental.layout": Served(names=of("weft.as_jax.arrays", "Format Layout with_layout_constraint")),
     "jax.experimental.array_serialization": Served(),
     "jax.experimental.array_serialization.serialization": Served(),

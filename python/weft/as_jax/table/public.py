@@ -102,11 +102,6 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.numpy",),
         names={
             "issubdtype": "weft.as_jax.dtypes:issubdtype",
-            # Names of dtypes; arrays of them are refused.
-            **of(
-                "ml_dtypes", "float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e3m4 float8_e4m3 float8_e8m0fnu"
-            ),
-            **of("ml_dtypes", "float4_e2m1fn"),
             "ndarray": "weft:Array",
             "newaxis": Value(None),
             "float0": "weft.as_jax.dtypes:float0",
