@@ -41,11 +41,14 @@ _OURS = frozenset(
 _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in _OURS}
 
 
+# Those of them that this package does as JAX does.
+_DONE_HERE = frozenset(["jax_traceback_filtering"])
+
 _said: set[str] = set()
 
 
 def _say_without_effect(name: str, value: Any) -> None:
-    if value == _WITHOUT_EFFECT[name] or value is None or name in _said:
+    if value == _WITHOUT_EFFECT[name] or value is None or name in _said or name in _DONE_HERE:
         return
     _said.add(name)
     warnings.warn(f"weft.as_jax: the option {name} has no effect in Weft", stacklevel=3)

@@ -232,6 +232,16 @@ _WORDS: list[tuple[str, str]] = [
     ),
     # Containers.
     (
+        r"register: what takes a '.*' apart returned (.*); expected a pair",
+        "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple, got {0}. The "
+        "to_iterable function for a custom PyTree node should return a (children, aux_data) tuple where 'children' is "
+        "iterable, got {0}",
+    ),
+    (
+        r"ravel_pytree: a vector of (\w+) is needed, got (\w+)",
+        "unravel function given array of dtype {1}, but expected dtype {0}",
+    ),
+    (
         r"flatten_one_level(?:_with_keys)?: a container is needed, got the leaf (.*)",
         "can't tree-flatten type of {0}",
     ),

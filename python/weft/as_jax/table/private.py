@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..served import Served, Value, of, refused
 from ..settings import NAMES
-from .public import PRIMITIVES, PUBLIC
+from .public import PRIMITIVES, PUBLIC, TREES
 from .version import VERSION, VERSION_INFO
 
 _CORE = "weft.as_jax.core"
@@ -45,11 +45,14 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.tree_util": Served(
         everything_of=("weft.tree_util",),
-        names=of(
-            "weft.as_jax.trees",
-            "_registry default_registry none_leaf_registry dispatch_registry broadcast_prefix "
-            "broadcast_flattened_prefix_with_treedef prefix_errors static treedef_is_strict_leaf",
-        ),
+        names={
+            **of(
+                "weft.as_jax.trees",
+                "_registry default_registry none_leaf_registry dispatch_registry broadcast_prefix "
+                "broadcast_flattened_prefix_with_treedef prefix_errors static treedef_is_strict_leaf",
+            ),
+            **TREES,
+        },
     ),
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes", "weft.as_jax.dtype_rules"),

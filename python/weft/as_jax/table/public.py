@@ -32,6 +32,13 @@ _MLIR = because(
     "register_constant_handler shape_tensor token_type custom_call",
 )
 
+# Functions of jax.tree_util that take or give the structure of a tree.
+TREES = of(
+    "weft.as_jax.treedefs",
+    "PyTreeDef tree_flatten tree_flatten_with_path tree_structure tree_transpose tree_unflatten treedef_children "
+    "treedef_is_leaf treedef_tuple",
+)
+
 PUBLIC: dict[str, Served] = {
     "jax": Served(
         everything_of=("weft",),
@@ -132,11 +139,16 @@ PUBLIC: dict[str, Served] = {
         names={
             **of("weft.as_jax.trees", "default_registry"),
             **of("weft.tree_util", "KeyEntry KeyPath"),
+            **TREES,
         },
     ),
     "jax.tree": Served(
         everything_of=("weft.tree",),
-        names={"reduce_associative": "weft.tree_util:tree_reduce_associative", "static": "weft.as_jax.trees:static"},
+        names={
+            "reduce_associative": "weft.tree_util:tree_reduce_associative",
+            "static": "weft.as_jax.trees:static",
+            **{name.removeprefix("tree_"): place for name, place in TREES.items() if name.startswith("tree_")},
+        },
         without=frozenset(["TreeDef", "register", "register_dataclass"]),
     ),
     "jax.nn": Served(everything_of=("weft.nn",)),
