@@ -17,6 +17,7 @@ import weft
 
 from .. import compiled
 from .._core.errors import PACKAGE
+from .effects import control_flow
 from .settings import config
 
 _exclude_paths: list[str] = [PACKAGE]
@@ -133,12 +134,22 @@ _CALLING = {
     "jax.lax": "associative_scan cond custom_linear_solve custom_root fori_loop map scan switch while_loop",
 }
 _MAKING = {"jax": "grad hessian jacfwd jacobian jacrev value_and_grad vmap"}
+# What JAX calls functions of lax where it refuses effects in them.
+_CONTROL_FLOW = {
+    "cond": "cond",
+    "switch": "cond",
+    "while_loop": "while",
+    "fori_loop": "while",
+    "scan": "scan",
+    "map": "scan",
+}
 
 
 def bounded(module: str, name: str, function: Any) -> Any:
     """What a module serves under a name, as a boundary where it calls functions of the user's."""
     if name in _CALLING.get(module, "").split():
-        return api_boundary(function)
+        kind = _CONTROL_FLOW.get(name) if module == "jax.lax" else None
+        return api_boundary(control_flow(kind, function) if kind else function)
     return making_boundaries(function) if name in _MAKING.get(module, "").split() else function
 
 

@@ -22,8 +22,9 @@ PRIVATE: dict[str, Served] = {
             ),
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
             **of(_CORE, "mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context ParamDict"),
-            **of(_CORE, "pytype_aval_mappings max_dim min_dim ensure_compile_time_eval find_top_trace"),
-            **of(_INTERNALS, "ShardingTypeError JaxprTypeError AxisName Effect Effects no_effects"),
+            **of(_CORE, "pytype_aval_mappings ensure_compile_time_eval find_top_trace"),
+            **of(_INTERNALS, "ShardingTypeError AxisName"),
+            **of("weft.as_jax.jaxprs", "JaxprTypeError Effect Effects no_effects"),
             **of(_INTERNALS, "InconclusiveDimensionOperation is_constant_dim is_symbolic_dim is_constant_shape"),
             **of(_INTERNALS, "definitely_equal"),
             "reset_trace_state": f"{_CORE}:trace_state_clean",
@@ -105,7 +106,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.dispatch": Served(
         names={
             **of("weft.as_jax.state", "wait_for_tokens apply_primitive"),
-            **of(_INTERNALS, "runtime_tokens"),
+            **of("weft.as_jax.effects", "runtime_tokens"),
         }
     ),
     "jax._src.array": Served(
@@ -165,12 +166,15 @@ PRIVATE: dict[str, Served] = {
         everything_of=("weft.debug",),
         names={f"debug_{name}": f"weft.debug:{name}" for name in ("print", "callback")},
     ),
-    "jax._src.callback": Served(names=of("weft", "pure_callback io_callback")),
+    "jax._src.callback": Served(
+        names={**of("weft", "pure_callback io_callback"), **of("weft.as_jax.mlir", "emit_python_callback")}
+    ),
     "jax._src.effects": Served(
         names=of(
-            _INTERNALS,
-            "Effect Effects no_effects lowerable_effects ordered_effects shardable_ordered_effects "
-            "control_flow_allowed_effects custom_derivatives_allowed_effects remat_allowed_effects",
+            "weft.as_jax.effects",
+            "Effect Effects JaxprInputEffect EffectTypeSet no_effects lowerable_effects ordered_effects "
+            "shardable_ordered_effects control_flow_allowed_effects custom_derivatives_allowed_effects "
+            "remat_allowed_effects partial_eval_kept_effects",
         )
     ),
     "jax._src.errors": Served(everything_of=("weft.errors",)),
@@ -279,7 +283,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.state.types": Served(
         names={
             **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),
-            **of(_INTERNALS, "RefEffect ReadEffect WriteEffect AccumEffect"),
+            **of("weft.as_jax.effects", "RefEffect ReadEffect WriteEffect AccumEffect"),
             **refused("jax._src.state.types", "shaped_array_ref", _TRACES),
         }
     ),

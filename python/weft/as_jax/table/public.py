@@ -264,7 +264,9 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.as_jax.ad",), names={"add_jaxvals_p": PRIMITIVES["add_any_p"]}, absent=_TRACE_CLASSES
     ),
     "jax.interpreters.batching": Served(everything_of=("weft.as_jax.batch_rules",), absent=_VMAPPABLE),
-    "jax.interpreters.mlir": Served(everything_of=("weft.as_jax.mlir",), absent=_MLIR),
+    "jax.interpreters.mlir": Served(
+        everything_of=("weft.as_jax.mlir",), names=of("weft.as_jax.mlir", "_lowerings"), absent=_MLIR
+    ),
     "jax.interpreters.partial_eval": Served(
         names={
             **of("weft.as_jax.partial_eval", "PartialVal trace_to_jaxpr_nounits DynamicJaxprTracer JaxprTracer Tracer"),
