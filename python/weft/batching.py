@@ -112,7 +112,8 @@ def vmap(
                 ShapeDtype(shape[:axis] + shape[axis + 1 :], dtype, weak_type=weak, varying=_weft.varying(leaf))
             )
         if size is None:
-            raise value_error(f"vmap: no argument of '{name}' is mapped")
+            empty = "" if flat.leaves else f": the arguments, {args} and {kwargs}, hold no array"
+            raise value_error(f"vmap: no argument of '{name}' is mapped, and axis_size is not given{empty}")
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         bound = [] if axis_name is None else [(axis_name, size, False)]

@@ -323,28 +323,29 @@ class ClosedJaxpr:
         return repr(self.jaxpr)
 
 
-class Region:
-    """A function inside an equation: a branch, the body of a loop. `jaxpr` shows it."""
+class Region(ClosedJaxpr):
+    """A function inside an equation: a branch, the body of a loop. It is read when it is looked at."""
 
     def __init__(self, fn: Any):
-        self._fn = fn
+        self._fn, self.consts = fn, []
 
     @functools.cached_property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> Jaxpr:  # type: ignore[override]
         return _jaxpr(self._fn, 0)
 
-    @property
-    def eqns(self) -> list[JaxprEqn]:
-        return self.jaxpr.eqns
 
-    consts: tuple[Any, ...] = ()
+# JAX's names of parameters that are functions inside of an equation -> which of its regions it is; None: all.
+_REGIONS = {"jaxpr": 0, "call_jaxpr": 0, "fun_jaxpr": 0, "cond_jaxpr": 0, "body_jaxpr": 1, "branches": None}
 
-    def pretty_print(self, **_: Any) -> str:
-        """The program as text."""
-        return repr(self)
 
-    def __repr__(self) -> str:
-        return repr(self.jaxpr)
+class _Params(dict[str, Any]):
+    """Parameters of an equation with functions inside, which have JAX's names, too."""
+
+    def __missing__(self, name: str) -> Any:
+        if name not in _REGIONS or "regions" not in self:
+            raise KeyError(name)
+        place = _REGIONS[name]
+        return tuple(self["regions"]) if place is None else self["regions"][place]
 
 
 _TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?$")
@@ -384,7 +385,7 @@ def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
             _kinds[ours, name] = kind
         given = dict(eqn["attr_values"])
         if eqn["regions"]:
-            given["regions"] = [Region(region) for region in eqn["regions"]]
+            given = _Params(given, regions=[Region(region) for region in eqn["regions"]])
         shown: Primitive = primitive(_JAX_NAMES.get(ours, ours))
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
         # it computes.
@@ -441,7 +442,7 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
         for part in value if isinstance(value, (tuple, list)) else [value]:
             if isinstance(part, Jaxpr):
                 yield part
-            elif isinstance(part, (ClosedJaxpr, Region)):
+            elif isinstance(part, ClosedJaxpr):
                 yield part.jaxpr
 
 

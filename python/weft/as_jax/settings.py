@@ -89,6 +89,8 @@ class Config:
             return self._kept[name]
         raise AttributeError(f"Unrecognized config option: {name}")
 
+    _read = read
+
     def __getattr__(self, name: str) -> Any:
         if name == "x64_enabled":
             return weft.config.x64

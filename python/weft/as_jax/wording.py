@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from .. import errors
+from .._core import errors as _errors
 from .._core.errors import MissingRule
 
 _DTYPES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
@@ -41,8 +42,8 @@ _WORDS: list[tuple[str, str]] = [
         "Output from batched function {2} with type <class '{3}'> is not a valid JAX type",
     ),
     (
-        r"(\w+): (\w+) is no prefix of the structure of the values",
-        "{0} {1} specification must be a tree prefix of the corresponding value",
+        r"(\w+): (\w+) is no prefix of the structure of the values(?:.*?(Mismatch details.*))?",
+        "{0} {1} specification must be a tree prefix of the corresponding value; {2}",
     ),
     # Tracers.
     (
@@ -57,7 +58,12 @@ _WORDS: list[tuple[str, str]] = [
         r"complex\(\) of a traced value",
         "Abstract tracer value encountered where concrete value is expected. Try using `x.astype(complex)` instead.",
     ),
-    (r"an index of a traced value: " + _T, "The __index__() method was called on traced array with shape {type0}."),
+    (r"item\(\) of a traced value", "Abstract tracer value encountered where concrete value is expected."),
+    (
+        r"an index of a traced value: " + _T + r"(.*)",
+        "The __index__() method was called on traced array with shape {type0}. This concrete value was not available "
+        "in Python because it depends on the value of the argument{1}.",
+    ),
     (r"bool\(\) of a traced value: " + _T, "Attempted boolean conversion of traced array with shape {type0}."),
     (
         r"numpy\.\w+\(\) of a traced value",
@@ -105,7 +111,28 @@ _WORDS: list[tuple[str, str]] = [
         r"jvp: tangents are .*, primals ",
         "primal and tangent arguments to jax.jvp must have the same tree structure",
     ),
-    (r"jvp: primals and tangents must be tuples", "primal and tangent arguments to jax.jvp must be tuples or lists"),
+    (
+        r"jvp: primals and tangents must be tuples of arguments, got (\w+) and (\w+)",
+        "primal and tangent arguments to jax.jvp must be tuples or lists; found {0} and {1}.",
+    ),
+    (
+        r"vjp: the function that vjp gave for '([^']*)' was called with (\d+) arguments",
+        "The function returned by `jax.vjp` applied to {0} was called with {1} arguments, but functions returned by "
+        "`jax.vjp` must be called with a single argument corresponding to the single value returned by {0}.",
+    ),
+    (
+        r"vjp: a cotangent is " + _T + ", the result " + _T,
+        "unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got {type0}, but expected {type1}.",
+    ),
+    (
+        r"vjp: the cotangent is (.*), the result (.*)",
+        "unexpected tree structure of argument to vjp function: got {0}, but expected to match {1}.",
+    ),
+    (
+        r"linear_transpose: argument (\S+) of '[^']*' is (\w+)\[.*\]; derivatives need",
+        "linear_transpose only supports [float or complex -> float or complex], and [integer -> integer] functions, "
+        "but got {1}.",
+    ),
     (
         r"custom_jvp: the rule of '([^']*)' must return \(value, tangent\), got (.*)",
         "Custom JVP rule for function {0} must produce a pair (list or tuple of length two) representing primal and "
@@ -171,6 +198,23 @@ _WORDS: list[tuple[str, str]] = [
         "of them, but got {2}.",
     ),
     (r"(vmap|pmap): mapped sizes of '[^']*' differ", "{0} got inconsistent sizes for array axes to be mapped"),
+    (
+        r"vmap: no argument of '[^']*' is mapped, and axis_size is not given(?:: the arguments, (.*) and (.*), hold)?",
+        "vmap wrapped function must be passed at least one argument containing an array or axis_size must be "
+        "specified, got empty *args={0} and **kwargs={1}",
+    ),
+    (r"pmap: no argument of '[^']*' is mapped", "pmap requires at least one argument with a mapped axis."),
+    (
+        r"(vmap|pmap): in_axes has (\d+) entries, but '[^']*' was called with (\d+) positional",
+        "{0} in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to "
+        "the function, but got len(in_axes)={1}, len(args)={2}",
+    ),
+    (
+        r"custom_vmap: the rule of '[^']*' \((\w+)\) returns (.*), the function (.*)",
+        "structure of output value and output batching specification returned by custom vmap rule ({0}) do not match. "
+        "structure of output returned by custom vmap rule ({0}) does not match that of original custom-vmapped "
+        "function: {1} and {2}",
+    ),
     # References.
     (r"argument (\S+) and argument (\S+) of '[^']*' are the same reference", "appeared at both {0} and {1}"),
     (
@@ -230,7 +274,20 @@ _WORDS: list[tuple[str, str]] = [
         r"dot: shapes (\(.*?\)) and (\(.*?\)) do not fit",
         "dot_general requires contracting dimensions to have the same shape, got {0} and {1}.",
     ),
+    (
+        r"Mesh: (\d+) axis names .* for devices in (\d+) dimensions",
+        "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second argument "
+        "(`axis_names`), but got devices.ndim == {1} and len(axis_names) == {0}.",
+    ),
+    # Types and indices.
+    (
+        r"only integer arrays of no dimensions can be used as an index",
+        "Only integer scalar arrays can be converted to a scalar index.",
+    ),
+    (r"ShapeDtype: shape must be a tuple of sizes, got -?\d+", "'int' object is not iterable"),
+    (r"len\(\) of a type without dimensions", "len() of unsized object"),
     # Containers.
+    (r"(?:Expected an instance of|arity mismatch|type mismatch|key mismatch)", "pytree structure error: the trees differ"),
     (
         r"register: what takes a '.*' apart returned (.*); expected a pair",
         "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple, got {0}. The "
@@ -249,7 +306,16 @@ _WORDS: list[tuple[str, str]] = [
         r"a static part of an argument is an array",
         "Exception raised while checking equality of metadata fields of pytree.",
     ),
+    (
+        r"custom_linear_solve: (\w+) returns (.*), b is (.*)",
+        "{0}() output pytree structure must match b: got {1}, expected {2}",
+    ),
     # Checks.
+    (
+        r"debug.print: .* has no field for argument '?(\w+)'?",
+        "Unused keyword arguments to `jax.debug.print`: ['{0}']. You may be passing an f-string (i.e, `f\"...\"`) as "
+        "the format string.",
+    ),
     (r"debug_check: pred must be one boolean", "debug_check takes a scalar pred"),
     (r"check: what fills in the message must be arrays", "Formatting arguments to checkify.check must be arrays"),
 ]
@@ -288,7 +354,29 @@ def _mismatches(message: str) -> str:
 
 
 def _text(error: BaseException) -> str:
-    message = " ".join(map(str, error.args)) if len(error.args) == 1 else str(error.args)
+    return _with_words(" ".join(map(str, error.args)) if len(error.args) == 1 else str(error.args))
+
+
+def _with_address(error: BaseException) -> str:
+    """... and where JAX's documentation explains errors of this class."""
+    name = type(error).__name__
+    head, separator, stack = _text(error).partition("\n  at ")
+    return f"{head}\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}{separator}{stack}"
+
+
+# Classes that JAX's documentation explains.
+_EXPLAINED = {
+    "ConcretizationTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+}
+
+
+def _with_words(message: str) -> str:
     words = in_jax_words(message) or _mismatches(message)
     if not words:
         return message
@@ -301,4 +389,5 @@ def install() -> None:
     kinds: list[Any] = [MissingRule, *(getattr(errors, name) for name in errors.__all__)]
     for kind in kinds:
         if kind.__module__ != "builtins":
-            kind.__str__ = _text
+            kind.__str__ = _with_address if kind.__name__ in _EXPLAINED else _text
+    _errors.in_other_words = _with_words

@@ -86,7 +86,8 @@ PRIVATE: dict[str, Served] = {
             "_infer_argnums_and_argnames": "weft.as_jax.api_util:infer_argnums_and_argnames",
             **of(
                 "weft.as_jax.transforms",
-                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
+                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
+                "device_put_sharded",
             ),
             **of("weft.as_jax.state", "clear_backends"),
             **of("weft.pullbacks", "GradRef GradValue DontWant DidntWant"),

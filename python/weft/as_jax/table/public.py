@@ -50,7 +50,8 @@ PUBLIC: dict[str, Served] = {
             **of("weft.as_jax.dtypes", "float0"),
             **of(
                 "weft.as_jax.transforms",
-                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
+                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
+                "device_put_sharded",
             ),
             **of("weft.as_jax.state", "clear_backends print_environment_info"),
             **of("weft.as_jax.devices", "device_count local_device_count process_count process_index"),
@@ -256,6 +257,7 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.ad_checkpoint",),
         names={
             **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+            **of("weft.as_jax.transforms", "saved_residuals"),
             **refused("jax.ad_checkpoint", "Offloadable Recompute", "policies are those of checkpoint_policies"),
         },
     ),
