@@ -16,8 +16,8 @@ from .user_primitives import Primitive
 AxisName = Any
 
 
-class ShardingTypeError(Exception):
-    """Types of shardings do not fit. Weft raises a ValueError."""
+# Types of shardings do not fit.
+ShardingTypeError = weft.errors.ArgumentError
 
 
 class InconclusiveDimensionOperation(Exception):

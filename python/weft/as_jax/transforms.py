@@ -145,3 +145,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
     """What reverse mode keeps: pairs of a type and where it is from."""
     return [(ShapedArray(kept.shape, kept.dtype), kept.source) for kept in weft.saved_residuals(f, *args, **kwargs)]
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """weft.with_sharding_constraint, which also takes Formats, whose layouts have no effect."""
+    return weft.with_sharding_constraint(x, without_layouts(shardings))

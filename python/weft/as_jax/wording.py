@@ -5,10 +5,11 @@ type of Weft's as JAX writes it (f32[3] -> float32[3])."""
 
 from __future__ import annotations
 
+import collections
 import re
 from typing import Any
 
-from .. import errors
+from .. import _weft, errors
 from .._core import errors as _errors
 from .._core.errors import MissingRule
 
@@ -35,6 +36,10 @@ _WORDS: list[tuple[str, str]] = [
     (
         r"the program was compiled for \d+ argument",
         "Function compiled with input pytree does not match the input pytree it was called with.",
+    ),
+    (
+        r"is ShapeDtypeStruct.* of type 'ShapeDtype'; a traced function returns",
+        "A ShapeDtypeStruct does not have a value and can't be used as a constant in a JAX function.",
     ),
     (
         r"the result (\[.*?\]|)(?: |)of '([^']*)' is (.*) of type '([^']*)'; a traced function returns",
@@ -78,6 +83,16 @@ _WORDS: list[tuple[str, str]] = [
     ),
     (r"^(\w+): '[^']*' leaked traced values", "Leaked trace DynamicJaxprTrace. Leaked level: {0}"),
     (r"takes a traced value as a key of a dict", "unhashable type: 'DynamicJaxprTracer'"),
+    (
+        r"(\w+): nothing binds the axis '([^']*)' here",
+        "Found an unbound axis name: {1}. To fix this, please call {0} under `jax.shard_map` or `jax.vmap`. "
+        "(unbound axis name: {1})",
+    ),
+    # Numbers.
+    (r"^'spmd' gives a NaN", "Invalid value (nan) encountered in sharded computation."),
+    (r"^'(\w+)' gives a NaN \(argument '(\w+)'", "the de-optimized function did not raise: the input {1} holds a NaN"),
+    (r"^'(\w+)' gives a NaN", "invalid value (nan) encountered in {0}"),
+    (r"^'(\w+)' gives an infinity", "invalid value (inf) encountered in {0}"),
     # Derivatives.
     (r"with has_aux '[^']*' must return \(value, aux\)", "with has_aux the function must return a two-element tuple."),
     (
@@ -197,7 +212,7 @@ _WORDS: list[tuple[str, str]] = [
         "{0} {1} must be an int, None, or a tuple of entries corresponding to the positional arguments, or a container "
         "of them, but got {2}.",
     ),
-    (r"(vmap|pmap): mapped sizes of '[^']*' differ", "{0} got inconsistent sizes for array axes to be mapped"),
+    (r"pmap: mapped sizes of '[^']*' differ", "pmap got inconsistent sizes for array axes to be mapped"),
     (
         r"vmap: no argument of '[^']*' is mapped, and axis_size is not given(?:: the arguments, (.*) and (.*), hold)?",
         "vmap wrapped function must be passed at least one argument containing an array or axis_size must be "
@@ -245,11 +260,74 @@ _WORDS: list[tuple[str, str]] = [
         "Expected shard shape {1} doesn't match the single device array shape {0}",
     ),
     (
+        r"make_array_from_single_device_arrays: dtype is",
+        "If `dtype` is provided to `jax.make_array_from_single_device_arrays`, it must match the dtype of the "
+        "addressable shards.",
+    ),
+    (
+        r"an array of shape .* is made of parts that are values of a function that is being traced",
+        "jax.make_array_from_callback cannot be called within a traced context.",
+    ),
+    (
         r"make_array_from_single_device_arrays: 0 arrays for",
         "If the Array has no addressable shards, `dtype` must be provided via the `dtype` argument to "
         "`jax.make_array_from_single_device_arrays`.",
     ),
+    (
+        r"make_array_from_single_device_arrays: arrays must be a list or tuple, got '(\w+)'",
+        "jax.make_array_from_single_device_arrays `arrays` argument must be a list or tuple, but got {0}",
+    ),
+    (
+        r"make_array_from_single_device_arrays: the part .* lies on (\d+) devices",
+        "When making an array from single-device arrays the input arrays must have one shard each. An argument array "
+        "had {0} shard(s).",
+    ),
+    (
+        r"make_array_from_single_device_arrays: the part .* is a value of a function that is being traced",
+        "jax.make_array_from_single_device_arrays requires a list of concrete arrays as input.",
+    ),
     (r"\d+ axis_types .* for the axes", "Number of axis names should match the number of axis_types"),
+    (
+        r"(PartitionSpec\(.*\)) names '([^']*)', which is no axis of Mesh\((.*?)\)",
+        "Resource axis: {1} of {0} is not found in mesh: ({2}).",
+    ),
+    (r"NamedSharding: expected a mesh and a PartitionSpec, got .* and None", "Unexpected None for a PartitionSpec"),
+    (
+        r"dimension (\d+) of an array of shape (\(.*?\)) has size (\d+), which (\d+) devices cannot share evenly",
+        "the sharding implies that the global size of its dimension {0} should be divisible by {3}, but it is equal to "
+        "{2} (full shape: {1}). The number of devices should evenly divide the shape.",
+    ),
+    (
+        r"shard_map: (?:argument|result)(\S*) of '([^']*)': (PartitionSpec\(.*?\)) has (\d+) entries for",
+        "shard_map applied to the function '{1}' was given specs which are too long: {2} which has length {3}",
+    ),
+    (
+        r"device_put: .*: no mesh is given",
+        "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put",
+    ),
+    (r"shard_map: no mesh is given", "The context mesh cannot be empty. Use `jax.set_mesh(mesh)`."),
+    (r"shard_map: AbstractMesh\(\) has no devices", "shard_map requires a non-empty mesh."),
+    (
+        r"shard_map: AbstractMesh\(.*\) has no devices",
+        "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` to the mesh "
+        "argument.",
+    ),
+    (r"out_shardings: AbstractMesh\(\) has no devices", "got an empty NamedSharding"),
+    (
+        r"with_sharding_constraint: AbstractMesh\(.*\) has no devices",
+        "with_sharding_constraint with an AbstractMesh requires the input passed should be a `jax.Array` with a "
+        "NamedSharding.",
+    ),
+    (r"scan: carry \d+ lies as", "scan body function carry input and carry output must have equal types"),
+    (r"'([^']*)' is bound around the call \(by shard_map", "the sharding contains a manual axes ({0}) of mesh."),
+    (
+        r"shard_map: (in_specs|out_specs): .* names '([^']*)', over which the function does not run",
+        "shard_map {0} refers to '{1}', which is not in axis_names",
+    ),
+    (r"the name of an axis is a string, got .* of type '(?:set|list)'", "The axis name must be a tuple or a str."),
+    (r"'([^']*)' is an axis that the shard_map around leaves alone", "Found an unbound axis name: {0}."),
+    (r"axis_types are weft.AxisType", "axis_types passed to a mesh must be of type `jax.sharding.AxisType`."),
+    (r"perm=(\[.*\]) is not a permutation", "`perm` does not represent a permutation: {0}"),
     (r"Mesh: .*axis names \(.*None", "Mesh axis names cannot be None."),
     (r"NamedSharding: .*unreduced=.* which is no axis of", "Unreduced axes not found in mesh"),
     (
@@ -259,16 +337,18 @@ _WORDS: list[tuple[str, str]] = [
     (r"device_put: expected a device or a sharding, got (.*) of type", "Received invalid value for device_put: {0}"),
     (
         r"has constraints or functions for several meshes|operands lie on several sets of devices",
-        "Received incompatible devices for jitted computation.",
+        "Received incompatible devices for jitted computation. A function cannot change the size of the mesh that is "
+        "around it.",
     ),
+    (r"jit: '[^']*' is for several sets of devices", "Received incompatible devices for jitted computation."),
     (
         r"out_axes entry is None",
         "vmap has mapped output but out_axes is None; at vmap out_axes",
     ),
     (
-        r"may differ between the devices along '(\w+)', but its out_specs entry",
+        r"may differ between the devices along (.*?), but its out_specs entry, (.*), does not name",
         "shard_map applied to the function was given out_specs which require replication which can't be statically "
-        "inferred given the mesh: along axis {0}",
+        "inferred given the mesh: out_specs is {1}, and the value varies along {0}",
     ),
     (
         r"dot: shapes (\(.*?\)) and (\(.*?\)) do not fit",
@@ -353,6 +433,47 @@ def _mismatches(message: str) -> str:
     )
 
 
+def _sizes(message: str) -> str:
+    """Of mapped sizes that differ: JAX says how many axes have each."""
+    head = message.split("\n  at ", 1)[0]
+    found = re.match(r"vmap: mapped sizes of '[^']*' differ: (\d+) \((axis_size)?", head)
+    if not found:
+        return ""
+    axes = re.findall(r"\n  (\d+): (axis \d+) of argument (.*), (\w+\[.*\])(, given by name)?", head)
+    said = f"  * the `axis_size` argument was {found[1]};\n" if found[2] else ""
+    counts = collections.Counter(size for size, *_ in axes)
+    for n, (size, count) in enumerate(counts.most_common()):
+        axis, name, kind, named = next(rest for other, *rest in axes if other == size)
+        many = f"{'some' if n else 'most'} axes ({count} of them) had size {size}, e.g."
+        which = f"one axis had size {size}:" if count == 1 else many
+        argument = f"kwargs['{name}']" if named else f"argument {name}"
+        said += f"  * {which} {axis} of {argument} of type {_type(kind)};\n"
+    return "vmap got inconsistent sizes for array axes to be mapped:\n" + said.rstrip(";\n")
+
+
+def _ranks(message: str) -> str:
+    """Of a sharding for more dimensions than a value has."""
+    found = re.match(
+        r"(?:\w+: )??(with_sharding_constraint|\w+: (?:in|out)_shardings).*?: (PartitionSpec\(.*\)) has (\d+) entries for "
+        r"an array of shape (\(.*?\))",
+        message,
+    )
+    if not found:
+        return ""
+    where = f"pjit {'arguments' if ': in_' in found[1] else 'outputs'}" if ": " in found[1] else f"{found[1]} arguments"
+    return (
+        f"One of {where} was given the sharding of Sharding NamedSharding(spec={found[2]}, P{found[2][13:]}), which is "
+        f"only valid for values of rank at least {found[3]}, but was applied to a value of rank "
+        f"{len(re.findall(r'[0-9]+', found[4]))}"
+    )
+
+
+def _prefixes(words: str) -> str:
+    """Of prefixes: JAX names the function and the argument."""
+    found = re.match(r"(\w+) (\w+) specification must be a tree prefix", words)
+    return words.replace(f"\n    {found[2]}", f"\n    {found[1]} {found[2]}") if found else words
+
+
 def _text(error: BaseException) -> str:
     return _with_words(" ".join(map(str, error.args)) if len(error.args) == 1 else str(error.args))
 
@@ -377,7 +498,7 @@ _EXPLAINED = {
 
 
 def _with_words(message: str) -> str:
-    words = in_jax_words(message) or _mismatches(message)
+    words = _ranks(message) or _prefixes(in_jax_words(message)) or _mismatches(message) or _sizes(message)
     if not words:
         return message
     head, separator, stack = message.partition("\n  at ")
@@ -391,3 +512,4 @@ def install() -> None:
         if kind.__module__ != "builtins":
             kind.__str__ = _with_address if kind.__name__ in _EXPLAINED else _text
     _errors.in_other_words = _with_words
+    _weft.set_wording(_with_words)

@@ -20,7 +20,7 @@ EXPERIMENTAL: dict[str, Served] = {
         everything_of=("weft.experimental.jet",), names=of("weft.as_jax.arrays", "fact zero_series")
     ),
     "jax.experimental.pjit": Served(
-        names={"pjit": "weft.as_jax.transforms:pjit", **of("weft", "with_sharding_constraint")}
+        names={"pjit": "weft.as_jax.transforms:pjit", **of("weft.as_jax.transforms", "with_sharding_constraint")}
     ),
     "jax.experimental.multihost_utils": Served(
         everything_of=("weft.experimental.multihost_utils",),

@@ -303,7 +303,7 @@ PRIVATE: dict[str, Served] = {
         names={
             "jit_p": PRIMITIVES["jit_p"],
             "pjit": "weft.as_jax.transforms:pjit",
-            **of("weft", "with_sharding_constraint"),
+            **of("weft.as_jax.transforms", "with_sharding_constraint"),
             **of("weft.as_jax.meshes", "reshard"),
             **refused("jax._src.pjit", "_pjit_lower make_jit_cpp_cache", _XLA),
         }

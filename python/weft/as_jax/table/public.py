@@ -126,7 +126,8 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.lax",),
         names={
             **of("weft.as_jax.choices", "AccuracyMode DotAlgorithm DotAlgorithmPreset Tolerance"),
-            **of("weft", "cond fori_loop map scan switch while_loop stop_gradient with_sharding_constraint"),
+            **of("weft", "cond fori_loop map scan switch while_loop stop_gradient"),
+            **of("weft.as_jax.transforms", "with_sharding_constraint"),
             **PRIMITIVES,
         },
     ),
