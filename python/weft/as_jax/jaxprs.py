@@ -41,6 +41,7 @@ _JAX_NAMES = {
     "custom_vjp": "custom_vjp_call",
     "reverse": "rev",
     "select": "select_n",
+    "spmd": "shard_map",
 }
 _OUR_NAMES = {theirs: ours for ours, theirs in _JAX_NAMES.items()}
 # Kinds of attributes that Python's values do not say, by primitive and attribute.
@@ -348,15 +349,15 @@ class _Params(dict[str, Any]):
         return tuple(self["regions"]) if place is None else self["regions"][place]
 
 
-_TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?$")
+_TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?(?:\{(.*?)\})?$")  # f32[3]{x}: differs between the devices along x
 
 
 def _aval(text: str, weak: bool = False) -> ShapedArray:
     found = _TYPE.match(text)
     assert found is not None, text
-    dtype, dims = found.groups()
+    dtype, dims, varying = found.groups()
     shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in (dims or "").split(",") if d]
-    aval = ShapedArray(shape, np.float32, weak)
+    aval = ShapedArray(shape, np.float32, weak, varying.split(",") if varying else ())
     aval.dtype = _weft.dtype(dtype) if dtype not in ("key", "tape") else dtype
     return aval
 

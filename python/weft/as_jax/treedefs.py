@@ -15,9 +15,15 @@ _WORDS = [
     (r"Expected an instance of collections\.namedtuple, got", "Expected named tuple, got"),
     (r"Expected an instance of (\w+), got", r"Expected \1, got"),
     (r"(?P<kind>\w)(?P<rest>\w+) arity mismatch; expected: (?P<want>\d+), got: (?P<got>\d+);", None),
-    (r"dictionary key mismatch; expected key\(s\): (\[.*?\]), got key\(s\): .*?; dict:", r"Dict key mismatch; expected keys: \1; dict:"),
-    (r"namedtuple type mismatch; expected type: (.*?), got type: .*?; (?:value|tuple|namedtuple):", r"Named tuple type mismatch: expected type: \1, tuple:"),
-]  # fmt: skip
+    (
+        r"dictionary key mismatch; expected key\(s\): (\[.*?\]), got key\(s\): (\[.*?\]).*",
+        r"Dict key mismatch; expected keys: \1; present keys: \2.",
+    ),
+    (
+        r"namedtuple type mismatch; expected type: (.*?), got type: .*?; (?:value|tuple|namedtuple):",
+        r"Named tuple type mismatch: expected type: \1, tuple:",
+    ),
+]
 
 
 def _in_jax_words(message: str) -> str:

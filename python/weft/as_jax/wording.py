@@ -367,7 +367,10 @@ _WORDS: list[tuple[str, str]] = [
     (r"ShapeDtype: shape must be a tuple of sizes, got -?\d+", "'int' object is not iterable"),
     (r"len\(\) of a type without dimensions", "len() of unsized object"),
     # Containers.
-    (r"(?:Expected an instance of|arity mismatch|type mismatch|key mismatch)", "pytree structure error: the trees differ"),
+    (
+        r"^map: (Expected an instance of|list arity|tuple arity|dictionary key|Custom node|namedtuple type)",
+        "pytree structure error: the trees differ",
+    ),
     (
         r"register: what takes a '.*' apart returned (.*); expected a pair",
         "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple, got {0}. The "
@@ -391,6 +394,11 @@ _WORDS: list[tuple[str, str]] = [
         "{0}() output pytree structure must match b: got {1}, expected {2}",
     ),
     # Checks.
+    (
+        r"debug.print: .* has no field for argument \d+",
+        "Unused positional arguments to `jax.debug.print`. You may be passing an f-string (i.e, `f\"...\"`) as the "
+        "format string.",
+    ),
     (
         r"debug.print: .* has no field for argument '?(\w+)'?",
         "Unused keyword arguments to `jax.debug.print`: ['{0}']. You may be passing an f-string (i.e, `f\"...\"`) as "

@@ -165,7 +165,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.debugging": Served(
         everything_of=("weft.debug",),
-        names={f"debug_{name}": f"weft.debug:{name}" for name in ("print", "callback")},
+        names=of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
     ),
     "jax._src.callback": Served(
         names={**of("weft", "pure_callback io_callback"), **of("weft.as_jax.mlir", "emit_python_callback")}

@@ -243,6 +243,7 @@ PUBLIC: dict[str, Served] = {
     "jax.errors": Served(everything_of=("weft.errors",), names=of("weft.as_jax.errors", "KeyReuseError")),
     "jax.debug": Served(
         everything_of=("weft.debug",),
+        names=of("weft.as_jax.debugging", "print callback log"),
         absent=because("there is no debugger inside compiled programs; print by jax.debug.print", "breakpoint"),
     ),
     "jax.custom_batching": Served(everything_of=("weft.custom_batching",)),
