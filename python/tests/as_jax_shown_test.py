@@ -42,7 +42,9 @@ for name, tree in trees.items():
     out[name] += [seen]
 """
     )
-    assert found["named"][0] == "PyTreeDef(CustomNode(namedtuple[Point], [*, CustomNode(namedtuple[Point], [*, None])]))"
+    assert (
+        found["named"][0] == "PyTreeDef(CustomNode(namedtuple[Point], [*, CustomNode(namedtuple[Point], [*, None])]))"
+    )
     assert found["dict"][0] == "PyTreeDef({'a': (*,), 'b': *})"
 
 
@@ -330,8 +332,14 @@ def test_explicit_axes_say_how_each_dimension_lies():
 # A wrong call, and what JAX's message says: programs look for it.
 WRONG = [
     ("jax.vmap(lambda x: x)({})", "vmap wrapped function must be passed at least one argument containing an array"),
-    ("jax.vmap(lambda x, y: x)(jnp.ones(2), y=jnp.ones(3))", "one axis had size 3: axis 0 of kwargs['y'] of type float32[3]"),
-    ("jax.vmap(lambda x, y, z: x)(*map(jnp.ones, (2, 2, 3)))", "most axes (2 of them) had size 2, e.g. axis 0 of argument x"),
+    (
+        "jax.vmap(lambda x, y: x)(jnp.ones(2), y=jnp.ones(3))",
+        "one axis had size 3: axis 0 of kwargs['y'] of type float32[3]",
+    ),
+    (
+        "jax.vmap(lambda x, y, z: x)(*map(jnp.ones, (2, 2, 3)))",
+        "most axes (2 of them) had size 2, e.g. axis 0 of argument x",
+    ),
     ("jax.vmap(lambda x: x, axis_size=2)(jnp.ones(3))", "the `axis_size` argument was 2"),
     ("jax.vmap(lambda x: x, in_axes=(0, 0))(jnp.ones(2))", "but got len(in_axes)=2"),
     ("jax.vmap(lambda x: x, in_axes=([0],))((jnp.ones(2),))", "vmap in_axes specification must be a tree prefix"),

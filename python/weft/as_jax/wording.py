@@ -396,7 +396,7 @@ _WORDS: list[tuple[str, str]] = [
     # Checks.
     (
         r"debug.print: .* has no field for argument \d+",
-        "Unused positional arguments to `jax.debug.print`. You may be passing an f-string (i.e, `f\"...\"`) as the "
+        'Unused positional arguments to `jax.debug.print`. You may be passing an f-string (i.e, `f"..."`) as the '
         "format string.",
     ),
     (
