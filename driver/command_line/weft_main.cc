@@ -18,6 +18,7 @@
 #include "driver/command_line/commands.h"
 #include "driver/command_line/gpu_selftest.h"
 #include "ir/error.h"
+#include "lowering/program/explicit_form.h"
 #include <CLI/CLI.hpp>
 
 namespace {
@@ -116,5 +117,6 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   weft::Begin();
+  weft::RegisterExplicitMemory();
   return weft::Finish("weft", Main(argc, argv));
 }

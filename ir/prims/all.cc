@@ -43,6 +43,7 @@ struct Registry {
     RegisterSorting(r);
     RegisterRandom(r);
     RegisterEffects(r);
+    RegisterMemory(r);
     RegisterCumulative(r);
     RegisterCollectives(r);
     RegisterSpmd(r);

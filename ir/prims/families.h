@@ -30,6 +30,7 @@ void RegisterWindow(PrimRegistry& r);
 void RegisterSorting(PrimRegistry& r);
 void RegisterRandom(PrimRegistry& r);
 void RegisterEffects(PrimRegistry& r);
+void RegisterMemory(PrimRegistry& r);
 void RegisterCumulative(PrimRegistry& r);
 void RegisterCollectives(PrimRegistry& r);
 void RegisterSpmd(PrimRegistry& r);

@@ -22,6 +22,8 @@ namespace replace {
 Atoms Operands(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
 const FnRef& LinearRegion(const Eqn& e);
 Atoms SnapshotScan(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
+Atoms Allocation(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
+Atoms Nothing(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
 Atoms Threefry2x32(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
 }  // namespace replace
 

@@ -43,7 +43,8 @@ class OpTable {
                                    {"reduce_and", "and"},
                                    {"reduce_or", "or"}})
       Row(name) = {.as = Kind::kReduction, .kernel_op = op, .on_gpu = true};
-    for (const char* name : {"call", "remat", "custom_jvp", "custom_vjp", "custom_vmap", "linear_solve", "primitive"})
+    for (const char* name :
+         {"call", "into", "remat", "custom_jvp", "custom_vjp", "custom_vmap", "linear_solve", "primitive"})
       Row(name) = Inlined();
     Row("custom_linear") = Inlined();
     Row("custom_linear").body = replace::LinearRegion;
@@ -64,6 +65,11 @@ class OpTable {
     Row("gather").at_data = true;
     Row("dynamic_slice") = Computed(&KernelBuilder::DynamicSliceValue);
     Row("dynamic_slice").at_data = true;
+
+    // The explicit memory form says what lowering finds out by itself.
+    Row("allocate") = Replaced(replace::Allocation);
+    Row("free") = Replaced(replace::Nothing);
+    Row("load") = Replaced(replace::Operands);
 
     Row("concatenate") = Writes(&BlockLowering::EmitConcatenate, Operands::kComputed);
     Row("pad") = Writes(&BlockLowering::EmitPad, Operands::kComputed);

@@ -8,6 +8,7 @@
 #include "ir/prim.h"
 #include "lowering/kernel/split_reduction.h"
 #include "lowering/ops/op_table.h"
+#include "lowering/schedule/block_trace.h"
 
 namespace weft {
 namespace {
@@ -42,6 +43,13 @@ int BlockLowering::ValueOf(const Atom& a) {
 int BlockLowering::NewResult(uint32_t var) { return value_[var] = p_.NewTemporary(fn_.TypeOf(Var{var})); }
 
 void BlockLowering::Run(Steps& steps) {
+  BlockTrace* const around = p_.trace;
+  if (around != nullptr && around->fn != nullptr) p_.trace = &around->units.back().bodies.emplace_back();
+  Traced(steps);
+  p_.trace = around;
+}
+
+void BlockLowering::Traced(Steps& steps) {
   Schedule::Step checked;
   checked.kind = Schedule::Step::Kind::kChecked;
   checked.blocks.resize(2);
@@ -66,11 +74,23 @@ void BlockLowering::RunUnits(Steps& steps) {
     if (a.is_var()) ++readers_[plan_.Root(a.id())];
   }
   std::copy(params_.begin(), params_.end(), value_.begin());
+  BlockTrace* const trace = p_.trace;
+  if (trace != nullptr) {
+    trace->fn = &fn_;
+    trace->plan = plan_;
+    trace->params = params_;
+    trace->dest = dest_;
+  }
   for (int u : plan_.order) {
+    if (trace != nullptr) trace->units.push_back({u, steps.size(), {}});
     if (plan_.units[u].opaque >= 0)
       EmitOpaque(steps, u);
     else
       EmitGroup(steps, u);
+  }
+  if (trace != nullptr) {
+    trace->values = value_;
+    trace->first_copy = steps.size();
   }
   CopyResults(steps);
 }
@@ -331,9 +351,10 @@ void BlockLowering::EmitScan(Steps& steps, const Eqn& e) {
   steps.push_back(std::move(step));
 }
 
-Schedule BuildSchedule(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated) {
+Schedule BuildSchedule(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated, BlockTrace* trace) {
   WEFT_CHECK(donated.empty() || donated.size() == fn.params().size()) << "one flag per parameter";
   ScheduleBuilder builder(policy, fn, donated);
+  builder.trace = trace;
   std::vector<int> params, results;
   builder.NewEnds(fn, &params, &results);
   Schedule::Steps steps;

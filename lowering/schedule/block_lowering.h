@@ -33,6 +33,7 @@ class BlockLowering {
   void Run(Steps& steps);
 
  private:
+  void Traced(Steps& steps);
   friend class OpTable;
   const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
   void RunUnits(Steps& steps);

@@ -16,6 +16,8 @@
 
 namespace weft {
 
+struct BlockTrace;
+
 struct Schedule {
   struct Value {
     enum class Kind : uint8_t {
@@ -153,8 +155,10 @@ struct Schedule {
 bool HoldsChecks(const Schedule::Block& block);
 
 // Puts `fn` in order. `fn` must hold no call-like equations (see WithoutCalls). `donated`: parameters whose memory may
-// be overwritten once their value is not needed any more; empty: none.
-Schedule BuildSchedule(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated = {});
+// be overwritten once their value is not needed any more; empty: none. `trace`: what the steps compute; valid as long
+// as `fn` is.
+Schedule BuildSchedule(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated = {},
+                       BlockTrace* trace = nullptr);
 
 // What becomes of large functions that a program calls more than once (CalledFunctions in transforms/opt/calls.h).
 enum class Functions {

@@ -22,6 +22,7 @@ class ScheduleBuilder {
   Schedule Finish(Steps steps);
 
   const FusionPolicy& policy;
+  BlockTrace* trace = nullptr;  // of the body that is being laid out; null: nobody asks
 
   // ---- Values ----------------------------------------------------------------------------------------------------
   int NewTemporary(const Type& type);

@@ -103,6 +103,13 @@ Atoms SnapshotScan(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands
   return ExpandSnapshotScan(b, e, operands, std::vector<int>(first, first + e.num_results));
 }
 
+// Nobody reads it before something is computed into it.
+Atoms Allocation(Builder& b, const Fn& fn, const Eqn& e, const Atoms&) {
+  return {Zeros(b, fn.TypeOf(Var{e.first_result}))};
+}
+
+Atoms Nothing(Builder&, const Fn&, const Eqn&, const Atoms&) { return {}; }
+
 // As ordinary equations the rounds fuse with their surroundings. A key that is known is a pair of numbers, and numbers
 // computed from them would stand beside arrays.
 Atoms Threefry2x32(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands) {

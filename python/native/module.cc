@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "driver/executable.h"
+#include "lowering/program/explicit_form.h"
 #include "python/native/bindings.h"
 #include "python/native/effects.h"
 #include "python/native/frames.h"
@@ -75,6 +76,7 @@ PYBIND11_MODULE(_weft, m) {
   py::register_local_exception_translator(TranslateErrors);
   SetLocProvider(UserLoc);
   InstallRunner();
+  RegisterExplicitMemory();
 
   m.def("set_package_folder", [](const std::string& folder) {
     SetPackageFolder(folder);
