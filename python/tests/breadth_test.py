@@ -45,7 +45,6 @@ LACKING = {
         "DotDimensionNumbers": "an alias for annotations",
         "PrecisionLike": "an alias for annotations",
         "RaggedDotDimensionNumbers": "only ragged_dot is there, whose dimensions are fixed",
-        "RandomAlgorithm": "XLA's generators of numbers",
         "Tolerance": _ATTRIBUTES,
         "after_all": _TOKENS,
         "create_token": _TOKENS,

@@ -37,6 +37,9 @@ _OURS = frozenset(
     ]
 )
 
+# Those that other modules of this package read.
+_READ_HERE = frozenset(["jax_default_prng_impl"])
+
 # The others that JAX documents, with their defaults.
 _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in _OURS}
 
@@ -45,7 +48,7 @@ _said: set[str] = set()
 
 
 def _say_without_effect(name: str, value: Any) -> None:
-    if value == _WITHOUT_EFFECT[name] or value is None or name in _said:
+    if value == _WITHOUT_EFFECT[name] or value is None or name in _said or name in _READ_HERE:
         return
     _said.add(name)
     warnings.warn(f"weft.as_jax: the option {name} has no effect in Weft", stacklevel=3)

@@ -8,6 +8,7 @@ from .public import PRIMITIVES, PUBLIC
 from .version import VERSION, VERSION_INFO
 
 _CORE = "weft.as_jax.core"
+_KEYS = "weft.as_jax.random_keys"
 _SETTINGS = "weft.as_jax.settings"
 _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
@@ -228,7 +229,13 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
     "jax._src.random": Served(everything_of=("weft.random",)),
-    "jax._src.prng": Served(),
+    **{
+        f"jax._src.random.{name}": Served(names=of(_KEYS, f"{name}_p"))
+        for name in ("threefry4x32", "philox2x32", "philox4x32")
+    },
+    "jax._src.random.threefry2x32": Served(names=of(_KEYS, "threefry2x32_p threefry_2x32")),
+    "jax._src.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
+    "jax._src.random.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
     "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape"), everything_of=()),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
