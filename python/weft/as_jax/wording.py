@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import errors
 from .._core.errors import MissingRule
+from .wording_of_arrays import WORDS
 
 _DTYPES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
 _T = r"((?:\w+)\[[^\]]*\])"  # a type
@@ -57,7 +58,11 @@ _WORDS: list[tuple[str, str]] = [
         r"complex\(\) of a traced value",
         "Abstract tracer value encountered where concrete value is expected. Try using `x.astype(complex)` instead.",
     ),
-    (r"an index of a traced value: " + _T, "The __index__() method was called on traced array with shape {type0}."),
+    (
+        r"an index of a traced value: " + _T,
+        "The __index__() method was called on traced array with shape {type0}. Shapes must be 1D sequences of concrete "
+        "values of integer type.",
+    ),
     (r"bool\(\) of a traced value: " + _T, "Attempted boolean conversion of traced array with shape {type0}."),
     (
         r"numpy\.\w+\(\) of a traced value",
@@ -243,7 +248,7 @@ _WORDS: list[tuple[str, str]] = [
     (r"debug_check: pred must be one boolean", "debug_check takes a scalar pred"),
     (r"check: what fills in the message must be arrays", "Formatting arguments to checkify.check must be arrays"),
 ]
-_COMPILED = [(re.compile(pattern, re.DOTALL), words) for pattern, words in _WORDS]
+_COMPILED = [(re.compile(pattern, re.DOTALL), words) for pattern, words in [*_WORDS, *WORDS]]
 
 
 def _type(text: str) -> str:

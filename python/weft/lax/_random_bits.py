@@ -92,9 +92,16 @@ def _threefry2x32(key: Sequence[Any], counter: Sequence[Any]) -> list[Any]:
 
 def _counters(state: Sequence[Any], count: int) -> tuple[Any, Any]:
     """(low, high) words of `count` numbers from the one of a state on."""
-    index = _weft.iota((count,), 0, "uint32")
-    low = state[0] + index
-    return low, wnp.where(low < index, state[1] + _word(1), state[1])
+    if count < 2**32:
+        index = _weft.iota((count,), 0, "uint32")
+        beyond: Any = _word(0)
+    else:  # in two words: rows of 2**16
+        rows = _weft.iota((-(-count // 2**16), 1), 0, "uint32")
+        columns = _weft.iota((1, 2**16), 1, "uint32")
+        index = ((rows << _word(16)) | columns).reshape(-1)[:count]
+        beyond = wnp.broadcast_to(rows >> _word(16), (rows.shape[0], 2**16)).reshape(-1)[:count]
+    low, high = state[0] + index, state[1] + beyond
+    return low, wnp.where(low < index, high + _word(1), high)
 
 
 def rng_bit_generator(

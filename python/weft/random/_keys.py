@@ -48,13 +48,13 @@ def _implementation(name: str, impl: Any, dtype: Any = None) -> str:
     """The name of the generator that arguments ask for."""
     if impl is not None and dtype is not None:
         raise value_error(f"random.{name}: impl and dtype say the same: give one of them")
+    said = impl if dtype is None else dtype
+    if str(said) == "key":
+        return _IMPLEMENTATION
+    if getattr(said, "generator", None) is not None:
+        return said.generator.name
     if dtype is not None:
-        if str(dtype) == "key":
-            return _IMPLEMENTATION
-        found = getattr(dtype, "generator", None)
-        if found is None:
-            raise type_error(f"random.{name}: dtype must be None or that of random keys, got {dtype}")
-        return found.name
+        raise type_error(f"random.{name}: dtype must be None or that of random keys, got {dtype}")
     found = default_implementation() if impl is None else impl
     if found == _IMPLEMENTATION or found in generators().GENERATORS:
         return found

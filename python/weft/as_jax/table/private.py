@@ -55,7 +55,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes", "weft.as_jax.dtype_rules"),
         names={
-            **of("weft.numpy", "finfo iinfo result_type promote_types can_cast"),
+            **of("weft.numpy", "finfo iinfo isdtype promote_types can_cast"),
+            **of("weft.as_jax.dtype_rules", "_jax_types _jax_type result_type"),
             **of(
                 "weft.as_jax.dtype_rules", "_weak_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype"
             ),
@@ -63,7 +64,7 @@ PRIVATE: dict[str, Served] = {
             **of(
                 "ml_dtypes",
                 "bfloat16 int2 int4 uint2 uint4 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
-                "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn",
+                "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn float6_e2m3fn float6_e3m2fn",
             ),
             "TypePromotionError": "weft.errors:TypePromotionError",
         },
@@ -215,7 +216,11 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.lax.lax": Served(
         everything_of=("weft.lax",),
-        names={**PRIMITIVES, **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros")},
+        names={
+            **PRIMITIVES,
+            **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros"),
+            **of("weft.numpy", "asarray"),
+        },
     ),
     "jax._src.numpy.util": Served(
         names=of("weft.as_jax.arrays", "promote_dtypes promote_dtypes_inexact promote_dtypes_complex check_arraylike")
