@@ -31,8 +31,12 @@ DType = np.dtype
 float0 = FLOAT0
 
 
-# Names of dtypes that no array has.
-_FLOAT6 = {str(kind): kind for kind in map(np.dtype, (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn))}
+# Dtypes that no array has.
+_FLOAT6 = tuple(map(np.dtype, (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)))
+
+
+def _float6(dtype: Any) -> Any:
+    return next((kind for kind in _FLOAT6 if dtype in (kind, kind.type) or str(dtype) == str(kind)), None)
 
 
 def _is_key(dtype: Any) -> bool:
@@ -48,8 +52,8 @@ def issubdtype(a: Any, b: Any) -> bool:
         return isinstance(b, type) and issubclass(a, b)
     if isinstance(b, type) and issubclass(b, extended):
         return False
-    if str(a) in _FLOAT6 or str(b) in _FLOAT6:
-        return str(a) == str(b) or b in (np.floating, np.inexact, np.number, np.generic)
+    if _float6(a) or _float6(b):
+        return _float6(a) == _float6(b) or b in (np.floating, np.inexact, np.number, np.generic)
     return wnp.issubdtype(a, b)
 
 
@@ -59,7 +63,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
         if not allow_extended_dtype:
             raise type_error(f"canonicalize_dtype: {dtype} is no dtype of numbers")
         return dtype
-    return _FLOAT6.get(str(dtype)) or _weft.dtype(dtype)
+    return _float6(dtype) or _weft.dtype(dtype)
 
 
 def scalar_type_of(x: Any) -> type:

@@ -136,7 +136,6 @@ WORDS: list[tuple[str, str]] = [
     ),
     (r"vectorize: a result has shape (\(.*?\)), but", "output shape {0} does not match core dimensions"),
     # Loops and branches.
-    (r"(\w+): expected a function, got (.*) of type", "lax.{0}: body_fun argument should be callable, got {1}"),
     (r"cond: expected an array or a number, got None", "cond predicate is None"),
     (r"cond: expected an array or a number, got (.*) of", "Pred type must be either boolean or number, got {0}"),
     (r"switch: the index must be a single integer, got (.*)", "Index type must be an integer, got {0}"),
