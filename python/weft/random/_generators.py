@@ -128,7 +128,7 @@ GENERATORS = {
             1,
             2,
             _hashes.philox2x32,
-            lambda halves: _hashes.philox2x32(*_zeros(1), [halves[0], halves[1]]),
+            lambda halves: _hashes.philox2x32(_zeros(1)[0], [halves[0], halves[1]]),
         ),
         _of_hash(
             "philox4x32",
