@@ -168,7 +168,7 @@ WORDS: list[tuple[str, str]] = [
     ),
     # Matrices, transforms, images.
     (r"norm: of vectors there is no norm '(.*?)'", "Invalid order '{0}' for vector norm."),
-    (r"companion: two coefficients", "The length of `a` along the last axis must be at least 2."),
+    (r"two coefficients or more are needed", "The length of `a` along the last axis must be at least 2."),
     (r"convolution_matrix: .* and (\S+)$", "n must be a positive integer, got {0}."),
     (r"leslie: f must have", "The length of f along the last axis must be one more than that of s."),
     (r"hadamard: n must be a power of 2", "n must be a positive power of 2."),

@@ -235,10 +235,10 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
     "jax._src.random": Served(everything_of=("weft.random",)),
     **{
-        f"jax._src.random.{name}": Served(names=of(_KEYS, f"{name}_p"))
+        f"jax._src.random.{name}": Served(names=of("weft.as_jax.random_hashes", f"{name}_p"))
         for name in ("threefry4x32", "philox2x32", "philox4x32")
     },
-    "jax._src.random.threefry2x32": Served(names=of(_KEYS, "threefry2x32_p threefry_2x32")),
+    "jax._src.random.threefry2x32": Served(names=of("weft.as_jax.random_hashes", "threefry2x32_p threefry_2x32")),
     "jax._src.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
     "jax._src.random.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
     "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape"), everything_of=()),
