@@ -23,7 +23,7 @@ PRIVATE: dict[str, Served] = {
             ),
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
             **of(_CORE, "mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context ParamDict"),
-            **of(_CORE, "pytype_aval_mappings max_dim min_dim ensure_compile_time_eval find_top_trace"),
+            **of(_CORE, "pytype_aval_mappings ensure_compile_time_eval find_top_trace"),
             **of(_INTERNALS, "ShardingTypeError JaxprTypeError AxisName Effect Effects no_effects"),
             **of(_INTERNALS, "InconclusiveDimensionOperation is_constant_dim is_symbolic_dim is_constant_shape"),
             **of(_INTERNALS, "definitely_equal"),
@@ -60,7 +60,6 @@ PRIVATE: dict[str, Served] = {
             **of(
                 "weft.as_jax.dtype_rules", "_weak_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype"
             ),
-            **of("weft.as_jax.dtype_rules", "int1 uint1 dtype"),
             **of(
                 "ml_dtypes",
                 "bfloat16 int2 int4 uint2 uint4 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
@@ -241,7 +240,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.random.threefry2x32": Served(names=of("weft.as_jax.random_hashes", "threefry2x32_p threefry_2x32")),
     "jax._src.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
     "jax._src.random.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
-    "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape"), everything_of=()),
+    "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape")),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
     "jax._src.nn.initializers": Served(everything_of=("weft.nn.initializers",)),
