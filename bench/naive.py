@@ -5,8 +5,10 @@
     ./bazelw run -c opt //bench:naive -- --only=trace    # those whose name has this in it, with their program
     ./bazelw run -c opt //bench:naive -- --write         # into docs/benchmarks.md
 
-Jitted, f32, the four forms of a program by turns. A ratio is the median of the ratios of neighbouring runs; a kind's is
-the geometric mean. All four must agree, or the program is refused.
+Jitted, f32, the four forms of a program by turns, each turn beginning with another one. A form runs once before it is
+timed: what ran before it has its data in the caches, and its threads may still be waiting for work. A ratio is the
+median of the ratios of neighbouring runs; a kind's is the geometric mean. All four must agree, or the program is
+refused.
 """
 
 from __future__ import annotations
@@ -69,18 +71,22 @@ def measure(name: str, operands, naive, expert, seconds: float) -> dict[str, flo
     """Median seconds of each form, and the ratios."""
     runs, _, _ = forms_of(operands, naive, expert)
     agree(name, runs)
-    begin = time.perf_counter()
-    for run in runs:
+
+    def timed(run, times: int) -> float:
         run()
-    once = (time.perf_counter() - begin) / len(runs)
-    inner = max(1, math.ceil(1e-4 / once))
+        begin = time.perf_counter()
+        for _ in range(times):
+            run()
+        return (time.perf_counter() - begin) / times
+
+    once = [timed(run, 1) for run in runs]
+    inner = [max(1, math.ceil(1e-4 / t)) for t in once]
+    a_turn = sum(t * (n + 1) for t, n in zip(once, inner))
     times: list[list[float]] = [[] for _ in runs]
-    for _ in range(max(7, min(60, int(seconds / (once * inner * len(runs)))))):
-        for run, seen in zip(runs, times):
-            begin = time.perf_counter()
-            for _ in range(inner):
-                run()
-            seen.append((time.perf_counter() - begin) / inner)
+    for turn in range(max(7, min(60, int(seconds / a_turn)))):
+        for k in range(len(runs)):
+            form = (turn + k) % len(runs)
+            times[form].append(timed(runs[form], inner[form]))
     found = {form: statistics.median(t) for form, t in zip(FORMS, times)}
 
     def ratio(a: int, b: int) -> float:

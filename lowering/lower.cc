@@ -115,7 +115,7 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
   const FnRef flat = WithoutCalls(fn);
   if (stage == "fusion") {
     std::string text;
-    for (const std::string& note : Fuse(*flat, options.fusion).notes) text += note + "\n";
+    for (const std::string& sentence : WhyNotFused(*flat, options.fusion)) text += sentence + "\n";
     return text;
   }
   Schedule schedule = BuildSchedule(*flat, options.fusion, options.donated);

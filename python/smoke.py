@@ -1,6 +1,11 @@
-"""What must work where the wheel is installed: trace, differentiate, vectorise and run."""
+"""What must work where the wheel is installed: trace, differentiate, vectorise and run, and build a plugin in C++."""
 
 import importlib.metadata
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
 
 import numpy as np
 
@@ -23,4 +28,38 @@ np.testing.assert_allclose(each.mean(0), expected, rtol=1e-4, atol=1e-6)
 assert "tanh" in weft.make_ir(loss)(w, x, y).text
 [command] = importlib.metadata.distribution("weft").entry_points
 assert command.name == "weft" and command.load()(["ops", "sin"]) == 0
+
+PLUGIN = """
+#include "sdk/plugin.h"
+using namespace weft;
+WEFT_PLUGIN(smoke) { RegisterRule(FormulaRule{"sinh-of-asinh", Licence::kRounding, "sinh(asinh(x))", "x"}); }
+"""
+PROGRAM = """
+#include <iostream>
+#include "ir/builder.h"
+#include "ir/ops.h"
+#include "ir/text/printer.h"
+int main() {
+  weft::Builder b("f");
+  std::cout << weft::Print(*b.Build({weft::Exp(b, b.Parameter({weft::DType::kF32, {3}, {}}))}));
+}
+"""
+flags = {}
+for what in ("--cflags", "--libs"):
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(weft.plugins.sdk() / "lib/pkgconfig")}
+    asked = ["pkg-config", what, "weft"]
+    flags[what] = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True).stdout.split()
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    (folder / "plugin.cc").write_text(PLUGIN)
+    (folder / "program.cc").write_text(PROGRAM)
+    build = [shutil.which("g++"), "-O0", *flags["--cflags"]]
+    subprocess.run([*build, "-fPIC", "-shared", folder / "plugin.cc", "-o", folder / "smoke.so"], check=True)
+    assert weft.load_plugin(folder / "smoke.so").rules == ("sinh-of-asinh",)
+    simpler = weft.jit(lambda x: wnp.sinh(wnp.arcsinh(x)), licence="rounding").lower(0.5).as_text("optimized")
+    assert "sinh" not in simpler, simpler
+    absl = ["-labsl_strings", "-labsl_hash", "-labsl_raw_hash_set"]
+    subprocess.run([*build, folder / "program.cc", *flags["--libs"], *absl, "-o", folder / "program"], check=True)
+    text = subprocess.run([folder / "program"], capture_output=True, text=True, check=True).stdout
+    assert "exp" in text and weft.parse_ir(text)([0.0, 0.0, 0.0]).tolist() == [1.0, 1.0, 1.0]
 print("weft", weft.__version__, "works")

@@ -40,6 +40,13 @@ def main() -> int:
     parser.add_argument("--program", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--cmake", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--prefix", required=True, help="the folder")
+    parser.add_argument(
+        "--without-program",
+        action="store_const",
+        const=None,
+        dest="program",
+        help="leave bin/weft out, as a wheel does",
+    )
     parser.add_argument("headers", nargs="+", help=argparse.SUPPRESS)
     here = Path(__file__)
     options = parser.parse_args([f"@{here.with_name('install.arguments')}", *sys.argv[1:]])
@@ -53,9 +60,10 @@ def main() -> int:
         link = prefix / "lib/libweft.so"
         link.unlink(missing_ok=True)
         link.symlink_to(f"libweft.so.{major}")
-        _copy(root / options.program, prefix / "bin/weft")
-        _copy(root / options.cmake, prefix / "lib/cmake/weft/weft-config.cmake")
+        if options.program is not None:
+            _copy(root / options.program, prefix / "bin/weft")
         for name, place in (
+            ("weft-config.cmake", "lib/cmake/weft"),
             ("weft-config-version.cmake", "lib/cmake/weft"),
             ("weft.pc", "lib/pkgconfig"),
         ):

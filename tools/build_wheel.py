@@ -40,6 +40,9 @@ def _parse() -> argparse.Namespace:
         "--strip_prefix", required=True, help="what to take off a file's path for its place in the wheel"
     )
     parser.add_argument("--module", required=True, help="FILE=PLACE of the native module")
+    parser.add_argument(
+        "--sdk", help="PROGRAM=LIBRARY: what writes the SDK below a folder, and the library that goes into it"
+    )
     parser.add_argument("--smoke", required=True, help="a script that must succeed with the wheel")
     parser.add_argument("files", nargs="+")
     options = parser.parse_args()
@@ -66,6 +69,8 @@ def _contents(options: argparse.Namespace, work: Path) -> dict[str, bytes]:
     stripped = work / Path(place).name
     subprocess.run(["strip", "--strip-unneeded", "-o", stripped, os.path.realpath(file)], check=True)
     contents[place] = stripped.read_bytes()
+    if options.sdk:
+        contents |= _sdk(*options.sdk.split("="), f"{options.name}/sdk", work)
     info = f"{options.name}-{options.version}.dist-info"
     metadata = [
         "Metadata-Version: 2.1",
@@ -88,13 +93,23 @@ def _contents(options: argparse.Namespace, work: Path) -> dict[str, bytes]:
     return contents
 
 
+def _sdk(program: str, library: str, place: str, work: Path) -> dict[str, bytes]:
+    """Headers, library and what finds them, without links, which a wheel cannot hold."""
+    stripped, folder = work / "library.so", work / "sdk"
+    subprocess.run(["strip", "--strip-unneeded", "-o", stripped, os.path.realpath(library)], check=True)
+    command = [sys.executable, program, f"--library={stripped}", "--without-program", f"--prefix={folder}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    files = (file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+    return {f"{place}/{file.relative_to(folder)}": file.read_bytes() for file in files}
+
+
 def _write(path: Path, contents: dict[str, bytes], info: str) -> None:
     record = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for place, data in sorted(contents.items()):
             entry = zipfile.ZipInfo(place, _DATE)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o755 << 16 if place.endswith(".so") else 0o644 << 16
+            entry.external_attr = 0o755 << 16 if ".so" in Path(place).suffixes else 0o644 << 16
             archive.writestr(entry, data)
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record.append(f"{place},sha256={digest},{len(data)}\n")

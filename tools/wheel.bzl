@@ -26,7 +26,7 @@ _release_file = rule(
     },
 )
 
-def weft_wheel(name, summary, files, module, smoke, requires = [], scripts = [], **kwargs):
+def weft_wheel(name, summary, files, module, smoke, requires = [], scripts = [], sdk = None, **kwargs):
     """`./bazelw run` of it writes dist/weft-VERSION-*.whl, installs that elsewhere, and tries it.
 
     Args:
@@ -37,6 +37,8 @@ def weft_wheel(name, summary, files, module, smoke, requires = [], scripts = [],
       smoke: a Python script that must succeed with the wheel installed, and nothing else of this tree.
       requires: requirements on other packages.
       scripts: commands that the wheel installs, as in "weft=weft.__main__:main".
+      sdk: (program, library): labels of what writes the SDK below --prefix and of the library in it, built with -c opt;
+        the wheel has it below the package.
       **kwargs: as for py_binary.
     """
     # "manual": //... does not compile everything a second time.
@@ -45,6 +47,15 @@ def weft_wheel(name, summary, files, module, smoke, requires = [], scripts = [],
         src = module,
         tags = ["manual"],
     )
+    sdk_data, sdk_arguments = [], []
+    if sdk:
+        _release_file(
+            name = name + "_sdk_library",
+            src = sdk[1],
+            tags = ["manual"],
+        )
+        sdk_data = [sdk[0], ":" + name + "_sdk_library"]
+        sdk_arguments = ["--sdk=%s.py=$(rootpath :%s_sdk_library)" % (sdk[0].lstrip("/").replace(":", "/"), name)]
     native.filegroup(
         name = name + "_files",
         srcs = files,
@@ -53,13 +64,13 @@ def weft_wheel(name, summary, files, module, smoke, requires = [], scripts = [],
         name = name,
         srcs = ["//tools:build_wheel.py"],
         main = "//tools:build_wheel.py",
-        data = [":" + name + "_files", ":" + name + "_module", smoke],
+        data = [":" + name + "_files", ":" + name + "_module", smoke] + sdk_data,
         tags = ["manual"],
         args = [
             "'--summary=%s'" % summary,
             "--strip_prefix=" + native.package_name() + "/",
             "--module=$(rootpath :%s_module)=%s" % (name, module.split(":")[-1]),
             "--smoke=$(rootpath %s)" % smoke,
-        ] + ["'--requires=%s'" % r for r in requires] + ["--script=" + script for script in scripts] + ["$(rootpaths :%s_files)" % name],
+        ] + sdk_arguments + ["'--requires=%s'" % r for r in requires] + ["--script=" + script for script in scripts] + ["$(rootpaths :%s_files)" % name],
         **kwargs
     )

@@ -88,6 +88,10 @@ class Fuser {
     units.erase(std::unique(units.begin(), units.end()), units.end());
     return units;
   }
+  void Note(int i, int unit, std::string why) {
+    const BlockPlan::Unit& u = plan_.units[unit];
+    plan_.notes.push_back({i, u.opaque >= 0 ? u.opaque : u.members.back(), std::move(why)});
+  }
   int NewUnit(const std::vector<int>& sources) {
     plan_.units.emplace_back();
     return graph_.Add(sources);
@@ -216,6 +220,9 @@ void Fuser::Place(int i) {
   // Effects keep their order.
   if (effect && last_effect_ >= 0) sources.push_back(last_effect_);
   const int unit = NewUnit(sources);
+  for (const int source : sources) {
+    if (plan_.units[source].opaque < 0) Note(i, source, "it is no element-wise operation, view or reduction");
+  }
   if (effect) last_effect_ = unit;
   plan_.units[unit].opaque = i;
   for (uint32_t r = 0; r < e.num_results; ++r) {
@@ -453,7 +460,7 @@ void Fuser::PlaceMember(int i) {
     std::vector<int> s;
     const std::string why = Joinable(i, deps, u, &s);
     if (!why.empty()) {
-      plan_.notes.push_back(eqn(i).prim->name + ": " + why);
+      Note(i, u, why);
       continue;
     }
     if (chosen < 0) {
@@ -531,5 +538,21 @@ void Fuser::Order() {
 }  // namespace
 
 BlockPlan Fuse(const Fn& fn, const FusionPolicy& policy) { return Fuser(fn, policy).Run(); }
+
+std::vector<std::string> WhyNotFused(const Fn& fn, const FusionPolicy& policy) {
+  std::vector<std::string> sentences;
+  const auto name = [&](int i) {
+    const Eqn& e = fn.eqns()[static_cast<size_t>(i)];
+    return e.prim->name + (e.loc ? " at " + e.loc.ToString() : "");
+  };
+  for (const BlockPlan::Note& note : Fuse(fn, policy).notes)
+    sentences.push_back(name(note.eqn) + " is not computed with " + name(note.other) + ": " + note.why);
+  for (const Eqn& e : fn.eqns()) {
+    for (const FnRef& region : e.regions) {
+      for (std::string& sentence : WhyNotFused(*region, policy)) sentences.push_back(std::move(sentence));
+    }
+  }
+  return sentences;
+}
 
 }  // namespace weft

@@ -77,8 +77,13 @@ struct BlockPlan {
   std::vector<Value> values;            // by variable
   std::vector<std::vector<int>> space;  // by equation: group dimension of each dimension it iterates over
   std::vector<Unit> units;
-  std::vector<int> order;          // of units
-  std::vector<std::string> notes;  // why equations stayed out of groups: "mul: ..."
+  // Why an equation stayed out of the unit of another, which makes an operand of its.
+  struct Note {
+    int eqn = -1, other = -1;
+    std::string why;
+  };
+  std::vector<int> order;  // of units
+  std::vector<Note> notes;
 
   // The variable whose buffer holds v's bytes.
   uint32_t Root(uint32_t v) const {
@@ -88,6 +93,10 @@ struct BlockPlan {
 };
 
 BlockPlan Fuse(const Fn& fn, const FusionPolicy& policy);
+
+// The notes of `fn` and of its regions as sentences, with the user's lines where they are known:
+// "tanh at model.py:4 (f) is not computed with contract at model.py:3 (f): its operand comes from contract".
+std::vector<std::string> WhyNotFused(const Fn& fn, const FusionPolicy& policy);
 
 // ---- Views -------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "ir/text/parser.h"
 #include "lowering/program/program.h"
 
 namespace weft {
@@ -82,6 +83,11 @@ std::vector<Case> Cases() {
          const Atom y = Exp(b, b.Parameter(F32({8, 8})));
          return Atoms{b.Emit1(FindPrim("atan2"), {y, Contract(b, "ij,jk->ik", y, y)})};
        }},
+      {"contract: it is no element-wise operation, view or reduction",
+       [](Builder& b) {
+         const Atom y = Exp(b, b.Parameter(F32({8, 8})));
+         return Atoms{Contract(b, "ij,jk->ik", y, y)};
+       }},
   };
 }
 
@@ -89,9 +95,10 @@ TEST(Fusion, EveryReasonIsReached) {
   for (const Case& c : Cases()) {
     Builder b("f");
     const Atoms results = c.make(b);
-    const BlockPlan plan = Fuse(*b.Build(results), c.policy);
+    const FnRef f = b.Build(results);
     std::string all;
-    for (const std::string& note : plan.notes) all += note + "\n";
+    for (const BlockPlan::Note& note : Fuse(*f, c.policy).notes)
+      all += f->eqns()[static_cast<size_t>(note.eqn)].prim->name + ": " + note.why + "\n";
     EXPECT_NE(all.find(c.reason + "\n"), std::string::npos) << "expected \"" << c.reason << "\" among:\n" << all;
   }
 }
@@ -102,8 +109,27 @@ TEST(Fusion, WhatFusesGivesNoReason) {
   const Expr e = Exp(x);
   const Expr total{&b, Broadcast(b, ReduceSum(b, e, {1}), {8, 16}, {0})};
   const BlockPlan plan = Fuse(*b.Build({Tanh(e / total)}), {});
-  EXPECT_TRUE(plan.notes.empty()) << plan.notes[0];
+  EXPECT_TRUE(plan.notes.empty()) << plan.notes[0].why;
   EXPECT_EQ(plan.order.size(), 1u);
+}
+
+TEST(Fusion, SentencesNameBothOperationsTheirLinesAndThoseInsideOfLoops) {
+  const FnRef f = ParseFn(
+      "fn f(x: f32[8,8]) -> (f32[8,8]) {\n"
+      "  a: f32[8,8] = exp x\n"
+      "  b: f32[8,8] = scan[length=<3>, num_carry=1, num_consts=0, reverse=false] a (c: f32[8,8]) -> (f32[8,8]) {\n"
+      "    d: f32[8,8] = contract[spec=\"ij,jk->ik\"] c c\n"
+      "    e: f32[8,8] = tanh d\n"
+      "    return e\n"
+      "  }\n"
+      "  return b\n"
+      "}\n",
+      {.file = "f.weft"});
+  const std::vector<std::string> expected = {
+      "scan at f.weft:3 (f) is not computed with exp at f.weft:2 (f): it is no element-wise operation, view or "
+      "reduction",
+      "tanh at f.weft:5 (region) is not computed with contract at f.weft:4 (region): its operand comes from contract"};
+  EXPECT_EQ(WhyNotFused(*f, {}), expected);
 }
 
 // Blocks of the same kind, as many as one likes, are few kernels of a bounded size.

@@ -21,9 +21,15 @@ double Score(const KernelSpec& spec, int v) {
   auto add = [&](const Access& a, double weight) {
     const Dim c = a.offset.Coefficient(v);
     if (c == Dim(0)) return;
+    const auto depends = [&](size_t u) {
+      return !a.dynamic.empty() || !(a.offset.Coefficient(static_cast<int>(u)) == Dim(0));
+    };
+    // What lies within a row is read again for each of them, whether or not it depends on the row.
+    bool in_row = false;
+    for (size_t u = static_cast<size_t>(spec.num_outer); u < spec.sizes.size(); ++u) in_row |= depends(u);
     double times = 1;
     for (size_t u = 0; u < spec.sizes.size(); ++u) {
-      if (!a.dynamic.empty() || !(a.offset.Coefficient(static_cast<int>(u)) == Dim(0))) times *= std::max(1.0, size(u));
+      if (depends(u) || (in_row && u < static_cast<size_t>(spec.num_outer))) times *= std::max(1.0, size(u));
     }
     score += (c == Dim(1) ? 1 : -0.5) * weight * times / points;
   };

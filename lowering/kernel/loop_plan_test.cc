@@ -77,6 +77,20 @@ TEST(LoopPlan, NumbersPerRowWeighLittle) {
   EXPECT_EQ(PlanLoops(k, Avx512()).vector_dim, 1);
 }
 
+// Distances of 300 points with 64 coordinates from 300 others: coordinates, which every pair reads again, although the
+// results are contiguous the other way.
+TEST(LoopPlan, WhatEveryRowReadsAgainWeighsAsOften) {
+  const Affine i = Affine::Var(0), j = Affine::Var(1), axis = Affine::Var(2);
+  Kernel k;
+  k.sizes = {300, 300, 64};
+  k.num_outer = 2;
+  const int apart = k.Op("sub", {k.Load(i * 64 + axis), k.Load(j * 64 + axis)});
+  k.Store(k.Sum(k.Op("mul", {apart, apart})), i * 300 + j);
+  const LoopPlan plan = PlanLoops(k, Avx512());
+  EXPECT_EQ(plan.vector_dim, 2);
+  EXPECT_TRUE(plan.vector_inner);
+}
+
 // Contiguous rows that fill the lanes stay: of 16 results with 64 addends each, the results.
 TEST(LoopPlan, FullLanesStayContiguous) {
   const Affine row = Affine::Var(0), j = Affine::Var(1);

@@ -33,6 +33,7 @@ PyObject* g_axis_error = nullptr;
 PyObject* g_derivative_error = nullptr;
 PyObject* g_parse_error = nullptr;
 PyObject* g_internal_error = nullptr;
+PyObject* g_wording = nullptr;
 
 PyObject* ExceptionOf(ErrorKind kind) {
   const bool as_jax = On(Setting::kJaxSemantics);
@@ -281,7 +282,20 @@ void SetPythonException(PyObject* type, std::string message, Loc loc) {
   if (loc) message += "\n" + loc.Stack();
   // Names of files need not be UTF-8.
   Ref text(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
+  if (text && g_wording != nullptr && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), Py_TPFLAGS_HEAPTYPE)) {
+    Ref said(PyObject_CallOneArg(g_wording, text.get()));
+    if (said) {
+      text = std::move(said);
+    } else {
+      PyErr_Clear();
+    }
+  }
   if (text) PyErr_SetObject(type, text.get());
+}
+
+void SetWording(PyObject* wording) {
+  Py_XINCREF(wording);
+  Py_XSETREF(g_wording, wording);
 }
 
 namespace {

@@ -49,6 +49,9 @@ void SetPythonException(const Error& error);
 // An exception of this type is set. Its message ends with the user's stack: `loc`, or else where the program is now.
 void SetPythonException(PyObject* type, std::string message, Loc loc = {});
 
+// From now on messages of exceptions of Python's own classes are what this function makes of them; null: as they are.
+void SetWording(PyObject* wording);
+
 template <class F>
 auto Guarded(F&& f) -> decltype(f()) {
   try {

@@ -88,6 +88,8 @@ PYBIND11_MODULE(_weft, m) {
           g_stateful_hook = stateful.release().ptr();
           g_stateful_error = uses_state.release().ptr();
         });
+  // What the messages of exceptions of Python's own classes become.
+  m.def("set_wording", [](py::object wording) { SetWording(wording.ptr()); });
   m.def("set_watchers",
         [](py::object transfer, py::object rank) { SetWatchers(transfer.release().ptr(), rank.release().ptr()); });
   m.def("set_partition_hook", [](py::object partition) { g_partition_hook = partition.release().ptr(); });

@@ -8,6 +8,8 @@
 #include "ir/ops.h"
 #include "ir/text/printer.h"
 #include "ir/verify.h"
+#include "lowering/fusion/fusion.h"
+#include "lowering/schedule/schedule.h"
 #include "python/native/bindings.h"
 #include "python/native/frames.h"
 #include "python/native/plans.h"
@@ -237,6 +239,10 @@ void BindRewrites(py::module_& m) {
       },
       py::arg("fn"), py::arg("passes"), py::arg("disabled") = std::set<std::string>{}, py::arg("marks") = false,
       py::arg("most") = py::none());
+  // Of a program as passes left it: why its equations were not folded, and which were not computed together, a sentence
+  // each.
+  m.def("why_not_folded", [](const FnHandle& f) { return WhyNotFolded(*f.fn); });
+  m.def("why_not_fused", [](const FnHandle& f) { return WhyNotFused(*WithoutCalls(f.fn), FusionPolicy{}); });
   m.def("pass_names", [] {
     std::vector<std::string> names;
     for (const Pass& p : AllPasses()) names.emplace_back(p.name);

@@ -1,47 +1,8 @@
 """weft.as_jax: options, what programs say of themselves, JAX's words in messages, and names that are private to JAX.
 Each program runs under JAX, too, where it is installed."""
 
-import json
-import os
-import subprocess
-import sys
-import textwrap
-
 import pytest
-
-HEAD = """
-import json, os, warnings
-warnings.simplefilter("ignore")
-import jax, jax.numpy as jnp, numpy as np
-from jax import lax
-from jax.sharding import NamedSharding, PartitionSpec as P
-out = {}
-def shown(x):
-    return json.loads(json.dumps(jax.tree.map(str, x), default=str))
-"""
-
-
-def _lines(code, *arguments, **environment):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *arguments, "-c", HEAD + textwrap.dedent(code) + "\nprint(json.dumps(out))"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def both(code, **environment):
-    """What a program puts into `out` on Weft; the same as under JAX."""
-    ours = _lines(code, "-m", "weft.as_jax", **environment)
-    try:
-        import jax  # noqa: F401
-    except ImportError:
-        return ours
-    assert ours == _lines(code, JAX_PLATFORMS="cpu", **environment)
-    return ours
+from as_jax_both import both, lines
 
 
 def test_options_decorate_functions():
@@ -383,8 +344,8 @@ def test_messages_say_it_in_words_of_jax_too(call, words):
     assert found == {"said": True}
 
 
-def test_words_come_after_those_of_weft_and_before_the_lines():
-    done = _lines(
+def test_words_come_after_those_of_weft_and_before_thelines():
+    done = lines(
         """
         try:
             jax.jit(3)

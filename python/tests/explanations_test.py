@@ -97,6 +97,71 @@ def test_what_a_rule_saves():
     assert weft.jit(lambda x: x).explain("rules") == []
 
 
+def layer(w, x):
+    h = x @ w  # line 1
+    y = wnp.log(h * w[:2]) * 1  # line 2
+    small = wnp.sum(wnp.asarray([1.0, 2.0]) * 3)  # line 3
+    return weft.fori_loop(0, 3, lambda i, c: wnp.tanh(c @ w), y) + small * wnp.arange(4.0)  # line 4
+
+
+def asked(question, offset=None, text=False):
+    ir = weft.make_ir(layer)(wnp.ones((4, 4)), wnp.ones((2, 4)))
+    line = None if offset is None else layer.__code__.co_firstlineno + offset
+    return weft.ir.why(ir, question, f"explanations_test.py:{line}" if text else line)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_why_two_operations_are_not_fused(text):
+    (sentence,) = [s for s in asked("not fused", 4, text) if s.startswith("tanh")]  # inside of the loop
+    assert " is not computed with contract at " in sentence and sentence.endswith("its operand comes from contract")
+    assert sentence.count(place(4, True)) == 2
+    assert asked("not fused", 3, text) == [f"no operation of {place(3, text)} is left in the optimized program"]
+    everything = weft.make_ir(lambda x: wnp.tanh(x) * wnp.exp(x))(wnp.ones(3))
+    assert weft.ir.why(everything, "not fused") == ["every operation of the program is computed with what it reads"]
+
+
+def place(offset, text):
+    line = layer.__code__.co_firstlineno + offset
+    return f"explanations_test.py:{line}" if text else f"line {line}"
+
+
+def test_why_an_operation_is_not_folded():
+    (sentence,) = asked("not folded", 1)
+    assert sentence.startswith("contract at ") and sentence.endswith("is not folded: its operand is parameter 'x'")
+    assert asked("not folded", 3) == [f"no operation of {place(3, False)} is left in the optimized program"]
+    ir = weft.make_ir(lambda x: (wnp.ones(100) * 2, x))(1.0)
+    assert "has more than 1 elements" in weft.ir.why(ir, "not folded")[0]
+
+
+def test_why_a_rule_did_not_apply():
+    (sentence,) = asked("log-product", 2)
+    assert "needs the licence 'no-nan'" in sentence and "weft.jit(f, licence='no-nan')" in sentence
+    (sentence,) = asked("mul-one", 2)
+    assert sentence == f"'mul-one' applies at {place(2, False)}, 1 time"
+    (sentence,) = asked("mul-one", 1)
+    assert sentence.endswith(f"finds nothing of its form at {place(1, False)}, where there is contract of x, w")
+    (sentence,) = asked("mul-one", 900)
+    assert "finds no operation" in sentence
+    with weft.optimization(disable=["mul-one"]):
+        assert asked("mul-one", 2) == ["'mul-one' is disabled here"]
+
+
+def test_why_a_value_is_kept():
+    ir = weft.make_ir(lambda w, x: wnp.sin(x @ w).sum())(wnp.ones((4, 4)), wnp.ones((2, 4)))
+    kept = weft.ir.why(ir, "kept")
+    assert len(kept) == 3 and all(", is kept: the backward pass reads it for " in sentence for sentence in kept)
+    (cosine,) = [sentence for sentence in kept if "output of cos" in sentence]
+    assert cosine.startswith("f32[2,4] output of cos") and "32 bytes" in cosine and "in the derivative of sin" in cosine
+    assert weft.ir.why(ir, "kept", 1) == ["the gradient keeps nothing of line 1"]
+
+
+def test_what_cannot_be_asked():
+    with pytest.raises(ValueError, match="'not fused', 'not folded', 'kept' or the name of a rule, got 'why'"):
+        asked("why")
+    with pytest.raises(TypeError, match=r"expected a program \(weft.make_ir\), got 3"):
+        weft.ir.why(3, "kept")
+
+
 X = np.float32([0.1, 0.7, -0.3])
 
 
@@ -202,6 +267,9 @@ def test_the_command(tmp_path):
     command("export", "f.weft", "-o", "f.weftb", folder=tmp_path)
     assert (tmp_path / "f.weftb").read_bytes().startswith(b"weft bundle")
     files = ["f.weft", "--inputs", "in.npz", "--expect", "out.npz"]
+    why = command("why", "f.weft", "mul-one", folder=tmp_path).stdout
+    assert why == "'mul-one' applies in the program, 1 time\n"
+    assert "parameter 'x'" in command("why", "f.weft", "not folded", "--line=2", folder=tmp_path).stdout
     assert command("bisect", *files, folder=tmp_path).stdout == "nothing changes the result\n"
     found = command("bisect", *files, "--load", "mine.py", "--passes=cse,wrong", folder=tmp_path, check=False)
     assert found.returncode == 1 and "its rule 'wrong', where it replaces 'tanh'" in found.stdout

@@ -5,7 +5,9 @@
     weft dump PROGRAM --stage=STAGE
     weft export PROGRAM -o f.weftb
     weft bisect PROGRAM --inputs in.npz --expect out.npz
+    weft why PROGRAM QUESTION [--line=LINE]
     weft ops [NAME ...]
+    weft sdk
 
 PROGRAM is a text or a binary file of a program (docs/ir.md) or a text of StableHLO, "-" standard input. Files of arrays
 are .npz or .npy, in the order of parameters and results. --load FILE runs a Python file first, which may register
@@ -29,8 +31,9 @@ from ._core.errors import value_error
 from .compiled import jit
 from .ir import from_stablehlo, to_cfg, to_dataflow, to_stablehlo
 from .ir.bisecting import bisect
+from .ir.reasons import why
 from .optimization import plan_of
-from .plugins import load_plugin
+from .plugins import load_plugin, sdk
 from .program import IR, deserialize_ir, parse_ir
 from .transforms import arguments_of
 
@@ -133,6 +136,12 @@ def _bisect(options: argparse.Namespace) -> int:
     return 0 if found.where == "nothing" else 1
 
 
+def _why(options: argparse.Namespace) -> None:
+    line = int(options.line) if options.line is not None and options.line.isdecimal() else options.line
+    for sentence in why(_program(options.program), options.question, line):
+        print(sentence)
+
+
 def _ops(options: argparse.Namespace) -> None:
     known = {p["name"]: p for p in _weft.primitives()}
     for name in options.names or known:
@@ -174,8 +183,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--rtol", type=float, default=1e-5)
     sub.add_argument("--atol", type=float, default=1e-6)
     sub.add_argument("--exact", action="store_true", help="every bit counts")
+    sub = command("why", _why, "why something did not happen, or is kept, a sentence for each operation")
+    sub.add_argument("question", help="'not fused', 'not folded', 'kept', or the name of a rule: why it did not apply")
+    sub.add_argument("--line", help="a number, or FILE:NUMBER")
     sub = command("ops", _ops, "the operations", program=False)
     sub.add_argument("names", nargs="*", metavar="NAME")
+    command(
+        "sdk", lambda _: print(sdk()), "the folder of the SDK, which a wheel brings, for plugins in C++", program=False
+    )
     return parser
 
 

@@ -12,7 +12,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error
-from ._core.shapes import ShapedArray
+from ._core.shapes import ShapedArray, ShapeDtype
 
 __all__ = [
     "block_until_ready",
@@ -92,6 +92,8 @@ def typeof(x: Any) -> ShapedArray:
     if not _weft.is_operand(x):
         if stateful.is_reference(x):
             return x.aval
+        if isinstance(x, ShapeDtype):
+            return ShapedArray.like(x)
         raise type_error(f"typeof: x must be an array or a number, got {x!r} of type '{type(x).__name__}'")
     return ShapedArray.like(x)
 

@@ -105,14 +105,15 @@ def vmap(
             elif size != shape[axis]:
                 raise value_error(
                     f"vmap: mapped sizes of '{name}' differ: {size} ({first}) and {shape[axis]} (axis "
-                    f"{axis} of argument {path})"
+                    f"{axis} of argument {path}){_all_sizes(flat, axes, len(_tree.leaves(args)))}"
                 )
             moved.append(_weft.moveaxis(leaf, axis, 0) if axis else leaf)
             specs.append(
                 ShapeDtype(shape[:axis] + shape[axis + 1 :], dtype, weak_type=weak, varying=_weft.varying(leaf))
             )
         if size is None:
-            raise value_error(f"vmap: no argument of '{name}' is mapped")
+            empty = "" if flat.leaves else f": the arguments, {args} and {kwargs}, hold no array"
+            raise value_error(f"vmap: no argument of '{name}' is mapped, and axis_size is not given{empty}")
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         bound = [] if axis_name is None else [(axis_name, size, False)]
@@ -135,6 +136,17 @@ def vmap(
         return _tree.unflatten(flat.out_tree, results)
 
     return mapped
+
+
+def _all_sizes(flat: Any, axes: list, positional: int) -> str:
+    """A line for each mapped argument, those by position first."""
+    lines = []
+    for i, (leaf, axis, path) in enumerate(zip(flat.leaves, axes, flat.names)):
+        shape, _, _, text = _weft.abstract(leaf)
+        if axis is not None and -len(shape) <= axis < len(shape):
+            named = "" if i < positional else ", given by name"
+            lines.append(f"\n  {shape[axis]}: axis {axis % len(shape)} of argument {path}, {text}{named}")
+    return "".join(lines)
 
 
 def _cut_mapped(leaves: list, axes: list, cut_by: tuple[str, ...]) -> list:

@@ -565,7 +565,13 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     return traced, tree, flat.names
 
 
-_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse, _call_stateful, UsesReferences)
+def set_hooks(around: Callable[[Callable], Callable] = lambda hook: hook) -> None:
+    """Says what C++ calls for jitted functions; `around`: what each of these functions is wrapped in."""
+    hooks = [around(hook) for hook in (_trace_jit, _refuse, _call_stateful)]
+    _weft.set_hooks(lambda x: _tree.flatten(x), *hooks, UsesReferences)
+
+
+set_hooks()
 
 
 def _move(x: Any, sharding: NamedSharding) -> Any:

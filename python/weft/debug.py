@@ -50,8 +50,6 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
         1   2.50
     """
     del ordered
-    if _tree.jax_semantics():
-        kwargs.pop("partitioned", None)
     _text(fmt, "debug.print: fmt")
     try:
         fields = list(string.Formatter().parse(fmt))

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar
+from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar, no_derivative
 from ._core.errors import type_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
@@ -69,8 +69,8 @@ def _sum_of_lanes(results: list) -> list:
 
 
 def _no_cotangent(leaf):
-    """What an integer has in place of a cotangent: zeros of dtype bool."""
-    return _weft.full(_weft.abstract(leaf)[0], 0, "bool")
+    """What an integer has in place of a cotangent."""
+    return no_derivative(_weft.abstract(leaf)[0])
 
 
 _NOTHING = _tree.structure(())
@@ -333,7 +333,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     """
     check_callable(fun, "jvp")
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise type_error("jvp: primals and tangents must be tuples of arguments")
+        kinds = f"{type(primals).__name__} and {type(tangents).__name__}"
+        raise type_error(f"jvp: primals and tangents must be tuples of arguments, got {kinds}")
     primals, tangents = tuple(primals), tuple(tangents)
     if stateful.references is not None:
         run = lambda f, p, aux: _jvp(f, p, tangents, aux)
@@ -375,12 +376,18 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
 
 
 def _zero_tangent(value):
-    return _weft.full(value.shape, 0, value.dtype if _weft.is_inexact(value.dtype) else "bool")
+    return _weft.full(value.shape, 0, value.dtype) if _weft.is_inexact(value.dtype) else no_derivative(value.shape)
 
 
 def _weakened(tangents: list, values: list) -> list:
     """Tangents as weakly typed as their values."""
-    return _weft.with_weak(tangents, [v.weak_type and _weft.is_inexact(v.dtype) for v in values])
+    moving = [_weft.is_inexact(v.dtype) for v in values]
+    weak = iter(
+        _weft.with_weak(
+            [t for t, on in zip(tangents, moving) if on], [v.weak_type for v, on in zip(values, moving) if on]
+        )
+    )
+    return [next(weak) if on else t for t, on in zip(tangents, moving)]
 
 
 @overload
@@ -437,10 +444,15 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     specs = [_weft.abstract(v) for v in values[:count]]
 
     # What it knows beside its arguments belongs to no trace: it is part of the structure of a tree.
-    def pullback(residuals, cotangent):
-        moving = lanes_apart(_cotangents(cotangent, value_tree, specs, "vjp"))
+    def pullback(residuals, *cotangents):
+        if len(cotangents) != 1:
+            raise type_error(
+                f"vjp: the function that vjp gave for '{flat.name}' was called with {len(cotangents)} arguments; it "
+                f"takes one, the cotangent of what '{flat.name}' returns, which may be a container"
+            )
+        moving = lanes_apart(_cotangents(cotangents[0], value_tree, specs, "vjp"))
         back = iter(_weft.with_weak(_weft.apply_derivative(backward, residuals + moving), slopes))
-        grads = [next(back) if a else _weft.full(shape, 0, "bool") for a, shape in zip(active, leaf_types)]
+        grads = [next(back) if a else no_derivative(shape) for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
     value, applied = _tree.unflatten(value_tree, values[:count]), Pullback(pullback, residuals)
@@ -530,10 +542,11 @@ def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
                 raise type_error(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
             moving.append(_weft.astype(x, dtype))
         results = iter(_weft.apply_derivative(tangent, residuals + moving))
-        found = [next(results) if _weft.is_inexact(d) else _weft.full(shape, 0, "bool") for shape, d, _, _ in specs]
-        weak = [weak and _weft.is_inexact(dtype) for _, dtype, weak, _ in specs]
-        return _tree.unflatten(value_tree, _weft.with_weak(found, weak))
+        moved = iter(_weft.with_weak(list(results), [weak for _, dtype, weak, _ in specs if _weft.is_inexact(dtype)]))
+        found = [next(moved) if _weft.is_inexact(dtype) else no_derivative(shape) for shape, dtype, _, _ in specs]
+        return _tree.unflatten(value_tree, found)
 
+    apply_tangents.__dict__["_fn"] = tangent
     value, applied = _tree.unflatten(value_tree, values[:count]), Partial(apply_tangents, residuals)
     if has_aux:
         return value, applied, _tree.unflatten(aux_tree, values[count:])

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _weft
-from ._core.errors import runtime_error, value_error
+from ._core.errors import runtime_error, type_error, unexpected_tracer, value_error
 from ._sharding import devices as _devices
 from ._sharding.shardings import NamedSharding, Sharding, cuts_of, held_blocks
 
@@ -170,7 +170,13 @@ def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[sli
     local = sharding.shard_shape(shape)
     found: list[np.ndarray] = []
     for index in indices:
-        part = np.asarray(parts(index))
+        given = parts(index)
+        if isinstance(given, _weft.Array) and _weft.is_traced(given):
+            raise unexpected_tracer(
+                f"an array of shape {shape} is made of parts that are values of a function that is being traced; make "
+                "it outside"
+            )
+        part = np.asarray(given)
         if part.shape != local:
             raise value_error(f"the part {index} of an array of shape {shape} has shape {part.shape}; expected {local}")
         found.append(part)
@@ -204,7 +210,9 @@ def make_array_from_callback(
     return _blocks(sharding, shape, data_callback)
 
 
-def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any]) -> Any:
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
+) -> Any:
     """An array from what each device of this process holds of it. It shares their memory. Of devices that hold the
     same, the first one's array counts.
 
@@ -212,11 +220,14 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         shape: of the whole array.
         sharding: how it lies.
         arrays: one for each device of this process, in the order of sharding.addressable_devices_indices_map(shape).
+        dtype: that of the arrays; None: not checked.
 
     Returns: array.
 
     Raises:
-        ValueError: there are more or fewer arrays than devices, or a part has another shape or dtype.
+        TypeError: arrays is no list or tuple.
+        ValueError: there are more or fewer arrays than devices, or a part has another shape or dtype, lies on several
+            devices, or is a value of a function that is being traced.
 
     Example:
         >>> rows = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
@@ -224,6 +235,10 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         Array([1., 1.], dtype=float32)
     """
     shape = tuple(int(n) for n in shape)
+    if not isinstance(arrays, (list, tuple)):
+        raise type_error(
+            f"make_array_from_single_device_arrays: arrays must be a list or tuple, got '{type(arrays).__name__}'"
+        )
     places = list(sharding.addressable_devices_indices_map(shape).values())
     if len(places) != len(arrays):
         raise value_error(
@@ -236,12 +251,26 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     local = sharding.shard_shape(shape)
     parts = [_weft.array(part, None, False) for part in arrays]
     for index, part in zip(places, parts):
+        if _weft.is_traced(part):
+            raise value_error(
+                f"make_array_from_single_device_arrays: the part {index} is a value of a function that is being traced; "
+                "arrays on devices are needed, whose numbers are there"
+            )
+        if part.sharding.num_devices != 1:
+            raise value_error(
+                f"make_array_from_single_device_arrays: the part {index} lies on {part.sharding.num_devices} devices; "
+                "expected an array of one device"
+            )
         if part.shape != local:
             raise value_error(f"the part {index} of an array of shape {shape} has shape {part.shape}; expected {local}")
         if part.dtype != parts[0].dtype:
             raise value_error(
                 f"the part {index} of an array of shape {shape} has dtype {part.dtype}, the first one {parts[0].dtype}"
             )
+    if dtype is not None and parts[0].dtype != _weft.dtype(dtype):
+        raise value_error(
+            f"make_array_from_single_device_arrays: dtype is {_weft.dtype(dtype)}, the arrays have {parts[0].dtype}"
+        )
     return _weft.from_device_arrays(parts, shape, sharding)
 
 

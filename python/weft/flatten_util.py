@@ -38,19 +38,34 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     """
     leaves, treedef = _tree.flatten(pytree)
     arrays = [_weft.strong(_weft.array(x, None, False)) for x in leaves]
-    shapes, dtypes = [x.shape for x in arrays], [x.dtype for x in arrays]
+    shapes, dtypes = tuple(x.shape for x in arrays), tuple(x.dtype for x in arrays)
     dtype = _weft.result_type(*arrays) if arrays else _weft.default_dtype("float")
     flat = [x.reshape(-1).astype(dtype) for x in arrays]
     vector = _weft.concatenate(flat, 0) if flat else wnp.zeros(0, dtype)
-    total = sum(math.prod(shape) for shape in shapes)
-    alike = len(set(dtypes)) == 1  # then a vector of any dtype makes a tree of that one
+    return vector, _TreeOf(treedef, shapes, dtypes, dtype)
 
-    def tree_of(vector: Any) -> Any:
+
+class _TreeOf:
+    """(vector) -> tree. Those of trees of one structure are equal, so that one jitted program serves all."""
+
+    def __init__(self, *known: Any):
+        self._known = known
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _TreeOf) and self._known == other._known
+
+    def __hash__(self) -> int:
+        return hash(self._known)
+
+    def __call__(self, vector: Any) -> Any:
+        treedef, shapes, dtypes, dtype = self._known
         vector = wnp.asarray(vector)
+        total = sum(math.prod(shape) for shape in shapes)
         if vector.shape != (total,):
             raise type_error(f"ravel_pytree: a vector of {total} elements is needed, got shape {vector.shape}")
+        alike = len(set(dtypes)) == 1  # then a vector of any dtype makes a tree of that one
         if not alike and vector.dtype != dtype:
-            raise type_error(f"ravel_pytree: a vector of {dtype} is needed, got {vector.dtype}")
+            raise type_error(f"ravel_pytree: a vector of {dtype} is needed, got {vector.dtype}; convert it with astype")
         parts, at = [], 0
         for shape, own in zip(shapes, dtypes):
             n = math.prod(shape)
@@ -61,8 +76,6 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
             parts.append(part if alike else part.astype(own))
             at += n
         return _tree.unflatten(treedef, parts)
-
-    return vector, tree_of
 
 
 _docs.complete(globals())

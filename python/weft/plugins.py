@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 from . import _weft
-from ._core.errors import type_error
+from ._core.errors import type_error, value_error
 
-__all__ = ["Plugin", "load_plugin"]
+__all__ = ["Plugin", "load_plugin", "sdk"]
 
 
 class Plugin(NamedTuple):
@@ -60,3 +61,28 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
         raise type_error(f"load_plugin: the path must be a text or a path, got {path!r}") from None
     name, where, passes, rules, primitives = _weft.load_plugin(file)
     return Plugin(name, where, tuple(passes), tuple(rules), tuple(primitives))
+
+
+def sdk() -> Path:
+    """The folder of the SDK that came with this package: headers, library, CMake package and pkg-config file, of
+    which plugins are built (docs/extend_in_cpp.md). `weft sdk` prints it: cmake -DCMAKE_PREFIX_PATH=$(weft sdk).
+
+    Returns: pathlib.Path.
+
+    Raises:
+        ValueError: the package was not installed from a wheel.
+
+    Example:
+        >>> try:
+        ...     print((weft.plugins.sdk() / "include/weft/sdk/plugin.h").exists())
+        ... except ValueError:
+        ...     print(True)
+        True
+    """
+    folder = Path(__file__).parent / "sdk"
+    if not folder.is_dir():
+        raise value_error(
+            "sdk: this package runs from its sources, which wheels alone bring the SDK beside; "
+            "./bazelw run -c opt //sdk:install -- --prefix=FOLDER writes one"
+        )
+    return folder

@@ -224,6 +224,30 @@ class Partial(functools.partial):
         Array(6., dtype=float32, weak_type=True)
     """
 
+    def __new__(cls, func: Callable, /, *args: Any, **keywords: Any) -> Partial:
+        # functools.partial joins its arguments with those of another one: these would become leaves.
+        return super().__new__(cls, _Whole(func) if isinstance(func, functools.partial) else func, *args, **keywords)
+
+
+class _Whole:
+    """A functools.partial that counts as a function."""
+
+    def __init__(self, func: functools.partial):
+        self._func = func
+        functools.update_wrapper(self, func)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._func(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._func == (other._func if isinstance(other, _Whole) else other))
+
+    def __hash__(self) -> int:
+        return hash(self._func)
+
+    def __repr__(self) -> str:
+        return repr(self._func)
+
 
 _tree.register(
     Partial,

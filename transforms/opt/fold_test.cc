@@ -131,5 +131,31 @@ TEST(Fold, LeavesLargeArraysInsideRegions) {
   EXPECT_EQ(FoldConstants(f)->eqns().size(), 1);
 }
 
+// Every obstacle is named, with lines, inside of regions too.
+TEST(Fold, SaysWhyWhatIsLeftIsLeft) {
+  const auto left = [](const std::string& type, const std::string& lines) {
+    const std::string text =
+        "fn g(x: f32[]) -> (f32[]) {\n  a: f32[] = sin x\n  b: f32[] = mul a 2.0:f32\n  return b\n}\n\n"
+        "fn f(x: f32[]) -> (" +
+        type + ") {\n" + lines + "  return a\n}\n";
+    std::string all;
+    for (const std::string& sentence : WhyNotFolded(*FoldConstants(ParseFn(text, {.file = "f.weft"}))))
+      all += sentence + "\n";
+    return all;
+  };
+  EXPECT_EQ(left("f32[]", "  b: f32[] = sin x\n  a: f32[] = mul 2.0:f32 b\n"),
+            "sin at f.weft:8 (f) is not folded: its operand is parameter 'x'\n"
+            "mul at f.weft:9 (f) is not folded: its operand comes from sin at f.weft:8 (f)\n");
+  EXPECT_EQ(left("f32[2]", "  a: f32[2] = broadcast[dims=[], shape=<2>] 1.0:f32\n"),
+            "broadcast at f.weft:8 (f) is not folded: its result f32[2] has more than 1 elements\n");
+  EXPECT_EQ(left("i32[9]", "  a: i32[9] = iota[dim=0, dtype=i32, shape=<9>]\n"),
+            "iota at f.weft:8 (f) is not folded: it is made without operands\n");
+  EXPECT_EQ(
+      left("f32[]", "  a: f32[] = scan[num_consts=0, num_carry=1, length=<1000000000>, reverse=false] @g 0.0:f32\n"),
+      "scan at f.weft:8 (f) is not folded: its regions would take too long\n"
+      "sin at f.weft:2 (g) is not folded: its operand is parameter 'x'\n"
+      "mul at f.weft:3 (g) is not folded: its operand comes from sin at f.weft:2 (g)\n");
+}
+
 }  // namespace
 }  // namespace weft

@@ -59,6 +59,9 @@ FnRef InlineMostCalls(FnRef fn);
 FnRef EliminateCommonSubexpressions(FnRef fn);
 FnRef EliminateDeadCode(FnRef fn);
 FnRef FoldConstants(FnRef fn);
+// Of each equation that is left, of regions too, why it was not folded, as a sentence with the user's line where that
+// is known: "mul at model.py:3 (f) is not folded: its operand is parameter 'x'".
+std::vector<std::string> WhyNotFolded(const Fn& fn);
 FnRef Simplify(FnRef fn);
 FnRef HoistConstants(FnRef fn);
 FnRef SimplifyLoops(FnRef fn);  // transforms/opt/loops.cc

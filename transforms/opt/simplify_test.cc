@@ -206,8 +206,10 @@ TEST_P(Rules, KeepsTangents) {
   const FnRef f = SampleIn(DType::kF64, rule);
   ASSERT_NE(f, nullptr);
   const FnRef g = Applied(rule, f);
-  if (g == nullptr && rule.formula != nullptr) return;  // a rule for what a wider dtype has
-  ASSERT_NE(g, nullptr) << Print(*f);
+  if (g == nullptr) {  // a rule for what a wider dtype has
+    ASSERT_NE(Applied(rule, SampleIn(DType::kF32, rule)), nullptr) << Print(*f);
+    return;
+  }
   Mask active;
   for (const Param& p : f->params()) active.push_back(IsInexact(p.type.dtype));
   const JvpFn df = Jvp(f, active, {true}), dg = Jvp(g, active, {true});

@@ -11,16 +11,29 @@ namespace {
 
 constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding, kNoNan = Licence::kNoNan;
 
-// log(erfc(x)) - log(erfc's leading term) for large x: 14 terms of the asymptotic series (Abramowitz & Stegun 7.1.23)
-// in u = 1 / (2 x^2), for x > 8.
-#define WEFT_ERFC_SERIES(u)                                                                                 \
-  "log1p(-" u "*(1 - 3*" u "*(1 - 5*" u "*(1 - 7*" u "*(1 - 9*" u "*(1 - 11*" u "*(1 - 13*" u "*(1 - 15*" u \
-  "*(1 - 17*" u "*(1 - 19*" u "*(1 - 21*" u "*(1 - 23*" u "*(1 - 25*" u "*(1 - 27*" u "))))))))))))))"
+// erfc(x) by its leading term exp(-x^2) / (x sqrt(pi)) for large x, less 1: 14 terms of the asymptotic series
+// (Abramowitz & Stegun 7.1.23) in u = 1 / (2 x^2), right to the digits of f32 for x > 5, of f64 for x > 8.
+#define WEFT_ERFC_TERMS(u)                                                                                          \
+  "-" u "*(1 - 3*" u "*(1 - 5*" u "*(1 - 7*" u "*(1 - 9*" u "*(1 - 11*" u "*(1 - 13*" u "*(1 - 15*" u "*(1 - 17*" u \
+  "*(1 - 19*" u "*(1 - 21*" u "*(1 - 23*" u "*(1 - 25*" u "*(1 - 27*" u ")))))))))))))"
+#define WEFT_ERFC_SERIES(u) "log1p(" WEFT_ERFC_TERMS(u) ")"
+#define WEFT_ABOVE_5 "select(x > 5, wide(x), 5)"
 #define WEFT_LARGE "select(x > 8, wide(x), 8)"
 // 0.5723649429247001 is log(pi) / 2.
 #define WEFT_LOG_ERFC_LARGE                          \
   "-" WEFT_LARGE "*" WEFT_LARGE " - log(" WEFT_LARGE \
   ") - 0.5723649429247001 + " WEFT_ERFC_SERIES("(0.5/(" WEFT_LARGE "*" WEFT_LARGE "))")
+
+// The infinities have no difference.
+#define WEFT_LOG_ADD_EXP(x, y)                                                                                        \
+  "select(" x " - " y " == " x " - " y ", select(" x " > " y ", " x " + softplus(" y " - " x "), " y " + softplus(" x \
+  " - " y ")), max(" x ", " y "))"
+// Of weights a and b, by the difference of the exponents: exp(x) times a + b times exp(y - x) where x is larger.
+#define WEFT_LOG_MIXTURE(a, b)                                                                                      \
+  "select(x - y == x - y, select(x > y, x + log1p(" b "/(" a " + " b ")*expm1(y - x)), y + log1p(" a "/(" a " + " b \
+  ")*expm1(x - y))) + log(" a " + " b "), max(x, y))"
+// Weights whose share of the sum is no rounding error.
+#define WEFT_NEAR_ONE(a) "(" a " > 0.05)*(" a " < 20)"
 
 const FormulaRule kRows[] = {
     // --- Logarithms of sums and exponentials ---
@@ -36,10 +49,28 @@ const FormulaRule kRows[] = {
     {"log1mexp-of-log1p", kAccurate, "log1p(-exp(x))",
      "select(x > -0.6931471805599453, log(-0 - expm1(select(x > -0.6931471805599453, x, -1))), "
      "log1p(-0 - exp(select(x > -0.6931471805599453, -1, x))))"},
-    {"log-add-exp", kAccurate, "log(exp(x) + exp(y))",
-     "select(x - y == x - y, select(x > y, x + softplus(y - x), y + softplus(x - y)), max(x, y))"},
-    {"log-exp", kAccurate, "log(exp(x))", "x"},
+    {"log-add-exp", kAccurate, "log(exp(x) + exp(y))", WEFT_LOG_ADD_EXP("x", "y")},
+    {"log-add-scaled-exps", kAccurate, "log(a*exp(x) + b*exp(y))", WEFT_LOG_MIXTURE("a", "b"),
+     WEFT_NEAR_ONE("a") "*" WEFT_NEAR_ONE("b"), "a=0.75,b=0.25"},
+    {"log-add-scaled-exp", kAccurate, "log(a*exp(x) + exp(y))",
+     "select(x - y == x - y, select(x > y, x + log(a - (-0 - exp(select(x > y, y - x, 0)))), "
+     "y + log1p(a*exp(select(x > y, 0, x - y)))), max(x, y))",
+     WEFT_NEAR_ONE("a"), "a=0.5"},
+    {"log-number-plus-scaled-exp", kAccurate, "log(a + b*exp(x))",
+     "select(x > 8, x + log(b - (-0 - a*exp(-x))), log(a - (-0 - b*exp(select(x > 8, 0, x)))))",
+     WEFT_NEAR_ONE("a") "*" WEFT_NEAR_ONE("b"), "a=0.75,b=0.5"},
+    {"log-number-plus-exp", kAccurate, "log(a + exp(x))",
+     "select(x > 8, x + log1p(a*exp(-x)), log(a - (-0 - exp(select(x > 8, 0, x)))))",
+     WEFT_NEAR_ONE("a") "*(abs(a - 1) > 0)", "a=0.75"},
     {"log-scaled-exp", kAccurate, "log(a*exp(x))", "x + log(a)", "a > 0", "a=3"},
+    {"log-exp-over-number", kAccurate, "log(exp(x)/a)", "x - log(a)", "a > 0", "a=3"},
+    {"log-times-exp", kAccurate, "log(x*exp(y))", "log(wide(x)) + wide(y)"},
+    {"log-times-exp-times", kAccurate, "log(x*exp(y)*z)", "log(wide(x)*wide(z)) + wide(y)"},
+    {"log-times-exp-over", kAccurate, "log(x*exp(y)/z)", "log(wide(x)/wide(z)) + wide(y)"},
+    {"log-times-quotient-of-exp", kAccurate, "log(x*(exp(y)/z))", "log(wide(x)/wide(z)) + wide(y)"},
+    {"log-exp-over", kAccurate, "log(exp(x)/y)", "wide(x) - log(wide(y))"},
+    {"log-over-exp", kAccurate, "log(x/exp(y))", "log(wide(x)) - wide(y)"},
+    {"log-exp", kAccurate, "log(exp(x))", "x"},
     {"log-exp2", kAccurate, "log2(exp2(x))", "x"},
     {"log-sigmoid", kAccurate, "log(logistic(x))", "-softplus(-x)"},
     {"log-cosh", kAccurate, "log(cosh(x))",
@@ -49,8 +80,6 @@ const FormulaRule kRows[] = {
      "select(abs(x) < 1, log1p(2*sinh(0.5*select(abs(x) < 1, x, 0))**2), "
      "abs(x) + log1p(exp(-2*abs(x))) - 0.6931471805599453) + log(a)",
      "a > 0", "a=2"},
-    {"log-exp-over-number", kAccurate, "log(exp(x)/a)", "x - log(a)", "a > 0", "a=3"},
-    {"log-exp-over", kRounding, "log(exp(x)/y)", "x - log(y)"},
     {"log-sqrt", kAccurate, "log(sqrt(x))", "0.5*log(x)"},
     {"log-rsqrt", kAccurate, "log(rsqrt(x))", "-0.5*log(x)"},
     {"log-square", kAccurate, "log(x**2)", "2*log(abs(x))"},
@@ -87,6 +116,10 @@ const FormulaRule kRows[] = {
     {"expm1", kAccurate, "exp(x) - 1", "expm1(x)"},
     {"expm1-negative", kAccurate, "1 - exp(x)", "-expm1(x)"},
     {"exp-of-expm1", kAccurate, "1 + expm1(x)", "exp(x)"},
+
+    {"exp-over-erfc", kAccurate, "exp(-x**2)/erfc(x)",
+     "select(x > 5, 1.772453850905516*" WEFT_ABOVE_5 "/(1 " WEFT_ERFC_TERMS(
+         "(0.5/(" WEFT_ABOVE_5 "*" WEFT_ABOVE_5 "))") "), exp(-wide(x)**2)/erfc(select(x > 5, 0, wide(x))))"},
 
     // --- The logistic function ---
     {"sigmoid", kAccurate, "1/(1 + exp(x))", "logistic(-x)"},

@@ -1,6 +1,7 @@
 // Rules for stability of sums over dimensions and of choices, which are no formulas of single elements.
 #include <algorithm>
 
+#include "ir/licences.h"
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "transforms/opt/formula.h"
@@ -86,17 +87,83 @@ Atom SpreadOver(Builder& b, const Atom& reduced, const Atom& like, const Ints& d
   return Broadcast(b, reduced, type.dims, OtherDims(type.rank(), dims));
 }
 
-// log(sum(exp(x))): the largest exponent apart.
+// `a` times `factor`, where factor is a number.
+struct Scaled {
+  Atom of;
+  double factor;
+};
+Scaled WithoutFactor(const Builder& b, const Atom& a) {
+  if (const Eqn* e = DefinedBy(b, a, Prims().div)) {
+    const Atom* s = Splat(b, e->operands[1]);
+    if (s != nullptr) return {e->operands[0], 1 / s->literal().Get(0).real()};
+  }
+  if (const Eqn* e = DefinedBy(b, a, Prims().mul)) {
+    for (int i : {0, 1}) {
+      const Atom* s = Splat(b, e->operands[i]);
+      if (s != nullptr) return {e->operands[1 - i], s->literal().Get(0).real()};
+    }
+  }
+  return {a, 1};
+}
+bool Near(double x, double y) { return std::abs(x - y) <= 1e-6 * std::abs(y); }
+
+// log(sum(exp(x))), or of a mean: the largest exponent apart.
 std::optional<Atom> LogSumExp(Builder& b, const Eqn& e, const Atoms& x) {
   if (!e.attrs.entries().empty()) return std::nullopt;
-  const Shaped shaped = ThroughShapes(b, x[0]);
+  const Shaped outer = ThroughShapes(b, x[0]);
+  const Scaled mean = WithoutFactor(b, outer.inner);
+  const Shaped shaped = ThroughShapes(b, mean.of);
   const std::optional<Sum> sum = SumOf(b, shaped.inner);
-  if (!sum) return std::nullopt;
+  if (!sum || !(mean.factor > 0)) return std::nullopt;
   const std::optional<Atom> exponent = ExponentOf(b, sum->of);
   if (!exponent || IsShifted(b, *exponent)) return std::nullopt;
   const Atom largest = Largest(b, *exponent, sum->dims);
   const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims)));
-  return Again(b, shaped, Add(b, largest, Log(b, ReduceSum(b, rest, sum->dims))));
+  Atom total = ReduceSum(b, rest, sum->dims);
+  if (mean.factor != 1) {
+    // A number is divided by as it was written: its reciprocal would be rounded.
+    const double whole = std::round(1 / mean.factor);
+    const DType dtype = b.DTypeOf(total);
+    total = Near(1 / mean.factor, whole) ? Div(b, total, Atom::Scalar(dtype, whole))
+                                         : Mul(b, total, Atom::Scalar(dtype, mean.factor));
+  }
+  return Again(b, outer, Again(b, shaped, Add(b, largest, Log(b, total))));
+}
+
+// The factors of a product of elements, of one shape each, as far as they are found; a number is one too.
+void FactorsOf(const Builder& b, const Atom& a, Atoms* factors, size_t most = 8) {
+  const Eqn* e = DefinedBy(b, a, Prims().mul);
+  if (e == nullptr || factors->size() >= most) {
+    factors->push_back(a);
+    return;
+  }
+  const Atoms operands = e->operands;
+  for (const Atom& operand : operands) FactorsOf(b, operand, factors, most);
+}
+Atom ProductOf(Builder& b, const Atoms& factors) {
+  Atom product = factors[0];
+  for (size_t i = 1; i < factors.size(); ++i) product = Mul(b, product, factors[i]);
+  return product;
+}
+
+// sum(y*exp(x)) / sum(exp(x)): the largest exponent apart, in both.
+std::optional<Atom> SoftmaxMean(Builder& b, const Eqn&, const Atoms& x) {
+  const Shaped below = ThroughShapes(b, x[1]), above = ThroughShapes(b, x[0]);
+  const std::optional<Sum> weights = SumOf(b, below.inner), values = SumOf(b, above.inner);
+  if (!weights || !values || weights->dims != values->dims) return std::nullopt;
+  const std::optional<Atom> exponent = ExponentOf(b, weights->of);
+  if (!exponent || IsShifted(b, *exponent) || b.TypeOf(values->of).dims != b.TypeOf(*exponent).dims)
+    return std::nullopt;
+  Atoms factors;
+  FactorsOf(b, values->of, &factors);
+  const auto weight =
+      std::find_if(factors.begin(), factors.end(), [&](const Atom& f) { return SameValue(b, f, weights->of); });
+  if (weight == factors.end()) return std::nullopt;
+  const Atom largest = Largest(b, *exponent, weights->dims);
+  const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, weights->dims)));
+  *weight = rest;
+  const Atom mean = ReduceSum(b, ProductOf(b, factors), values->dims);
+  return Div(b, Again(b, above, mean), Again(b, below, ReduceSum(b, rest, weights->dims)));
 }
 
 // exp(x) / sum(exp(x)): the same.
@@ -130,24 +197,6 @@ std::optional<Atom> LogSoftmax(Builder& b, const Eqn& e, const Atoms& x) {
 
 // --- Variance --------------------------------------------------------------------------------------------------------
 
-// `a` times `factor`, where factor is a number.
-struct Scaled {
-  Atom of;
-  double factor;
-};
-Scaled WithoutFactor(const Builder& b, const Atom& a) {
-  if (const Eqn* e = DefinedBy(b, a, Prims().div)) {
-    const Atom* s = Splat(b, e->operands[1]);
-    if (s != nullptr) return {e->operands[0], 1 / s->literal().Get(0).real()};
-  }
-  if (const Eqn* e = DefinedBy(b, a, Prims().mul)) {
-    for (int i : {0, 1}) {
-      const Atom* s = Splat(b, e->operands[i]);
-      if (s != nullptr) return {e->operands[1 - i], s->literal().Get(0).real()};
-    }
-  }
-  return {a, 1};
-}
 std::optional<Atom> RootOf(const Builder& b, const Atom& a) {
   const Eqn* e = b.Definition(a);
   if (e == nullptr) return std::nullopt;
@@ -156,7 +205,6 @@ std::optional<Atom> RootOf(const Builder& b, const Atom& a) {
   if (e->prim == &Prims().mul && SameValue(b, e->operands[0], e->operands[1])) return e->operands[0];
   return std::nullopt;
 }
-bool Near(double x, double y) { return std::abs(x - y) <= 1e-6 * std::abs(y); }
 
 // mean(x^2) - mean(x)^2, or sum(x^2) - sum(x)^2 / n: of the distances from the mean.
 std::optional<Atom> TwoPassVariance(Builder& b, const Eqn&, const Atoms& x) {
@@ -195,16 +243,21 @@ std::optional<Atom> TwoPassVariance(Builder& b, const Eqn&, const Atoms& x) {
   return Again(b, outer, Again(b, inner, scaled));
 }
 
-// log(prod(x)): neither overflows nor underflows as a sum.
+// log(prod(x)): what f32 cannot hold f64 can, of a few dozen factors; of any number their logarithms' sum, where none
+// is negative.
 std::optional<Atom> LogOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.attrs.entries().empty()) return std::nullopt;
+  if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
   static const Prim& prod = FindPrim("reduce_prod");
   const Shaped shaped = ThroughShapes(b, x[0]);
   const Eqn* product = DefinedBy(b, shaped.inner, prod);
-  if (product == nullptr || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
+  if (product == nullptr) return std::nullopt;
   const Ints dims = product->attrs.Get<Ints>("dims");
   const Atom of = product->operands[0];
-  return Again(b, shaped, ReduceSum(b, Log(b, of), dims));
+  if (CurrentLicences().Allow(Licence::kNoNan)) return Again(b, shaped, ReduceSum(b, Log(b, of), dims));
+  const DType dtype = b.DTypeOf(x[0]);
+  if (ByteWidth(dtype) >= 8) return std::nullopt;
+  const Atom wide = Reduce(b, "reduce_prod", Convert(b, of, DType::kF64), dims);
+  return Again(b, shaped, Convert(b, Log(b, wide), dtype));
 }
 
 // --- Choices ---------------------------------------------------------------------------------------------------------
@@ -292,8 +345,12 @@ const SimplifyRule kRules[] = {
      false, kStable},
     {"log-sum-exp", "log", Licence::kAccurate, LogSumExp,
      "fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; r = log s; return r }", false, kStable},
-    {"log-of-product", "log", Licence::kNoNan, LogOfProduct,
+    {"log-of-product", "log", Licence::kAccurate, LogOfProduct,
      "fn f(x: f32[3]) { s = reduce_prod[dims=[0]] x; r = log s; return r }", false, kStable},
+    {"softmax-mean", "div", Licence::kAccurate, SoftmaxMean,
+     R"(fn f(x: f32[3], y: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; p = mul y a
+        t = reduce_sum[dims=[0]] p; q = div t s; return q })",
+     false, kStable},
     {"softmax", "div", Licence::kAccurate, Softmax,
      R"(fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; t = broadcast[dims=[], shape=<3>] s; q = div a t
         return q })",

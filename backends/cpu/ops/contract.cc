@@ -1,5 +1,6 @@
 // General contractions: dimensions are grouped into batch, M, N and K; what a library's leading dimensions and
 // transpose flags can express is passed as it lies, everything else is packed first.
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <cstring>
@@ -177,6 +178,15 @@ void Unpack(const C* from, const std::vector<int64_t>& rows, const std::vector<i
   }
 }
 
+// Whether the second factor is the first one transposed, so that what is below the diagonal is what is above it.
+bool IsSymmetric(const Problem& p) {
+  const auto alike = [](const Dimension& d) { return d.x == d.y; };
+  return p.x == p.y && std::all_of(p.batch.begin(), p.batch.end(), alike) &&
+         std::all_of(p.k.begin(), p.k.end(), alike) &&
+         std::equal(p.m.begin(), p.m.end(), p.n.begin(), p.n.end(),
+                    [](const Dimension& m, const Dimension& n) { return m.size == n.size && m.x == n.y; });
+}
+
 template <class C>
 void Run(const Problem& p, const Casts<C>& casts) {
   const int64_t m = Size(p.m), n = Size(p.n), k = Size(p.k), batches = Size(p.batch);
@@ -195,6 +205,7 @@ void Run(const Problem& p, const Casts<C>& casts) {
     if (swapped.direct && !swapped.transposed) return Run(q, casts);
   }
   if (c.transposed) c.direct = false;
+  const bool halved = kHasGemm<C> && k > 0 && IsWorthHalving(n) && IsSymmetric(p);
   std::vector<int64_t> bx, by, bo;
   if (batches > 1) {
     bx = Offsets(p.batch, &Dimension::x);
@@ -203,7 +214,7 @@ void Run(const Problem& p, const Casts<C>& casts) {
   }
   std::vector<int64_t> xm, xk, yk, yn, om, on;
   if (!a.direct) xm = Offsets(p.m, &Dimension::x), xk = Offsets(p.k, &Dimension::x);
-  if (!b.direct) yk = Offsets(p.k, &Dimension::y), yn = Offsets(p.n, &Dimension::y);
+  if (!b.direct && !halved) yk = Offsets(p.k, &Dimension::y), yn = Offsets(p.n, &Dimension::y);
   if (!c.direct) om = Offsets(p.m, &Dimension::result), on = Offsets(p.n, &Dimension::result);
   auto one = [&](int64_t i) {
     const char* xb = static_cast<const char*>(p.x) + (batches > 1 ? bx[i] * casts.operand_bytes : 0);
@@ -222,7 +233,7 @@ void Run(const Problem& p, const Casts<C>& casts) {
       pa = packed_a->data;
       ma = {true, false, std::max<int64_t>(1, k)};
     }
-    if (!b.direct) {
+    if (!b.direct && !halved) {
       packed_b = std::make_unique<Scratch<C>>(k * n);
       casts.pack(yb, yk, yn, packed_b->data);
       pb = packed_b->data;
@@ -233,7 +244,10 @@ void Run(const Problem& p, const Casts<C>& casts) {
       pc = packed_c->data;
       ldc = n;
     }
-    Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
+    if constexpr (kHasGemm<C>) {
+      if (halved) SymmetricGemm<C>(ma.transposed, n, k, pa, ma.ld, pc, ldc);
+    }
+    if (!halved) Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
     if (!c.direct) casts.unpack(pc, om, on, ob);
   };
   if (batches == 1) return one(0);

@@ -150,7 +150,64 @@ T Dot(int64_t k, const T* a, int64_t stride_a, const T* b, int64_t stride_b) {
   }
 }
 
+template <class T>
+bool IsForBlas(int64_t m, int64_t n, int64_t k) {
+  return !std::is_same_v<T, float> ||
+         !IsForOneDnn(static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+}
+
+// About 50 operations per nanosecond for f32, a quarter to half of it elsewhere.
+template <class T>
+int64_t Nanoseconds(int64_t m, int64_t n, int64_t k) {
+  return static_cast<int64_t>(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+                              (sizeof(T) / 4) / 50);
+}
+
+// What is below the diagonal of rows [first, last) of a symmetric matrix, and left of them, from what is above it.
+template <class T>
+void Mirror(int64_t first, int64_t last, int64_t n, T* c, int64_t ldc) {
+  constexpr int64_t kTile = 16;  // of each array, a few cache lines at a time
+  for (int64_t i = first; i < last; ++i) {
+    for (int64_t j = i + 1; j < last; ++j) c[j * ldc + i] = c[i * ldc + j];
+  }
+  for (int64_t from = last; from < n; from += kTile) {
+    const int64_t to = std::min(n, from + kTile);
+    for (int64_t i = first; i < last; i += kTile) {
+      const int64_t end = std::min(last, i + kTile);
+      for (int64_t q = from; q < to; ++q) {
+        for (int64_t p = i; p < end; ++p) c[q * ldc + p] = c[p * ldc + q];
+      }
+    }
+  }
+}
+
 }  // namespace
+
+template <class T>
+void SymmetricGemm(bool transpose, int64_t n, int64_t k, const T* a, int64_t lda, T* c, int64_t ldc) {
+  const bool by_blas = IsForBlas<T>(n, n, k);
+  const int64_t stripes = (n + kRowsOfHalf - 1) / kRowsOfHalf;
+  const auto rows = [=](int64_t stripe) {
+    const int64_t first = stripe * kRowsOfHalf, last = std::min(n, first + kRowsOfHalf);
+    const T* own = a + (transpose ? first : first * lda);
+    T* to = c + first * ldc + first;
+    if (by_blas)
+      ByBlas(transpose, !transpose, last - first, n - first, k, own, lda, own, lda, to, ldc);
+    else
+      Single(transpose, !transpose, last - first, n - first, k, own, lda, own, lda, to, ldc);
+    Mirror(first, last, n, c, ldc);
+  };
+  // A long stripe and a short one each, which together are as long as any other two.
+  const auto pairs = [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      rows(i);
+      if (stripes - 1 - i != i) rows(stripes - 1 - i);
+    }
+  };
+  const int64_t nanoseconds = Nanoseconds<T>(n, n, k) / 2, count = (stripes + 1) / 2;
+  if (NumThreads() == 1 || nanoseconds < 2 * kMinParallelNanoseconds) return pairs(0, count);
+  ParallelFor(count, nanoseconds, pairs);
+}
 
 template <class T>
 void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
@@ -160,13 +217,8 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
     return;
   }
   // By the whole product, whatever becomes of it: its bits do not depend on the number of threads.
-  if constexpr (std::is_same_v<T, float>) {
-    if (!IsForOneDnn(static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)))
-      return ByBlas(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
-  }
-  // About 50 operations per nanosecond for f32, a quarter to half of it elsewhere.
-  const int64_t nanoseconds = static_cast<int64_t>(2.0 * static_cast<double>(m) * static_cast<double>(n) *
-                                                   static_cast<double>(k) * (sizeof(T) / 4) / 50);
+  if (std::is_same_v<T, float> && IsForBlas<T>(m, n, k)) return ByBlas(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
+  const int64_t nanoseconds = Nanoseconds<T>(m, n, k);
   const int threads = NumThreads();
   if (threads == 1 || nanoseconds < 2 * kMinParallelNanoseconds) return Single(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
   // Two blocks per thread along the longer side, multiples of the micro-kernels' heights.
@@ -196,5 +248,11 @@ template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<flo
                    const std::complex<float>*, int64_t, std::complex<float>*, int64_t);
 template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<double>*, int64_t,
                    const std::complex<double>*, int64_t, std::complex<double>*, int64_t);
+
+template void SymmetricGemm(bool, int64_t, int64_t, const float*, int64_t, float*, int64_t);
+template void SymmetricGemm(bool, int64_t, int64_t, const double*, int64_t, double*, int64_t);
+template void SymmetricGemm(bool, int64_t, int64_t, const std::complex<float>*, int64_t, std::complex<float>*, int64_t);
+template void SymmetricGemm(bool, int64_t, int64_t, const std::complex<double>*, int64_t, std::complex<double>*,
+                            int64_t);
 
 }  // namespace weft::cpu

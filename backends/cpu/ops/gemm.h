@@ -12,6 +12,13 @@ template <class T>
 void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
           int64_t ldb, T* c, int64_t ldc);
 
+// Whether the halves of a symmetric product of n rows beside its diagonal are worth one call per kRowsOfHalf rows.
+constexpr int64_t kRowsOfHalf = 48;
+inline bool IsWorthHalving(int64_t n) { return n >= 2 * kRowsOfHalf; }
+// C[n, n] = A[n, k] A^T, with A stored [k, n] where `transpose`: the products above the diagonal, each written twice.
+template <class T>
+void SymmetricGemm(bool transpose, int64_t n, int64_t k, const T* a, int64_t lda, T* c, int64_t ldc);
+
 // Whether oneDNN is the one for a product of f32 with so many multiplications. It is a tenth faster than OpenBLAS for
 // large ones, 2 us slower for small ones, and takes 40 ms before its first.
 inline bool IsForOneDnn(double multiplications) { return multiplications > (1 << 19); }

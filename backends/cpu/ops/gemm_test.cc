@@ -1,11 +1,13 @@
 // Products of more than 2^31 elements, which BLAS cannot count. Pages of a mapping that nobody writes to are all the
-// same one of zeros, so that they need no memory.
+// same one of zeros, so that they need no memory. Symmetric products, of which half is computed.
 #include "backends/cpu/ops/gemm.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <complex>
+#include <random>
+#include <vector>
 
 namespace weft::cpu {
 namespace {
@@ -81,6 +83,34 @@ TYPED_TEST(Far, Rows) {
   EXPECT_EQ(far[1], T(10010));
   EXPECT_EQ(far[kFar], T(100100));
   EXPECT_EQ(far[kFar + 1], T(1001000));
+}
+
+// Whole numbers, whose sums are exact in any order. Rows lie further apart than they are long, and what is between them
+// stays.
+TYPED_TEST(Far, SymmetricProducts) {
+  using T = TypeParam;
+  std::mt19937 random(7);
+  for (const bool transpose : {false, true}) {
+    for (const int64_t n : {1, 47, 48, 49, 96, 100, 145, 200}) {
+      for (const int64_t k : {1, 5, 64}) {
+        const int64_t rows = transpose ? k : n, columns = transpose ? n : k, lda = columns + 3, ldc = n + 2;
+        std::vector<T> a(static_cast<size_t>(rows * lda)), c(static_cast<size_t>(n * ldc), T(-7));
+        for (T& v : a) v = static_cast<T>(static_cast<int>(random() % 17) - 8);
+        SymmetricGemm<T>(transpose, n, k, a.data(), lda, c.data(), ldc);
+        const auto at = [&](int64_t i, int64_t p) {
+          return a[static_cast<size_t>(transpose ? p * lda + i : i * lda + p)];
+        };
+        for (int64_t i = 0; i < n; ++i) {
+          for (int64_t j = 0; j < n; ++j) {
+            T sum = 0;
+            for (int64_t p = 0; p < k; ++p) sum += at(i, p) * at(j, p);
+            ASSERT_EQ(c[static_cast<size_t>(i * ldc + j)], sum) << n << "," << k << " at " << i << "," << j;
+          }
+          for (int64_t j = n; j < ldc; ++j) ASSERT_EQ(c[static_cast<size_t>(i * ldc + j)], T(-7));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

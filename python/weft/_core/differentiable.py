@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from .. import _weft
+from . import tree as _tree
 from .errors import type_error
-from .shapes import ShapeDtype
+from .shapes import FLOAT0, ShapeDtype
 from .tracing import Flat
 
 
@@ -41,6 +45,14 @@ def check_scalar(flat: Flat, spec: tuple, holomorphic: bool, what: str) -> None:
         f"{what}: '{flat.name}' must return one {'complex' if holomorphic else 'real floating-point'} scalar, got "
         f"{_weft.abstract(ShapeDtype(shape, dtype))[3]}; {remedy}"
     )
+
+
+def no_derivative(shape: tuple[int, ...]) -> Any:
+    """What stands for the derivative of an integer, or with respect to one: zeros of dtype bool; where JAX's meaning is
+    asked for, outside of traced functions, NumPy's zeros of JAX's dtype float0."""
+    if _tree.jax_semantics() and not _weft.is_tracing():
+        return np.zeros(shape, FLOAT0)
+    return _weft.full(shape, 0, "bool")
 
 
 def check_no_tangent(leaf, tangent, name: str) -> None:

@@ -8,6 +8,7 @@ Its C++ code does the same (ir/error.h, python/native/errors.cc). What the user'
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from types import TracebackType
 from typing import TypeVar
 
@@ -36,15 +37,15 @@ def index_error(message: str) -> IndexError:
 
 
 def name_error(message: str) -> NameError:
-    return NameError(at_line(message))
+    return NameError(_said(message))
 
 
 def key_error(message: str) -> KeyError:
-    return KeyError(at_line(message))
+    return KeyError(_said(message))
 
 
 def recursion_error(message: str) -> RecursionError:
-    return RecursionError(at_line(message))
+    return RecursionError(_said(message))
 
 
 class MissingRule(TypeError, AttributeError):
@@ -66,11 +67,11 @@ def unexpected_tracer(message: str) -> Exception:
 
 
 def runtime_error(message: str) -> RuntimeError:
-    return RuntimeError(at_line(message))
+    return RuntimeError(_said(message))
 
 
 def not_implemented(message: str) -> NotImplementedError:
-    return NotImplementedError(at_line(message))
+    return NotImplementedError(_said(message))
 
 
 def foreign(error: _E) -> _E:
@@ -83,7 +84,7 @@ def foreign(error: _E) -> _E:
     while at is not None and at.tb_frame.f_code.co_filename.startswith(PACKAGE):
         at = at.tb_next
     if at is None and error.args:
-        error.args = (at_line(str(error.args[0])), *error.args[1:])
+        error.args = (_said(str(error.args[0])), *error.args[1:])
     return error
 
 
@@ -97,6 +98,15 @@ def _innermost(traceback: TracebackType) -> str:
             line = f"  at {code.co_filename}:{at.tb_lineno} in {code.co_qualname}"
         at = at.tb_next
     return line
+
+
+# What a message of an exception of one of Python's own classes becomes; weft.as_jax adds JAX's words. Weft's classes
+# have them of themselves.
+in_other_words: Callable[[str], str] = str
+
+
+def _said(message: str) -> str:
+    return in_other_words(at_line(message))
 
 
 def at_line(message: str) -> str:

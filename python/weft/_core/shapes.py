@@ -269,7 +269,7 @@ class ShapedArray(ShapeDtype):
     to_ct_aval = to_cotangent_aval = at_least_vspace = to_tangent_aval
 
     def __str__(self) -> str:
-        return self.str_short()
+        return f"{'~' if self.weak_type else ''}{self.str_short()}"
 
     def __repr__(self) -> str:
         if not _weft.setting(_JAX_SEMANTICS):

@@ -20,6 +20,7 @@ from .shardings import (
     SingleDeviceSharding,
     cuts_of,
     renamed,
+    shown_part,
 )
 
 
@@ -200,9 +201,9 @@ def global_shards(array: Any) -> list[Shard]:
     """
     seen: dict[tuple, int] = {}
     shards = []
-    for device, index in _sharding_of(array).devices_indices_map(array.shape).items():
+    for device, index in _sharding_of(array)._parts(array.shape).items():
         key = tuple((s.start, s.stop) for s in index)
-        shards.append(Shard(array, device, index, seen.get(key, 0)))
+        shards.append(Shard(array, device, shown_part(index, array.shape), seen.get(key, 0)))
         seen[key] = seen.get(key, 0) + 1
     return shards
 
@@ -318,7 +319,7 @@ def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:
     if not 1 <= x.ndim <= 2:
         raise value_error(f"visualize_array_sharding: the array has {x.ndim} dimensions; expected 1 or 2")
     holders: dict[tuple[int, int], list[int]] = {}
-    for device, index in x.sharding.devices_indices_map(x.shape).items():
+    for device, index in x.sharding._parts(x.shape).items():
         starts = [s.start for s in index]
         row, column = (0, starts[0]) if x.ndim == 1 else (starts[0], starts[1])
         holders.setdefault((row, column), []).append(device.id)

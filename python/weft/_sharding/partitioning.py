@@ -97,7 +97,14 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
             names = own._names_of(d)
             if not taken & set(names):
                 dims[d] = names
+    if _says_each(mesh):
+        dims += [None] * (y.ndim - len(dims))
     return put(y, NamedSharding(mesh, PartitionSpec(*dims)))
+
+
+def _says_each(mesh: Mesh) -> bool:
+    """Whether specs of values have an entry for each dimension: in JAX, where the types of all axes say how they lie."""
+    return len(mesh.explicit_axes) == len(mesh.axis_names) and _tree.jax_semantics()
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -247,8 +254,9 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
     return next(iter(meshes), None)
 
 
-def _spec(dims: list[list[str]]) -> PartitionSpec:
-    while dims and not dims[-1]:
+def _spec(dims: list[list[str]], each: bool = False) -> PartitionSpec:
+    """`each`: an entry for each dimension, those after the last one that is cut, too."""
+    while dims and not dims[-1] and not each:
         dims = dims[:-1]
     return PartitionSpec(*[None if not names else names[0] if len(names) == 1 else tuple(names) for names in dims])
 
@@ -305,7 +313,10 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
         return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments
     if over_processes(mesh) or (stacks and mesh.size > 1):  # for one device there is nothing to cut
         fn = _weft.for_process(fn, processes_of(mesh))
-    return fn, [said or NamedSharding(mesh, _spec(dims)) for said, dims in zip(asked, results)]
+    each = _says_each(mesh)
+    if each:
+        asked = [None if said is None or said.mesh.same_place(mesh) else said for said in asked]
+    return fn, [said or NamedSharding(mesh, _spec(dims, each)) for said, dims in zip(asked, results)]
 
 
 class Communication(NamedTuple):

@@ -192,6 +192,10 @@ class Sharding:
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         """For every device, the part of an array of this shape that it holds."""
+        return {device: shown_part(index, shape) for device, index in self._parts(shape).items()}
+
+    def _parts(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        """The same, each slice with its start and stop."""
         raise NotImplementedError
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -219,7 +223,7 @@ class Sharding:
             raise type_error(f"is_equivalent_to: expected a sharding, got {other!r}")
         # A size that all cuts of both divide evenly tells all parts apart.
         shape = (math.lcm(self.num_devices, other.num_devices),) * ndim
-        return self.devices_indices_map(shape) == other.devices_indices_map(shape)
+        return self._parts(shape) == other._parts(shape)
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -283,7 +287,7 @@ class SingleDeviceSharding(Sharding):
     def _pickled(self) -> tuple:
         return (self._device.id,)
 
-    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+    def _parts(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         return {self._device: tuple(slice(0, n) for n in shape)}
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -358,7 +362,7 @@ class NamedSharding(Sharding):
         cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding", may_be_open=True)
         return tuple(n // math.prod(self.mesh.shape[a] for a in names) for n, names in zip(shape, cuts))
 
-    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+    def _parts(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding", may_be_open=True)
         block = self.shard_shape(shape)
         found: dict[Device, tuple[slice, ...]] = {}
@@ -383,6 +387,13 @@ class NamedSharding(Sharding):
         return f"NamedSharding({self.mesh}, {self.spec})"
 
 
+def shown_part(index: tuple[slice, ...], shape: Sequence[int]) -> tuple[slice, ...]:
+    """A part of an array; where JAX's meaning is asked for, slice(None) along dimensions that are not cut."""
+    if not _tree.jax_semantics():
+        return index
+    return tuple(slice(None) if (s.start, s.stop) == (0, n) else s for s, n in zip(index, shape))
+
+
 def spans_processes(sharding: Any) -> bool:
     """Whether arrays that lie so have parts in other processes that this one has not."""
     return (
@@ -398,8 +409,10 @@ def processes_of(mesh: Mesh) -> list[int]:
 def held_blocks(sharding: Sharding, shape: Sequence[int]) -> list[tuple[slice, ...]]:
     """The parts that this process holds of an array of this shape, each once, in the order in which it keeps them."""
     found: dict[tuple, tuple[slice, ...]] = {}
-    for index in sharding.addressable_devices_indices_map(shape).values():
-        found.setdefault(tuple((s.start, s.stop) for s in index), index)
+    here = process_index()
+    for device, index in sharding._parts(shape).items():
+        if device.process_index == here:
+            found.setdefault(tuple((s.start, s.stop) for s in index), index)
     return list(found.values())
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import arrays, random_keys, settings, wording
+from . import arrays, random_keys, settings, traceback_util, wording
 from .finder import Finder
 from .report import missing
 
@@ -55,6 +55,7 @@ def install() -> None:
     wording.install()
     arrays.install()
     random_keys.install()
+    traceback_util.install()
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:

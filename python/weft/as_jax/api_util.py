@@ -12,6 +12,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from . import linear_util as lu
 from .core import get_aval
+from .treedefs import spec_of, tree_flatten
 
 
 def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
@@ -72,8 +73,8 @@ def flatten_fun(f: Any, in_tree: Any) -> tuple[Any, Callable[[], Any]]:
     out: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
-        args, kwargs = _tree.unflatten(in_tree, leaves)
-        found, tree = _tree.flatten(lu.called(f)(*args, **kwargs))
+        args, kwargs = _tree.unflatten(spec_of(in_tree), leaves)
+        found, tree = tree_flatten(lu.called(f)(*args, **kwargs))
         out[:] = [tree]
         return found
 
@@ -85,7 +86,7 @@ def flatten_fun_nokwargs(f: Any, in_tree: Any) -> tuple[Any, Callable[[], Any]]:
     out: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
-        found, tree = _tree.flatten(lu.called(f)(*_tree.unflatten(in_tree, leaves)))
+        found, tree = tree_flatten(lu.called(f)(*_tree.unflatten(spec_of(in_tree), leaves)))
         out[:] = [tree]
         return found
 
@@ -155,7 +156,8 @@ def donation_vector(
 ) -> tuple[bool, ...]:
     """For each leaf of (args, kwargs) whether it is donated."""
     donated: list[bool] = []
-    args_tree, kwargs_tree = in_tree.children() if kws else (in_tree, None)
+    spec = spec_of(in_tree)
+    args_tree, kwargs_tree = spec.children() if kws else (spec, None)
     for i, part in enumerate(args_tree.children()):
         donated += [i in donate_argnums] * part.num_leaves
     if kwargs_tree is not None:

@@ -139,5 +139,6 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
 
 def _placed(x: Any, place: Any) -> Any:
     if isinstance(x, weft.Tracer):
-        return weft.with_sharding_constraint(x, place) if isinstance(place, weft.Sharding) else x
+        said = isinstance(place, (weft.NamedSharding, weft.PartitionSpec))
+        return weft.with_sharding_constraint(x, place) if said else x
     return weft.device_put(x, place)

@@ -37,6 +37,9 @@ class Tracer(metaclass=_IsTraced):
     """isinstance(x, Tracer): whether x is a value of a function that is being traced. Libraries derive classes
     from it."""
 
+    def __init__(self, trace: Any = None, aval: Any = None):
+        self._trace, self._aval = trace, aval
+
 
 class Trace:
     """JAX's bookkeeping of a transform; Weft's is in C++. The one object of this class stands for whatever is being

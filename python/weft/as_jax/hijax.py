@@ -64,19 +64,6 @@ class aval_property:
         self.fget = fget
 
 
-class _Effects:
-    """Which effects may stand in branches and loops."""
-
-    def __init__(self) -> None:
-        self._types: list[type] = []
-
-    def add_type(self, effect: type) -> None:
-        self._types.append(effect)
-
-
-control_flow_allowed_effects = _Effects()
-
-
 def register_hitype(cls: type, typeof: Any) -> None:
     """Nothing: values of the class are refused where arrays are expected."""
     del cls, typeof

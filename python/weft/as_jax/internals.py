@@ -1,4 +1,4 @@
-"""Names that are private to JAX, and that programs look for or compare with: classes of errors, effects, shardings."""
+"""Names that are private to JAX, and that programs look for or compare with: classes of errors, shardings."""
 
 from __future__ import annotations
 
@@ -10,22 +10,14 @@ import weft
 
 from .._core.errors import type_error
 from . import linear_util as lu
-from .hijax import control_flow_allowed_effects
-from .jaxprs import Effect, Effects, eval_jaxpr
+from .jaxprs import eval_jaxpr
 from .user_primitives import Primitive
 
-__all__ = ["Effect", "Effects", "control_flow_allowed_effects", "no_effects"]
-
 AxisName = Any
-no_effects: Effects = set()
 
 
-class ShardingTypeError(Exception):
-    """Types of shardings do not fit. Weft raises a ValueError."""
-
-
-class JaxprTypeError(TypeError):
-    """A program is not well-formed."""
+# Types of shardings do not fit.
+ShardingTypeError = weft.errors.ArgumentError
 
 
 class InconclusiveDimensionOperation(Exception):
@@ -99,58 +91,6 @@ class MemorySpace(enum.Enum):
 
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
-
-
-class _Kinds:
-    """A set of classes of effects."""
-
-    def __init__(self) -> None:
-        self._types: list[type] = []
-
-    def add_type(self, kind: type) -> None:
-        self._types.append(kind)
-
-    def contains(self, kind: Any) -> bool:
-        return any(issubclass(kind if isinstance(kind, type) else type(kind), known) for known in self._types)
-
-    __contains__ = contains
-
-
-lowerable_effects, ordered_effects, shardable_ordered_effects = _Kinds(), _Kinds(), _Kinds()
-custom_derivatives_allowed_effects, remat_allowed_effects = _Kinds(), _Kinds()
-
-
-class RefEffect(Effect):
-    """A function uses a reference."""
-
-
-class ReadEffect(RefEffect):
-    """... reads it."""
-
-
-class WriteEffect(RefEffect):
-    """... writes it."""
-
-
-class AccumEffect(RefEffect):
-    """... adds to it."""
-
-
-class _RuntimeTokens:
-    """What orders effects; Weft's programs keep their order themselves."""
-
-    def __init__(self) -> None:
-        self.current_tokens: dict[Any, Any] = {}
-
-    def clear(self) -> None:
-        """Nothing."""
-
-    def block_until_ready(self) -> None:
-        """Waits for what prints and calls back."""
-        weft.effects_barrier()
-
-
-runtime_tokens = _RuntimeTokens()
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:

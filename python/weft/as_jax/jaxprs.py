@@ -25,6 +25,7 @@ from .. import _weft
 from .._core.errors import not_implemented, type_error
 from .._core.shapes import ShapedArray
 from ..program import IR
+from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .user_primitives import Primitive, call_of
 
 # Weft's name of a primitive -> JAX's, where they differ.
@@ -40,6 +41,7 @@ _JAX_NAMES = {
     "custom_vjp": "custom_vjp_call",
     "reverse": "rev",
     "select": "select_n",
+    "spmd": "shard_map",
 }
 _OUR_NAMES = {theirs: ours for ours, theirs in _JAX_NAMES.items()}
 # Kinds of attributes that Python's values do not say, by primitive and attribute.
@@ -172,18 +174,12 @@ class Literal:
 Atom = Var | Literal
 
 
-class Effect:
-    """What an equation does besides computing; programs of Weft's say it by their primitive."""
-
-
-Effects = set[Effect]
-no_effects: frozenset[Effect] = frozenset()
+class JaxprTypeError(TypeError):
+    """A program is not well-formed."""
 
 
 class JaxprEqn:
     """An equation: outvars = primitive(invars), with params."""
-
-    effects = no_effects
 
     def __init__(
         self,
@@ -193,10 +189,31 @@ class JaxprEqn:
         params: dict,
         source_info: Any,
         program: Any = None,
+        effects: Any = None,
     ):
+        self._effects = effects
         self.invars, self.outvars, self.primitive = invars, outvars, primitive
         self.params, self.source_info = params, source_info
         self.program = program  # that it stands in: it holds the rules that parameters name by number
+
+    @property
+    def effects(self) -> Any:
+        """What it does besides computing, as the rule of its primitive declares it, and the functions inside of it."""
+        if self._effects is None:
+            found = {self._of_input(effect) for effect in self.primitive.effects_of(self.invars, self.params)}
+            for inner in jaxprs_in_params(self.params):
+                # Operands of its own, as the number of a branch, come first.
+                rest = self.invars[len(self.invars) - len(inner.invars) :]
+                given = dict(zip(inner.invars, rest)) if len(rest) == len(inner.invars) else {}
+                for effect in inner.effects:
+                    of_input = isinstance(effect, JaxprInputEffect)
+                    found.add(effect.replace(given.get(effect.input)) if of_input else effect)
+            self._effects = found
+        return self._effects
+
+    def _of_input(self, effect: Any) -> Any:
+        by_place = isinstance(effect, JaxprInputEffect) and isinstance(effect.input, int)
+        return effect.replace(self.invars[effect.input]) if by_place else effect
 
     def replace(self, **changes: Any) -> JaxprEqn:
         """The equation with some of its attributes changed."""
@@ -220,20 +237,29 @@ class JaxprEqn:
 class Jaxpr:
     """Equations between variables."""
 
-    effects = no_effects
-
     def __init__(
         self,
         constvars: Sequence[Var],
         invars: Sequence[Var],
         outvars: Sequence[Atom],
         eqns: Sequence[JaxprEqn],
+        effects: Any = None,
         *_: Any,
         **__: Any,
     ):
+        self._effects = effects
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         self.debug_info = None
+
+    @property
+    def effects(self) -> Any:
+        """Those of its equations; of what happens to an input, those to inputs of the program."""
+        if self._effects is None:
+            known = {*self.constvars, *self.invars}
+            is_there = lambda effect: not isinstance(effect, JaxprInputEffect) or effect.input in known
+            self._effects = {effect for eqn in self.eqns for effect in eqn.effects if is_there(effect)}
+        return self._effects
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -263,10 +289,12 @@ class Jaxpr:
 class ClosedJaxpr:
     """A program and the arrays that it captured."""
 
-    effects = no_effects
-
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], ir: IR | None = None):
         self.jaxpr, self.consts, self._ir = jaxpr, list(consts), ir
+
+    @property
+    def effects(self) -> Any:
+        return self.jaxpr.effects
 
     @property
     def literals(self) -> list[Any]:
@@ -296,39 +324,40 @@ class ClosedJaxpr:
         return repr(self.jaxpr)
 
 
-class Region:
-    """A function inside an equation: a branch, the body of a loop. `jaxpr` shows it."""
+class Region(ClosedJaxpr):
+    """A function inside an equation: a branch, the body of a loop. It is read when it is looked at."""
 
     def __init__(self, fn: Any):
-        self._fn = fn
+        self._fn, self.consts = fn, []
 
     @functools.cached_property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> Jaxpr:  # type: ignore[override]
         return _jaxpr(self._fn, 0)
 
-    @property
-    def eqns(self) -> list[JaxprEqn]:
-        return self.jaxpr.eqns
 
-    consts: tuple[Any, ...] = ()
-
-    def pretty_print(self, **_: Any) -> str:
-        """The program as text."""
-        return repr(self)
-
-    def __repr__(self) -> str:
-        return repr(self.jaxpr)
+# JAX's names of parameters that are functions inside of an equation -> which of its regions it is; None: all.
+_REGIONS = {"jaxpr": 0, "call_jaxpr": 0, "fun_jaxpr": 0, "cond_jaxpr": 0, "body_jaxpr": 1, "branches": None}
 
 
-_TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?$")
+class _Params(dict[str, Any]):
+    """Parameters of an equation with functions inside, which have JAX's names, too."""
+
+    def __missing__(self, name: str) -> Any:
+        if name not in _REGIONS or "regions" not in self:
+            raise KeyError(name)
+        place = _REGIONS[name]
+        return tuple(self["regions"]) if place is None else self["regions"][place]
+
+
+_TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?(?:\{(.*?)\})?$")  # f32[3]{x}: differs between the devices along x
 
 
 def _aval(text: str, weak: bool = False) -> ShapedArray:
     found = _TYPE.match(text)
     assert found is not None, text
-    dtype, dims = found.groups()
+    dtype, dims, varying = found.groups()
     shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in (dims or "").split(",") if d]
-    aval = ShapedArray(shape, np.float32, weak)
+    aval = ShapedArray(shape, np.float32, weak, varying.split(",") if varying else ())
     aval.dtype = _weft.dtype(dtype) if dtype not in ("key", "tape") else dtype
     return aval
 
@@ -357,7 +386,7 @@ def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
             _kinds[ours, name] = kind
         given = dict(eqn["attr_values"])
         if eqn["regions"]:
-            given["regions"] = [Region(region) for region in eqn["regions"]]
+            given = _Params(given, regions=[Region(region) for region in eqn["regions"]])
         shown: Primitive = primitive(_JAX_NAMES.get(ours, ours))
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
         # it computes.
@@ -414,7 +443,7 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
         for part in value if isinstance(value, (tuple, list)) else [value]:
             if isinstance(part, Jaxpr):
                 yield part
-            elif isinstance(part, (ClosedJaxpr, Region)):
+            elif isinstance(part, ClosedJaxpr):
                 yield part.jaxpr
 
 
@@ -425,10 +454,17 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 
 def new_jaxpr_eqn(
-    invars: Sequence[Atom], outvars: Sequence[Var], primitive: Primitive, params: dict, *_: Any, **__: Any
+    invars: Sequence[Atom],
+    outvars: Sequence[Var],
+    primitive: Primitive,
+    params: dict,
+    effects: Any = None,
+    source_info: Any = None,
+    *_: Any,
+    **__: Any,
 ) -> JaxprEqn:
     """An equation."""
-    return JaxprEqn(list(invars), list(outvars), primitive, params, None)
+    return JaxprEqn(list(invars), list(outvars), primitive, params, source_info, effects=effects)
 
 
 def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
@@ -438,7 +474,11 @@ def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raises TypeError unless every variable that is read has been defined before."""
+    """Raises TypeError unless every variable that is read has been defined before, and every effect is declared."""
+    for eqn in jaxpr.eqns:
+        for effect in eqn.effects:
+            if effect not in jaxpr.effects and not isinstance(effect, JaxprInputEffect):
+                raise JaxprTypeError(f"Equation effect not present in jaxpr effects. Equation effect: {effect}")
     defined = {*jaxpr.constvars, *jaxpr.invars}
     for eqn in [*jaxpr.eqns, JaxprEqn(jaxpr.outvars, [], primitive("return"), {}, None)]:
         for atom in eqn.invars:

@@ -5,18 +5,19 @@ on what such ones give, works. What builds MLIR by hand asks for names that are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import weft
 
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error
+from .._core.errors import not_implemented, type_error, value_error
 from ..callbacks import io_callback, pure_callback
 from .core import ShapedArray
+from .effects import TokenSet, check_lowerable, ordered_effects
 from .user_primitives import Primitive
 
-__all__ = ["LoweringRuleContext", "ModuleContext", "emit_python_callback", "lower_fun", "register_lowering"]
+__all__ = ["LoweringRuleContext", "ModuleContext", "TokenSet", "emit_python_callback", "lower_fun", "register_lowering"]
 
 _Rule = Callable[..., Any]
 
@@ -38,6 +39,12 @@ class LoweringRuleContext:
         self.primitive, self.avals_in, self._avals_out = primitive, list(avals_in), avals_out
         self.module_context = ModuleContext()
         self.platforms = None
+        self.tokens_in = TokenSet()
+        self.tokens_out: TokenSet | None = None
+
+    def set_tokens_out(self, tokens_out: TokenSet) -> None:
+        """Says what orders the effects that come after."""
+        self.tokens_out = tokens_out
 
     @property
     def avals_out(self) -> list[Any]:
@@ -93,12 +100,58 @@ def register_lowering(
         _for_platform.add(prim)
 
     def lower(primitive: Primitive, avals_in: Any, avals_out: Any, operands: Any, params: dict[str, Any]) -> list[Any]:
-        found = rule(LoweringRuleContext(primitive, avals_in, avals_out), *operands, **params)
+        ctx = LoweringRuleContext(primitive, avals_in, avals_out)
+        happening = primitive.effects_of(operands, params)
+        check_lowerable(happening)
+        ordered = ordered_effects.filter_in(happening)
+        ctx.tokens_in = TokenSet.create(ordered)
+        found = rule(ctx, *operands, **params)
+        if ordered:
+            _check_tokens(primitive, ordered, ctx.tokens_out)
         # A value of several of MLIR's is a list of them; here every value is one.
         return _tree.leaves(found)
 
     prim.set_rule("lower", lower)
+    _lowerings._given[prim] = rule
     return rule
+
+
+def _check_tokens(primitive: Primitive, ordered: Sequence[Any], tokens: TokenSet | None) -> None:
+    if tokens is None:
+        raise value_error(
+            f"Lowering rule for `{primitive}` needs to set `tokens_out` because it has effects: {ordered}"
+        )
+    if tokens.effects() != set(ordered):
+        raise value_error(
+            f"Lowering rule for `{primitive}` returns incorrect set of output token. Expected: {ordered} vs. Actual: "
+            f"{tuple(tokens.effects())}"
+        )
+
+
+class _Lowerings(MutableMapping[Primitive, _Rule]):
+    """primitive -> its lowering."""
+
+    def __init__(self) -> None:
+        self._given: dict[Primitive, _Rule] = {}
+
+    def __setitem__(self, primitive: Primitive, rule: _Rule) -> None:
+        register_lowering(primitive, rule)
+
+    def __getitem__(self, primitive: Primitive) -> _Rule:
+        return self._given[primitive]
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        del self._given[primitive]
+        primitive.remove_rule("lower")
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+
+_lowerings = _Lowerings()
 
 
 def emit_python_callback(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from .._core.errors import not_implemented
 from . import report
 from .arguments import with_more
+from .traceback_util import bounded
 
 
 class Value(NamedTuple):
@@ -121,7 +122,7 @@ class ServedModule(types.ModuleType):
         served: Served = self.__dict__["_weft_served"]
         if name in served.names:
             try:
-                return with_more(self.__name__, name, _at(served.names[name]))
+                return self._weft_served_as(name, _at(served.names[name]))
             except AttributeError:
                 return _NOTHING
         if name in served.absent or name in served.without:
@@ -133,8 +134,11 @@ class ServedModule(types.ModuleType):
                 return _NOTHING
         for module in _those_there(served):
             if not name.startswith("_") and name in _public(module):
-                return with_more(self.__name__, name, getattr(module, name))
+                return self._weft_served_as(name, getattr(module, name))
         return _NOTHING
+
+    def _weft_served_as(self, name: str, found: Any) -> Any:
+        return bounded(self.__name__, name, with_more(self.__name__, name, found))
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":

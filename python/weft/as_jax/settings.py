@@ -17,7 +17,7 @@ from typing import Any
 
 import weft
 
-from .._core.errors import runtime_error
+from .._core.errors import runtime_error, value_error
 from .._sharding.devices import before_counting, devices_were_listed
 from ..config import OPTIONS
 from .option_defaults import DEFAULTS
@@ -37,18 +37,22 @@ _OURS = frozenset(
     ]
 )
 
-# Those that other modules of this package read.
-_READ_HERE = frozenset(["jax_default_prng_impl"])
-
 # The others that JAX documents, with their defaults.
 _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in _OURS}
 
+
+# Those of them that this package does as JAX does.
+_DONE_HERE = frozenset(["jax_default_prng_impl", "jax_traceback_filtering"])
+
+# What a value of an option must be: gives the value, or raises ValueError.
+_CHECKS: dict[str, Callable[[Any], Any]] = {}
+_any = lambda value: value
 
 _said: set[str] = set()
 
 
 def _say_without_effect(name: str, value: Any) -> None:
-    if value == _WITHOUT_EFFECT[name] or value is None or name in _said or name in _READ_HERE:
+    if value == _WITHOUT_EFFECT[name] or value is None or name in _said or name in _DONE_HERE:
         return
     _said.add(name)
     warnings.warn(f"weft.as_jax: the option {name} has no effect in Weft", stacklevel=3)
@@ -73,6 +77,7 @@ class Config:
         if name in _OURS:
             weft.config.update(name, value)
         elif name in self._kept:
+            value = _CHECKS.get(name, _any)(value)
             _say_without_effect(name, value)
             self._kept[name] = value
         else:
@@ -88,6 +93,8 @@ class Config:
         if name in self._kept:
             return self._kept[name]
         raise AttributeError(f"Unrecognized config option: {name}")
+
+    _read = read
 
     def __getattr__(self, name: str) -> Any:
         if name == "x64_enabled":
@@ -147,7 +154,7 @@ class _Option:
         self.name, self._default = name, default
 
     def __call__(self, new_val: Any = None) -> contextlib.AbstractContextManager[None]:
-        value = self._default if new_val is None else new_val
+        value = _CHECKS.get(self.name, _any)(self._default if new_val is None else new_val)
         _say_without_effect(self.name, value)
         return _kept_for(self.name, value)
 
@@ -211,8 +218,9 @@ def __getattr__(name: str) -> Any:
 NAMES = sorted(name.removeprefix("jax_") for name in {*_OURS, *_WITHOUT_EFFECT})
 
 
-def _state(name: str, default: Any, convert: Callable[[str], Any]) -> Any:
+def _state(name: str, default: Any, convert: Callable[[str], Any], check: Callable[[Any], Any] = _any) -> Any:
     """A new option, called by its name in small letters; JAX's own libraries have some."""
+    _CHECKS[name] = check
     given = os.environ.get(name.upper())
     config._kept[name] = default if given is None else convert(given)
     _WITHOUT_EFFECT[name] = config._kept[name]
@@ -225,7 +233,7 @@ def _is_true(text: str) -> bool:
 
 def bool_state(name: str, default: bool, help: str = "", **_: Any) -> Any:
     """A new option that is on or off."""
-    return _state(name, default, _is_true)
+    return _state(name, default, _is_true, bool)
 
 
 def int_state(name: str, default: int, help: str = "", **_: Any) -> Any:
@@ -249,7 +257,13 @@ bool_flag, int_flag, float_flag = bool_state, int_state, float_state
 
 def enum_state(name: str, enum_values: Any, default: str, help: str = "", **_: Any) -> Any:
     """A new option that is one of some words."""
-    return _state(name, default, str)
+
+    def check(value: Any) -> Any:
+        if value not in (default, *enum_values):
+            raise value_error(f"{name}: new enum value must be in {list(enum_values)}, got {value!r}")
+        return value
+
+    return _state(name, default, str, check)
 
 
 optional_enum_state = enum_flag = enum_state

@@ -9,6 +9,7 @@ from typing import Any
 import weft
 
 from .._core import tree as _tree
+from .._core.shapes import ShapedArray
 from .._sharding.partitioning import OnAllDevices
 from . import jaxprs
 from .arrays import without_layouts
@@ -111,3 +112,41 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
 def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     """A tree on each of several devices, as one whose arrays have a first axis over them."""
     return _stacked([x] * len(devices), devices)
+
+
+class _LinearFunction:
+    """What linearize's function calls, with its program where JAX's has it: f_jvp.func.args[0]."""
+
+    def __init__(self, function: Any):
+        self.fun, self._function = self, function
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        return (jaxprs.Region(self._function._fn),)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _LinearFunction) and self._function == other._function
+
+    def __hash__(self) -> int:
+        return hash(self._function)
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """weft.linearize, whose function shows its program."""
+    value, applied, *aux = weft.linearize(fun, *primals, has_aux=has_aux)
+    if hasattr(applied.func, "_fn"):
+        applied = weft.tree_util.Partial(_LinearFunction(applied.func), *applied.args)
+    return (value, applied, *aux)
+
+
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
+    """What reverse mode keeps: pairs of a type and where it is from."""
+    return [(ShapedArray(kept.shape, kept.dtype), kept.source) for kept in weft.saved_residuals(f, *args, **kwargs)]
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """weft.with_sharding_constraint, which also takes Formats, whose layouts have no effect."""
+    return weft.with_sharding_constraint(x, without_layouts(shardings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,13 @@ import optree
 
 from .._core import tree as _tree
 from .._core.errors import key_error, value_error
-from ..tree_util import flatten_one_level, register_static, treedef_is_leaf
+from ..tree_util import flatten_one_level, treedef_is_leaf
+from .treedefs import spec_of, tree_flatten
 
-static = register_static
+
+def static(**options: Any) -> Any:
+    """dataclasses.field for what is part of the structure of a tree."""
+    return dataclasses.field(**{**options, "metadata": {"static": True, **(options.pop("metadata", None) or {})}})
 
 
 def _is_container(x: Any) -> bool:
@@ -23,7 +28,7 @@ class _Registry:
 
     @staticmethod
     def flatten(tree: Any, leaf_predicate: Callable[[Any], bool] | None = None) -> Any:
-        return _tree.flatten(tree, leaf_predicate)
+        return tree_flatten(tree, leaf_predicate)
 
     @staticmethod
     def flatten_one_level(tree: Any) -> Any:
@@ -88,8 +93,8 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], 
 
 def broadcast_flattened_prefix_with_treedef(leaves: Any, prefix_treedef: Any, full_treedef: Any) -> list[Any]:
     """broadcast_prefix of what has been taken apart."""
-    full = _tree.unflatten(full_treedef, [object()] * full_treedef.num_leaves)
-    return broadcast_prefix(_tree.unflatten(prefix_treedef, leaves), full)
+    full = _tree.unflatten(spec_of(full_treedef), [object()] * full_treedef.num_leaves)
+    return broadcast_prefix(_tree.unflatten(spec_of(prefix_treedef), leaves), full)
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
@@ -103,7 +108,7 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list
 
 def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]:
     """The leaves of a prefix of a structure, each as often as it covers leaves."""
-    return _tree.prefix_leaves(axis_tree, _tree.unflatten(treedef, [object()] * treedef.num_leaves), name)
+    return _tree.prefix_leaves(axis_tree, _tree.unflatten(spec_of(treedef), [object()] * treedef.num_leaves), name)
 
 
 def flatten_axis_resources(what: str, tree: Any, shardings: Any, tupled_args: bool) -> tuple[Any, ...]:
@@ -113,4 +118,4 @@ def flatten_axis_resources(what: str, tree: Any, shardings: Any, tupled_args: bo
 
 def treedef_is_strict_leaf(treedef: Any) -> bool:
     """Whether a structure is that of a leaf."""
-    return bool(treedef.is_leaf())
+    return bool(spec_of(treedef).is_leaf())

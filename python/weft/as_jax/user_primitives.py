@@ -18,6 +18,7 @@ from .. import _weft
 from .._core.errors import not_implemented, type_error
 from .._core.shapes import ShapedArray
 from ..custom_primitive import Linear
+from . import effects
 from .rules import SymbolicZero, UndefinedPrimal, Zero
 
 
@@ -46,6 +47,7 @@ class Primitive:
         self.name = name
         self._rules: dict[str, Callable[..., Any]] = {}
         self._operation: _Operation | None = None
+        self._effectful: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -80,8 +82,15 @@ class Primitive:
         """The same, which gives (types, effects). What the lowering does besides computing happens in the order of the
         program, whatever the effects say."""
         self.set_rule("abstract_eval", lambda *avals, **params: abstract_eval(*avals, **params)[0])
-        self.__dict__["abstract_eval"] = abstract_eval
+        self.__dict__["abstract_eval"] = self._effectful = abstract_eval
         return abstract_eval
+
+    def effects_of(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What it does besides computing: values, or variables of programs, as operands."""
+        if self._effectful is None:
+            return effects.no_effects
+        avals = [x.aval if hasattr(x, "aval") else ShapedArray.like(x) for x in operands]
+        return self._effectful(*avals, **params)[1]
 
     def impl(self, /, *args: Any, **params: Any) -> Any:
         """What def_impl gave."""
@@ -99,6 +108,8 @@ class Primitive:
                     f"Error interpreting argument to {self.name} as a JAX value. The problematic value is of type "
                     f"{type(arg)} and was passed to {self.name} at position {i}."
                 )
+        if self._effectful is not None:
+            effects.check(self.effects_of(args, params))
         if not _weft.is_tracing() and ("impl" in self._rules or "lower" not in self._rules):
             return self.impl(*args, **params)
         if self._operation is None:
@@ -142,11 +153,10 @@ class _Operation(weft.Primitive):
             self.def_lower(self._lowered)
         elif impl is not None:
             self.def_eval(self._computed)
+        elif of.rule("abstract_eval") is not None:
+            self.def_eval(self._not_there)  # a program may have it, which is looked at, or transformed further
         else:
-            raise not_implemented(
-                f"MLIR translation rule for primitive '{of.name}' not found: give it one by "
-                f"mlir.register_lowering({of.name}_p, mlir.lower_fun(f, multiple_results=...)), or an impl by def_impl"
-            )
+            self._not_there()
         if of.rule("abstract_eval") is not None:
             self.def_infer(self._inferred)
         elif lower is None:
@@ -200,6 +210,13 @@ class _Operation(weft.Primitive):
                 for r, t in zip(results, types)
             ]
         return results if self._of.multiple_results else results[0]
+
+    def _not_there(self, *_: Any, **__: Any) -> Any:
+        name = self._of.name
+        raise not_implemented(
+            f"MLIR translation rule for primitive '{name}' not found: give it one by "
+            f"mlir.register_lowering({name}_p, mlir.lower_fun(f, multiple_results=...)), or an impl by def_impl"
+        )
 
     def _computed(self, *arrays: Any, given: Params) -> Any:
         return self._of.impl(*map(weft.numpy.asarray, arrays), **given.values)

@@ -5,10 +5,12 @@ type of Weft's as JAX writes it (f32[3] -> float32[3])."""
 
 from __future__ import annotations
 
+import collections
 import re
 from typing import Any
 
-from .. import errors
+from .. import _weft, errors
+from .._core import errors as _errors
 from .._core.errors import MissingRule
 from .wording_of_arrays import WORDS
 
@@ -37,13 +39,17 @@ _WORDS: list[tuple[str, str]] = [
         "Function compiled with input pytree does not match the input pytree it was called with.",
     ),
     (
+        r"is ShapeDtypeStruct.* of type 'ShapeDtype'; a traced function returns",
+        "A ShapeDtypeStruct does not have a value and can't be used as a constant in a JAX function.",
+    ),
+    (
         r"the result (\[.*?\]|)(?: |)of '([^']*)' is (.*) of type '([^']*)'; a traced function returns",
         "function {1} returned a value of type <class '{3}'> at output component {0}, which is not a valid JAX type. "
         "Output from batched function {2} with type <class '{3}'> is not a valid JAX type",
     ),
     (
-        r"(\w+): (\w+) is no prefix of the structure of the values",
-        "{0} {1} specification must be a tree prefix of the corresponding value",
+        r"(\w+): (\w+) is no prefix of the structure of the values(?:.*?(Mismatch details.*))?",
+        "{0} {1} specification must be a tree prefix of the corresponding value; {2}",
     ),
     # Tracers.
     (
@@ -58,10 +64,12 @@ _WORDS: list[tuple[str, str]] = [
         r"complex\(\) of a traced value",
         "Abstract tracer value encountered where concrete value is expected. Try using `x.astype(complex)` instead.",
     ),
+    (r"item\(\) of a traced value", "Abstract tracer value encountered where concrete value is expected."),
     (
-        r"an index of a traced value: " + _T,
-        "The __index__() method was called on traced array with shape {type0}. Shapes must be 1D sequences of concrete "
-        "values of integer type.",
+        r"an index of a traced value: " + _T + r"(.*)",
+        "The __index__() method was called on traced array with shape {type0}. This concrete value was not available "
+        "in Python because it depends on the value of the argument{1}. Shapes must be 1D sequences of concrete values of "
+        "integer type.",
     ),
     (r"bool\(\) of a traced value: " + _T, "Attempted boolean conversion of traced array with shape {type0}."),
     (
@@ -77,6 +85,16 @@ _WORDS: list[tuple[str, str]] = [
     ),
     (r"^(\w+): '[^']*' leaked traced values", "Leaked trace DynamicJaxprTrace. Leaked level: {0}"),
     (r"takes a traced value as a key of a dict", "unhashable type: 'DynamicJaxprTracer'"),
+    (
+        r"(\w+): nothing binds the axis '([^']*)' here",
+        "Found an unbound axis name: {1}. To fix this, please call {0} under `jax.shard_map` or `jax.vmap`. "
+        "(unbound axis name: {1})",
+    ),
+    # Numbers.
+    (r"^'spmd' gives a NaN", "Invalid value (nan) encountered in sharded computation."),
+    (r"^'(\w+)' gives a NaN \(argument '(\w+)'", "the de-optimized function did not raise: the input {1} holds a NaN"),
+    (r"^'(\w+)' gives a NaN", "invalid value (nan) encountered in {0}"),
+    (r"^'(\w+)' gives an infinity", "invalid value (inf) encountered in {0}"),
     # Derivatives.
     (r"with has_aux '[^']*' must return \(value, aux\)", "with has_aux the function must return a two-element tuple."),
     (
@@ -110,7 +128,28 @@ _WORDS: list[tuple[str, str]] = [
         r"jvp: tangents are .*, primals ",
         "primal and tangent arguments to jax.jvp must have the same tree structure",
     ),
-    (r"jvp: primals and tangents must be tuples", "primal and tangent arguments to jax.jvp must be tuples or lists"),
+    (
+        r"jvp: primals and tangents must be tuples of arguments, got (\w+) and (\w+)",
+        "primal and tangent arguments to jax.jvp must be tuples or lists; found {0} and {1}.",
+    ),
+    (
+        r"vjp: the function that vjp gave for '([^']*)' was called with (\d+) arguments",
+        "The function returned by `jax.vjp` applied to {0} was called with {1} arguments, but functions returned by "
+        "`jax.vjp` must be called with a single argument corresponding to the single value returned by {0}.",
+    ),
+    (
+        r"vjp: a cotangent is " + _T + ", the result " + _T,
+        "unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got {type0}, but expected {type1}.",
+    ),
+    (
+        r"vjp: the cotangent is (.*), the result (.*)",
+        "unexpected tree structure of argument to vjp function: got {0}, but expected to match {1}.",
+    ),
+    (
+        r"linear_transpose: argument (\S+) of '[^']*' is (\w+)\[.*\]; derivatives need",
+        "linear_transpose only supports [float or complex -> float or complex], and [integer -> integer] functions, "
+        "but got {1}.",
+    ),
     (
         r"custom_jvp: the rule of '([^']*)' must return \(value, tangent\), got (.*)",
         "Custom JVP rule for function {0} must produce a pair (list or tuple of length two) representing primal and "
@@ -175,7 +214,24 @@ _WORDS: list[tuple[str, str]] = [
         "{0} {1} must be an int, None, or a tuple of entries corresponding to the positional arguments, or a container "
         "of them, but got {2}.",
     ),
-    (r"(vmap|pmap): mapped sizes of '[^']*' differ", "{0} got inconsistent sizes for array axes to be mapped"),
+    (r"pmap: mapped sizes of '[^']*' differ", "pmap got inconsistent sizes for array axes to be mapped"),
+    (
+        r"vmap: no argument of '[^']*' is mapped, and axis_size is not given(?:: the arguments, (.*) and (.*), hold)?",
+        "vmap wrapped function must be passed at least one argument containing an array or axis_size must be "
+        "specified, got empty *args={0} and **kwargs={1}",
+    ),
+    (r"pmap: no argument of '[^']*' is mapped", "pmap requires at least one argument with a mapped axis."),
+    (
+        r"(vmap|pmap): in_axes has (\d+) entries, but '[^']*' was called with (\d+) positional",
+        "{0} in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to "
+        "the function, but got len(in_axes)={1}, len(args)={2}",
+    ),
+    (
+        r"custom_vmap: the rule of '[^']*' \((\w+)\) returns (.*), the function (.*)",
+        "structure of output value and output batching specification returned by custom vmap rule ({0}) do not match. "
+        "structure of output returned by custom vmap rule ({0}) does not match that of original custom-vmapped "
+        "function: {1} and {2}",
+    ),
     # References.
     (r"argument (\S+) and argument (\S+) of '[^']*' are the same reference", "appeared at both {0} and {1}"),
     (
@@ -206,11 +262,74 @@ _WORDS: list[tuple[str, str]] = [
         "Expected shard shape {1} doesn't match the single device array shape {0}",
     ),
     (
+        r"make_array_from_single_device_arrays: dtype is",
+        "If `dtype` is provided to `jax.make_array_from_single_device_arrays`, it must match the dtype of the "
+        "addressable shards.",
+    ),
+    (
+        r"an array of shape .* is made of parts that are values of a function that is being traced",
+        "jax.make_array_from_callback cannot be called within a traced context.",
+    ),
+    (
         r"make_array_from_single_device_arrays: 0 arrays for",
         "If the Array has no addressable shards, `dtype` must be provided via the `dtype` argument to "
         "`jax.make_array_from_single_device_arrays`.",
     ),
+    (
+        r"make_array_from_single_device_arrays: arrays must be a list or tuple, got '(\w+)'",
+        "jax.make_array_from_single_device_arrays `arrays` argument must be a list or tuple, but got {0}",
+    ),
+    (
+        r"make_array_from_single_device_arrays: the part .* lies on (\d+) devices",
+        "When making an array from single-device arrays the input arrays must have one shard each. An argument array "
+        "had {0} shard(s).",
+    ),
+    (
+        r"make_array_from_single_device_arrays: the part .* is a value of a function that is being traced",
+        "jax.make_array_from_single_device_arrays requires a list of concrete arrays as input.",
+    ),
     (r"\d+ axis_types .* for the axes", "Number of axis names should match the number of axis_types"),
+    (
+        r"(PartitionSpec\(.*\)) names '([^']*)', which is no axis of Mesh\((.*?)\)",
+        "Resource axis: {1} of {0} is not found in mesh: ({2}).",
+    ),
+    (r"NamedSharding: expected a mesh and a PartitionSpec, got .* and None", "Unexpected None for a PartitionSpec"),
+    (
+        r"dimension (\d+) of an array of shape (\(.*?\)) has size (\d+), which (\d+) devices cannot share evenly",
+        "the sharding implies that the global size of its dimension {0} should be divisible by {3}, but it is equal to "
+        "{2} (full shape: {1}). The number of devices should evenly divide the shape.",
+    ),
+    (
+        r"shard_map: (?:argument|result)(\S*) of '([^']*)': (PartitionSpec\(.*?\)) has (\d+) entries for",
+        "shard_map applied to the function '{1}' was given specs which are too long: {2} which has length {3}",
+    ),
+    (
+        r"device_put: .*: no mesh is given",
+        "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put",
+    ),
+    (r"shard_map: no mesh is given", "The context mesh cannot be empty. Use `jax.set_mesh(mesh)`."),
+    (r"shard_map: AbstractMesh\(\) has no devices", "shard_map requires a non-empty mesh."),
+    (
+        r"shard_map: AbstractMesh\(.*\) has no devices",
+        "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` to the mesh "
+        "argument.",
+    ),
+    (r"out_shardings: AbstractMesh\(\) has no devices", "got an empty NamedSharding"),
+    (
+        r"with_sharding_constraint: AbstractMesh\(.*\) has no devices",
+        "with_sharding_constraint with an AbstractMesh requires the input passed should be a `jax.Array` with a "
+        "NamedSharding.",
+    ),
+    (r"scan: carry \d+ lies as", "scan body function carry input and carry output must have equal types"),
+    (r"'([^']*)' is bound around the call \(by shard_map", "the sharding contains a manual axes ({0}) of mesh."),
+    (
+        r"shard_map: (in_specs|out_specs): .* names '([^']*)', over which the function does not run",
+        "shard_map {0} refers to '{1}', which is not in axis_names",
+    ),
+    (r"the name of an axis is a string, got .* of type '(?:set|list)'", "The axis name must be a tuple or a str."),
+    (r"'([^']*)' is an axis that the shard_map around leaves alone", "Found an unbound axis name: {0}."),
+    (r"axis_types are weft.AxisType", "axis_types passed to a mesh must be of type `jax.sharding.AxisType`."),
+    (r"perm=(\[.*\]) is not a permutation", "`perm` does not represent a permutation: {0}"),
     (r"Mesh: .*axis names \(.*None", "Mesh axis names cannot be None."),
     (r"NamedSharding: .*unreduced=.* which is no axis of", "Unreduced axes not found in mesh"),
     (
@@ -220,22 +339,50 @@ _WORDS: list[tuple[str, str]] = [
     (r"device_put: expected a device or a sharding, got (.*) of type", "Received invalid value for device_put: {0}"),
     (
         r"has constraints or functions for several meshes|operands lie on several sets of devices",
-        "Received incompatible devices for jitted computation.",
+        "Received incompatible devices for jitted computation. A function cannot change the size of the mesh that is "
+        "around it.",
     ),
+    (r"jit: '[^']*' is for several sets of devices", "Received incompatible devices for jitted computation."),
     (
         r"out_axes entry is None",
         "vmap has mapped output but out_axes is None; at vmap out_axes",
     ),
     (
-        r"may differ between the devices along '(\w+)', but its out_specs entry",
+        r"may differ between the devices along (.*?), but its out_specs entry, (.*), does not name",
         "shard_map applied to the function was given out_specs which require replication which can't be statically "
-        "inferred given the mesh: along axis {0}",
+        "inferred given the mesh: out_specs is {1}, and the value varies along {0}",
     ),
     (
         r"dot: shapes (\(.*?\)) and (\(.*?\)) do not fit",
         "dot_general requires contracting dimensions to have the same shape, got {0} and {1}.",
     ),
+    (
+        r"Mesh: (\d+) axis names .* for devices in (\d+) dimensions",
+        "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second argument "
+        "(`axis_names`), but got devices.ndim == {1} and len(axis_names) == {0}.",
+    ),
+    # Types and indices.
+    (
+        r"only integer arrays of no dimensions can be used as an index",
+        "Only integer scalar arrays can be converted to a scalar index.",
+    ),
+    (r"ShapeDtype: shape must be a tuple of sizes, got -?\d+", "'int' object is not iterable"),
+    (r"len\(\) of a type without dimensions", "len() of unsized object"),
     # Containers.
+    (
+        r"^map: (Expected an instance of|list arity|tuple arity|dictionary key|Custom node|namedtuple type)",
+        "pytree structure error: the trees differ",
+    ),
+    (
+        r"register: what takes a '.*' apart returned (.*); expected a pair",
+        "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple, got {0}. The "
+        "to_iterable function for a custom PyTree node should return a (children, aux_data) tuple where 'children' is "
+        "iterable, got {0}",
+    ),
+    (
+        r"ravel_pytree: a vector of (\w+) is needed, got (\w+)",
+        "unravel function given array of dtype {1}, but expected dtype {0}",
+    ),
     (
         r"flatten_one_level(?:_with_keys)?: a container is needed, got the leaf (.*)",
         "can't tree-flatten type of {0}",
@@ -244,7 +391,21 @@ _WORDS: list[tuple[str, str]] = [
         r"a static part of an argument is an array",
         "Exception raised while checking equality of metadata fields of pytree.",
     ),
+    (
+        r"custom_linear_solve: (\w+) returns (.*), b is (.*)",
+        "{0}() output pytree structure must match b: got {1}, expected {2}",
+    ),
     # Checks.
+    (
+        r"debug.print: .* has no field for argument \d+",
+        'Unused positional arguments to `jax.debug.print`. You may be passing an f-string (i.e, `f"..."`) as the '
+        "format string.",
+    ),
+    (
+        r"debug.print: .* has no field for argument '?(\w+)'?",
+        "Unused keyword arguments to `jax.debug.print`: ['{0}']. You may be passing an f-string (i.e, `f\"...\"`) as "
+        "the format string.",
+    ),
     (r"debug_check: pred must be one boolean", "debug_check takes a scalar pred"),
     (r"check: what fills in the message must be arrays", "Formatting arguments to checkify.check must be arrays"),
 ]
@@ -282,9 +443,72 @@ def _mismatches(message: str) -> str:
     )
 
 
+def _sizes(message: str) -> str:
+    """Of mapped sizes that differ: JAX says how many axes have each."""
+    head = message.split("\n  at ", 1)[0]
+    found = re.match(r"vmap: mapped sizes of '[^']*' differ: (\d+) \((axis_size)?", head)
+    if not found:
+        return ""
+    axes = re.findall(r"\n  (\d+): (axis \d+) of argument (.*), (\w+\[.*\])(, given by name)?", head)
+    said = f"  * the `axis_size` argument was {found[1]};\n" if found[2] else ""
+    counts = collections.Counter(size for size, *_ in axes)
+    for n, (size, count) in enumerate(counts.most_common()):
+        axis, name, kind, named = next(rest for other, *rest in axes if other == size)
+        many = f"{'some' if n else 'most'} axes ({count} of them) had size {size}, e.g."
+        which = f"one axis had size {size}:" if count == 1 else many
+        argument = f"kwargs['{name}']" if named else f"argument {name}"
+        said += f"  * {which} {axis} of {argument} of type {_type(kind)};\n"
+    return "vmap got inconsistent sizes for array axes to be mapped:\n" + said.rstrip(";\n")
+
+
+def _ranks(message: str) -> str:
+    """Of a sharding for more dimensions than a value has."""
+    found = re.match(
+        r"(?:\w+: )??(with_sharding_constraint|\w+: (?:in|out)_shardings).*?: (PartitionSpec\(.*\)) has (\d+) entries for "
+        r"an array of shape (\(.*?\))",
+        message,
+    )
+    if not found:
+        return ""
+    where = f"pjit {'arguments' if ': in_' in found[1] else 'outputs'}" if ": " in found[1] else f"{found[1]} arguments"
+    return (
+        f"One of {where} was given the sharding of Sharding NamedSharding(spec={found[2]}, P{found[2][13:]}), which is "
+        f"only valid for values of rank at least {found[3]}, but was applied to a value of rank "
+        f"{len(re.findall(r'[0-9]+', found[4]))}"
+    )
+
+
+def _prefixes(words: str) -> str:
+    """Of prefixes: JAX names the function and the argument."""
+    found = re.match(r"(\w+) (\w+) specification must be a tree prefix", words)
+    return words.replace(f"\n    {found[2]}", f"\n    {found[1]} {found[2]}") if found else words
+
+
 def _text(error: BaseException) -> str:
-    message = " ".join(map(str, error.args)) if len(error.args) == 1 else str(error.args)
-    words = in_jax_words(message) or _mismatches(message)
+    return _with_words(" ".join(map(str, error.args)) if len(error.args) == 1 else str(error.args))
+
+
+def _with_address(error: BaseException) -> str:
+    """... and where JAX's documentation explains errors of this class."""
+    name = type(error).__name__
+    head, separator, stack = _text(error).partition("\n  at ")
+    return f"{head}\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}{separator}{stack}"
+
+
+# Classes that JAX's documentation explains.
+_EXPLAINED = {
+    "ConcretizationTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+}
+
+
+def _with_words(message: str) -> str:
+    words = _ranks(message) or _prefixes(in_jax_words(message)) or _mismatches(message) or _sizes(message)
     if not words:
         return message
     head, separator, stack = message.partition("\n  at ")
@@ -296,4 +520,6 @@ def install() -> None:
     kinds: list[Any] = [MissingRule, *(getattr(errors, name) for name in errors.__all__)]
     for kind in kinds:
         if kind.__module__ != "builtins":
-            kind.__str__ = _text
+            kind.__str__ = _with_address if kind.__name__ in _EXPLAINED else _text
+    _errors.in_other_words = _with_words
+    _weft.set_wording(_with_words)

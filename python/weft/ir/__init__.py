@@ -19,6 +19,7 @@ from .dataflow import Dataflow, Frame, Node
 from .dataflow_of import to_dataflow
 from .executor import ExecutionFrame, Executor
 from .interpreter import Interpreter, rule
+from .reasons import why
 from .rewriting import Rewrite
 from .stablehlo import from_stablehlo, to_stablehlo
 from .structuring import set_structuring
@@ -53,6 +54,7 @@ __all__ = [
     "to_cfg",
     "to_dataflow",
     "to_stablehlo",
+    "why",
 ]
 
 _belong_to(
@@ -84,4 +86,5 @@ _belong_to(
     to_dataflow,
     from_stablehlo,
     to_stablehlo,
+    why,
 )

@@ -24,6 +24,10 @@ class RaggedDotDimensionNumbers(NamedTuple):
         lhs_ragged_dimensions: the one dimension of lhs that falls into groups.
         rhs_group_dimensions: the one dimension of rhs that has a part for each group; none where the ragged dimension
             is contracted, or a batch dimension.
+
+    Example:
+        >>> weft.lax.RaggedDotDimensionNumbers((([1], [1]), ([], [])), [0], [0]).lhs_ragged_dimensions
+        [0]
     """
 
     dot_dimension_numbers: Any

@@ -98,6 +98,7 @@ def in_order_of_keys(treedef: TreeDef) -> TreeDef:
     before = treedef.children()
     parts = [in_order_of_keys(child) for child in before]
     if treedef.type is dict:
+        _check_order(treedef.entries())
         return optree.treespec_dict(dict(zip(treedef.entries(), parts)), namespace=NAMESPACE)
     if treedef.type is collections.defaultdict:
         made: Any = treedef.unflatten([None] * treedef.num_leaves)
@@ -107,6 +108,14 @@ def in_order_of_keys(treedef: TreeDef) -> TreeDef:
         return treedef
     rest = iter(parts)
     return treedef.one_level().transform(f_leaf=lambda _: next(rest))  # type: ignore[union-attr]
+
+
+def _check_order(keys: list[Any]) -> None:
+    """Raises TypeError for keys of a dictionary that cannot be ordered."""
+    try:
+        sorted(keys)
+    except TypeError as error:
+        raise type_error(f"tree: the keys of a dictionary, {keys}, cannot be ordered: {error}") from None
 
 
 _REFUSED: set[type] = set()

@@ -88,6 +88,9 @@ class FlattenedIndexKey:
 
     key: int
 
+    def __hash__(self) -> int:
+        return hash((FlattenedIndexKey, self.key))  # not that of the SequenceKey of this number
+
     def __str__(self) -> str:
         return f"[<flat index {self.key!r}>]"
 

@@ -49,8 +49,15 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
     check_function(unflatten_function, "register: unflatten_function")
 
     def flatten_(obj):
-        children, aux = flatten_function(obj)
-        return tuple(children), aux
+        given = flatten_function(obj)
+        try:
+            children, aux = given
+            return tuple(children), aux
+        except (TypeError, ValueError):
+            raise value_error(
+                f"register: what takes a '{cls.__name__}' apart returned {given!r}; expected a pair (children, static "
+                "data), where children can be iterated over"
+            ) from None
 
     try:
         # Without path_entry_type optree would take the number of a child for the key of a mapping or a field.

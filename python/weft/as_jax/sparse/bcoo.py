@@ -12,7 +12,7 @@ import numpy as np
 import weft
 import weft.numpy as wnp
 
-from ..._core.errors import not_implemented, type_error, value_error
+from ..._core.errors import foreign, not_implemented, type_error, value_error
 from ...tree_util import register_pytree_node_class
 from .util import (
     JAXSparse,
@@ -449,7 +449,7 @@ def bcoo_update_layout(
             f"bcoo_update_layout: n_batch {mat.n_batch} -> {n_batch}, n_dense {mat.n_dense} -> {n_dense} stores zeros"
         )
         if on_inefficient == "error":
-            raise SparseEfficiencyError(f"{message}; on_inefficient=None does it all the same")
+            raise foreign(SparseEfficiencyError(f"{message}; on_inefficient=None does it all the same"))
         if on_inefficient == "warn":
             warnings.warn(message, SparseEfficiencyWarning, stacklevel=2)
     if (n_batch, n_dense) == (mat.n_batch, mat.n_dense):

@@ -21,7 +21,7 @@ EXPERIMENTAL: dict[str, Served] = {
         everything_of=("weft.experimental.jet",), names=of("weft.as_jax.arrays", "fact zero_series")
     ),
     "jax.experimental.pjit": Served(
-        names={"pjit": "weft.as_jax.transforms:pjit", **of("weft", "with_sharding_constraint")}
+        names={"pjit": "weft.as_jax.transforms:pjit", **of("weft.as_jax.transforms", "with_sharding_constraint")}
     ),
     "jax.experimental.multihost_utils": Served(
         everything_of=("weft.experimental.multihost_utils",),
@@ -59,11 +59,14 @@ EXPERIMENTAL: dict[str, Served] = {
     ),
     "jax.experimental.hijax": Served(
         everything_of=("weft.as_jax.hijax",),
-        names=of(
-            "weft.as_jax.hijax",
-            "HiType MutableHiType HiPrimitive VJPHiPrimitive AvalQDD AvalMutableQDD aval_method "
-            "aval_property control_flow_allowed_effects register_hitype instantiate_zeros TransformedRef",
-        ),
+        names={
+            **of(
+                "weft.as_jax.hijax",
+                "HiType MutableHiType HiPrimitive VJPHiPrimitive AvalQDD AvalMutableQDD aval_method "
+                "aval_property register_hitype instantiate_zeros TransformedRef",
+            ),
+            **of("weft.as_jax.effects", "control_flow_allowed_effects"),
+        },
     ),
     "jax.experimental.colocated_python.func": Served(
         names=refused("jax.experimental.colocated_python.func", "_make_prng_wrapped_fun", _COLOCATED)

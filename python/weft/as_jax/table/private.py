@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..served import Served, Value, of, refused
 from ..settings import NAMES
-from .public import PRIMITIVES, PUBLIC
+from .public import PRIMITIVES, PUBLIC, TREES
 from .version import VERSION, VERSION_INFO
 
 _CORE = "weft.as_jax.core"
@@ -24,7 +24,8 @@ PRIVATE: dict[str, Served] = {
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
             **of(_CORE, "mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context ParamDict"),
             **of(_CORE, "pytype_aval_mappings ensure_compile_time_eval find_top_trace"),
-            **of(_INTERNALS, "ShardingTypeError JaxprTypeError AxisName Effect Effects no_effects"),
+            **of(_INTERNALS, "ShardingTypeError AxisName"),
+            **of("weft.as_jax.jaxprs", "JaxprTypeError Effect Effects no_effects"),
             **of(_INTERNALS, "InconclusiveDimensionOperation is_constant_dim is_symbolic_dim is_constant_shape"),
             **of(_INTERNALS, "definitely_equal"),
             "reset_trace_state": f"{_CORE}:trace_state_clean",
@@ -46,11 +47,14 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.tree_util": Served(
         everything_of=("weft.tree_util",),
-        names=of(
-            "weft.as_jax.trees",
-            "_registry default_registry none_leaf_registry dispatch_registry broadcast_prefix "
-            "broadcast_flattened_prefix_with_treedef prefix_errors static treedef_is_strict_leaf",
-        ),
+        names={
+            **of(
+                "weft.as_jax.trees",
+                "_registry default_registry none_leaf_registry dispatch_registry broadcast_prefix "
+                "broadcast_flattened_prefix_with_treedef prefix_errors static treedef_is_strict_leaf",
+            ),
+            **TREES,
+        },
     ),
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes", "weft.as_jax.dtype_rules"),
@@ -83,7 +87,8 @@ PRIVATE: dict[str, Served] = {
             "_infer_argnums_and_argnames": "weft.as_jax.api_util:infer_argnums_and_argnames",
             **of(
                 "weft.as_jax.transforms",
-                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
+                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
+                "device_put_sharded",
             ),
             **of("weft.as_jax.state", "clear_backends"),
             **of("weft.pullbacks", "GradRef GradValue DontWant DidntWant"),
@@ -103,7 +108,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.dispatch": Served(
         names={
             **of("weft.as_jax.state", "wait_for_tokens apply_primitive"),
-            **of(_INTERNALS, "runtime_tokens"),
+            **of("weft.as_jax.effects", "runtime_tokens"),
         }
     ),
     "jax._src.array": Served(
@@ -161,14 +166,17 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.debugging": Served(
         everything_of=("weft.debug",),
-        names={f"debug_{name}": f"weft.debug:{name}" for name in ("print", "callback")},
+        names=of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
     ),
-    "jax._src.callback": Served(names=of("weft", "pure_callback io_callback")),
+    "jax._src.callback": Served(
+        names={**of("weft", "pure_callback io_callback"), **of("weft.as_jax.mlir", "emit_python_callback")}
+    ),
     "jax._src.effects": Served(
         names=of(
-            _INTERNALS,
-            "Effect Effects no_effects lowerable_effects ordered_effects shardable_ordered_effects "
-            "control_flow_allowed_effects custom_derivatives_allowed_effects remat_allowed_effects",
+            "weft.as_jax.effects",
+            "Effect Effects JaxprInputEffect EffectTypeSet no_effects lowerable_effects ordered_effects "
+            "shardable_ordered_effects control_flow_allowed_effects custom_derivatives_allowed_effects "
+            "remat_allowed_effects partial_eval_kept_effects",
         )
     ),
     "jax._src.errors": Served(everything_of=("weft.errors",)),
@@ -287,7 +295,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.state.types": Served(
         names={
             **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),
-            **of(_INTERNALS, "RefEffect ReadEffect WriteEffect AccumEffect"),
+            **of("weft.as_jax.effects", "RefEffect ReadEffect WriteEffect AccumEffect"),
             **refused("jax._src.state.types", "shaped_array_ref", _TRACES),
         }
     ),
@@ -306,7 +314,7 @@ PRIVATE: dict[str, Served] = {
         names={
             "jit_p": PRIMITIVES["jit_p"],
             "pjit": "weft.as_jax.transforms:pjit",
-            **of("weft", "with_sharding_constraint"),
+            **of("weft.as_jax.transforms", "with_sharding_constraint"),
             **of("weft.as_jax.meshes", "reshard"),
             **refused("jax._src.pjit", "_pjit_lower make_jit_cpp_cache", _XLA),
         }

@@ -32,6 +32,13 @@ _MLIR = because(
     "register_constant_handler shape_tensor token_type custom_call",
 )
 
+# Functions of jax.tree_util that take or give the structure of a tree.
+TREES = of(
+    "weft.as_jax.treedefs",
+    "PyTreeDef tree_flatten tree_flatten_with_path tree_structure tree_transpose tree_unflatten treedef_children "
+    "treedef_is_leaf treedef_tuple",
+)
+
 PUBLIC: dict[str, Served] = {
     "jax": Served(
         everything_of=("weft",),
@@ -43,7 +50,8 @@ PUBLIC: dict[str, Served] = {
             **of("weft.as_jax.dtypes", "float0"),
             **of(
                 "weft.as_jax.transforms",
-                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose device_put_replicated device_put_sharded",
+                "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
+                "device_put_sharded",
             ),
             **of("weft.as_jax.state", "clear_backends print_environment_info"),
             **of("weft.as_jax.devices", "device_count local_device_count process_count process_index"),
@@ -113,7 +121,8 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.lax",),
         names={
             **of("weft.as_jax.choices", "AccuracyMode DotAlgorithm DotAlgorithmPreset Tolerance"),
-            **of("weft", "cond fori_loop map scan switch while_loop stop_gradient with_sharding_constraint"),
+            **of("weft", "cond fori_loop map scan switch while_loop stop_gradient"),
+            **of("weft.as_jax.transforms", "with_sharding_constraint"),
             **PRIMITIVES,
         },
     ),
@@ -127,11 +136,16 @@ PUBLIC: dict[str, Served] = {
         names={
             **of("weft.as_jax.trees", "default_registry"),
             **of("weft.tree_util", "KeyEntry KeyPath"),
+            **TREES,
         },
     ),
     "jax.tree": Served(
         everything_of=("weft.tree",),
-        names={"reduce_associative": "weft.tree_util:tree_reduce_associative", "static": "weft.as_jax.trees:static"},
+        names={
+            "reduce_associative": "weft.tree_util:tree_reduce_associative",
+            "static": "weft.as_jax.trees:static",
+            **{name.removeprefix("tree_"): place for name, place in TREES.items() if name.startswith("tree_")},
+        },
         without=frozenset(["TreeDef", "register", "register_dataclass"]),
     ),
     "jax.nn": Served(everything_of=("weft.nn",)),
@@ -224,6 +238,7 @@ PUBLIC: dict[str, Served] = {
     "jax.errors": Served(everything_of=("weft.errors",), names=of("weft.as_jax.errors", "KeyReuseError")),
     "jax.debug": Served(
         everything_of=("weft.debug",),
+        names=of("weft.as_jax.debugging", "print callback log"),
         absent=because("there is no debugger inside compiled programs; print by jax.debug.print", "breakpoint"),
     ),
     "jax.custom_batching": Served(everything_of=("weft.custom_batching",)),
@@ -239,6 +254,7 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.ad_checkpoint",),
         names={
             **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+            **of("weft.as_jax.transforms", "saved_residuals"),
             **refused("jax.ad_checkpoint", "Offloadable Recompute", "policies are those of checkpoint_policies"),
         },
     ),
@@ -247,7 +263,9 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.as_jax.ad",), names={"add_jaxvals_p": PRIMITIVES["add_any_p"]}, absent=_TRACE_CLASSES
     ),
     "jax.interpreters.batching": Served(everything_of=("weft.as_jax.batch_rules",), absent=_VMAPPABLE),
-    "jax.interpreters.mlir": Served(everything_of=("weft.as_jax.mlir",), absent=_MLIR),
+    "jax.interpreters.mlir": Served(
+        everything_of=("weft.as_jax.mlir",), names=of("weft.as_jax.mlir", "_lowerings"), absent=_MLIR
+    ),
     "jax.interpreters.partial_eval": Served(
         names={
             **of("weft.as_jax.partial_eval", "PartialVal trace_to_jaxpr_nounits DynamicJaxprTracer JaxprTracer Tracer"),

@@ -1,0 +1,405 @@
+"""weft.as_jax: what JAX shows to people: structures of trees, tracebacks, effects, programs inside of programs, and
+messages. Each program runs under JAX, too, where it is installed."""
+
+import pytest
+from as_jax_both import both
+
+KINDS = """
+import collections, dataclasses, functools
+Point = collections.namedtuple("Point", "x y")
+class Node:
+    def __init__(self, a, b, name):
+        self.a, self.b, self.name = a, b, name
+jax.tree_util.register_pytree_node(Node, lambda n: ((n.a, n.b), n.name), lambda name, c: Node(*c, name))
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Data:
+    x: int
+    name: str = dataclasses.field(metadata={"static": True})
+trees = {
+    "leaf": 1, "none": None, "empty": [(), [], {}], "one": (1,), "pair": (1, [2, 3]), "dict": {"b": 1, "a": (2,)},
+    "named": Point(1, Point(2, None)), "node": Node(1, [2], "n"), "data": Data(1, "d"),
+    "deep": {"k": [Node({"z": 1}, None, 3), (Point(1, 2),)]},
+}
+"""
+
+
+def test_structures():
+    found = both(
+        KINDS
+        + """
+import pickle
+for name, tree in trees.items():
+    leaves, s = jax.tree.flatten(tree)
+    out[name] = [str(s), s.num_leaves, s.num_nodes, [str(c) for c in s.children()]]
+    out[name] += [s == jax.tree.structure(tree), hash(s) == hash(jax.tree.structure(tree))]
+    out[name] += [str(s.compose(jax.tree.structure([0, (0,)]))), str(jax.tree.map(str, s.unflatten(leaves)))[:4]]
+    out[name] += [str(jax.tree_util.tree_flatten_with_path(tree)[1]), str(jax.tree_util.treedef_tuple([s, s]))]
+    if name != "node" and name != "deep":
+        out[name] += [pickle.loads(pickle.dumps(s)) == s] if name not in ("named", "data") else []
+    seen = []
+    s.walk(lambda parts, data: seen.append(str(parts)), lambda leaf: seen.append(str(leaf)), leaves)
+    out[name] += [seen]
+"""
+    )
+    assert (
+        found["named"][0] == "PyTreeDef(CustomNode(namedtuple[Point], [*, CustomNode(namedtuple[Point], [*, None])]))"
+    )
+    assert found["dict"][0] == "PyTreeDef({'a': (*,), 'b': *})"
+
+
+def test_structures_that_do_not_fit():
+    # Every kind of container against every other, a leaf, and one of its own kind with more in it.
+    found = both(
+        KINDS
+        + """
+others = [7, None, [1], [1, 2, 3], (1,), (1, 2), {"a": 1}, {"a": 1, "c": 2}, Point(1, 2), Node(1, 2, "n")]
+for name in ("one", "pair", "dict", "named", "node", "none"):
+    for i, other in enumerate(others):
+        try:
+            jax.tree.structure(trees[name]).flatten_up_to(other)
+            said = "fits"
+        except ValueError as error:
+            # What is shown of an object has its address.
+            said = str(error).splitlines()[0]
+            said = said if said[:8] in ("Expected", "List ari", "Tuple ar", "Dict key") else said[:22]
+        out[f"{name} {i}"] = said.split(" object at")[0] if "Node" not in said else said[:16]
+"""
+    )
+    assert found["pair 2"] == "Expected tuple, got [1]."
+
+
+def test_functions_of_structures():
+    both(
+        KINDS
+        + """
+tree = {"a": [1, 2], "b": [3, 4]}
+outer, inner = jax.tree.structure({"a": 0, "b": 0}), jax.tree.structure([0, 0])
+out["transposed"] = jax.tree.transpose(outer, inner, tree)
+out["inferred"] = jax.tree.transpose(outer, None, tree)
+calls = {
+    "more": lambda: jax.tree.transpose(jax.tree.structure({"a": 0, "b": 0, "c": 0}), inner, tree),
+    "keys": lambda: jax.tree.flatten({"a": 1, 2: 3}),
+}
+for name, call in calls.items():
+    try:
+        call()
+    except (TypeError, ValueError) as error:
+        out[name] = ["Mismatch" in str(error), "'<' not supported" in str(error) or "Comparator" in str(error)]
+first, second = functools.partial(max, 1), jax.tree_util.Partial(functools.partial(max, 1), 2)
+out["partial"] = [second.args, second(0), second.func == first, hash(second.func) == hash(first)]
+from jax import flatten_util
+unravel = [flatten_util.ravel_pytree({"a": jnp.ones(n), "b": 1.0})[1] for n in (2, 2, 3)]
+traces = []
+f = jax.jit(lambda x, u: traces.append(1) or u(x), static_argnums=1)
+for u, n in zip(unravel, (3, 3, 4)):
+    f(jnp.ones(n), u)
+out["traces"] = len(traces)
+field = jax.tree.static(default=3, metadata={"more": 1})
+out["static"] = [field.default, dict(field.metadata)]
+from jax.tree_util import FlattenedIndexKey, SequenceKey
+out["keys differ"] = hash(FlattenedIndexKey(1)) != hash(SequenceKey(1))
+for bad in ("text", (1, 2, 3), (7, 8)):
+    Bad = type("Bad", (), {})
+    jax.tree_util.register_pytree_node(Bad, lambda b: bad, lambda data, parts: Bad())
+    try:
+        jax.tree.leaves(Bad())
+    except ValueError as error:
+        out[str(bad)] = "The to_iterable function for a custom PyTree node should return" in str(error)
+"""
+    )
+
+
+def test_tracebacks_have_the_frames_of_the_user():
+    found = both(
+        """
+        import traceback
+        def bad(*_):
+            assert False
+        jitted = jax.jit(lambda x: bad(x))
+        rule = jax.custom_vjp(lambda x: x)
+        rule.defvjp(lambda x: (x, None), lambda _, g: (bad(g),))
+        calls = {
+            "jit": lambda: jitted(1.0),
+            "nested": lambda: jax.jit(lambda x: 1 + jax.vmap(jitted)(x))(jnp.ones(2)),
+            "vmap": lambda: jax.vmap(bad)(jnp.ones(2)),
+            "grad": lambda: jax.grad(bad)(1.0),
+            "value_and_grad": lambda: jax.value_and_grad(bad)(1.0),
+            "jvp": lambda: jax.jvp(bad, (1.0,), (1.0,)),
+            "vjp": lambda: jax.vjp(bad, 1.0),
+            "cond": lambda: lax.cond(True, bad, bad, 1.0),
+            "scan": lambda: lax.scan(bad, 1.0, jnp.ones(2)),
+            "while": lambda: lax.while_loop(lambda x: x < 3, bad, 1.0),
+            "fori": lambda: lax.fori_loop(0, 2, bad, 1.0),
+            "map": lambda: lax.map(bad, jnp.ones(2)),
+            "custom_jvp": lambda: jax.custom_jvp(bad)(1.0),
+            "rule": lambda: jax.grad(rule)(1.0),
+        }
+        for mode in ("quiet_remove_frames", "remove_frames", "off"):
+            jax.config.update("jax_traceback_filtering", mode)
+            for name, call in calls.items():
+                try:
+                    call()
+                except Exception as error:
+                    frames = [f.name for f in traceback.extract_tb(error.__traceback__)]
+                    note = any("For simplicity" in n for n in getattr(error, "__notes__", ()))
+                    whole = type(error.__cause__).__name__ == "UnfilteredStackTrace"
+                    kinds = [isinstance(error, AssertionError), note, whole]
+                    out[f"{mode} {name}"] = kinds + (frames if mode != "off" else [])
+        """
+    )
+    assert found["quiet_remove_frames grad"] == [True, True, False, "<module>", "<lambda>", "bad"]
+    assert found["remove_frames jit"][:3] == [True, False, True]
+
+
+def test_effects_of_primitives():
+    both(
+        """
+        from jax._src import core, effects
+        from jax.interpreters import mlir
+        class Allowed(effects.Effect):
+            pass
+        class Other(effects.Effect):
+            pass
+        class Unknown(effects.Effect):
+            pass
+        for kind in (Allowed, Other):
+            effects.lowerable_effects.add_type(kind)
+            effects.ordered_effects.add_type(kind)
+        effects.control_flow_allowed_effects.add_type(Allowed)
+        known = {"allowed": Allowed(), "other": Other(), "unknown": Unknown()}
+        p = core.Primitive("acts")
+        p.def_effectful_abstract_eval(lambda x, which: (x, {known[which]}))
+        tokens = []
+        def lowering(ctx, x, which):
+            tokens.append([eff is known[which] for eff in ctx.tokens_in.effects()])
+            ctx.set_tokens_out(ctx.tokens_in)
+            return [x]
+        mlir.register_lowering(p, lowering)
+        act = lambda which: lambda x: p.bind(x, which=which)
+        programs = {
+            "alone": lambda which: act(which),
+            "cond": lambda which: lambda x: lax.cond(x > 0, act(which), lambda x: x, x),
+            "while": lambda which: lambda x: lax.while_loop(lambda x: x < 3, act(which), x),
+            "scan": lambda which: lambda x: lax.scan(lambda c, _: (act(which)(c), None), x, None, length=2)[0],
+        }
+        for name, program in programs.items():
+            for which in ("allowed", "other"):
+                try:
+                    found = jax.make_jaxpr(program(which))(1.0).effects
+                    out[f"{name} {which}"] = [sorted(type(eff).__name__ for eff in found)]
+                except NotImplementedError as error:
+                    out[f"{name} {which}"] = "Effects not supported" in str(error)
+        out["run"] = float(jax.jit(act("allowed"))(2.0))
+        out["tokens"] = tokens[-1]
+        out["none"] = [len(jax.make_jaxpr(lambda x: x + 1)(1.0).effects), core.no_effects == frozenset()]
+        try:
+            jax.jit(act("unknown")).lower(1.0)
+        except ValueError as error:
+            out["unknown"] = "Cannot lower jaxpr with effects" in str(error)
+        ordered = mlir.TokenSet({"a": 1, "b": 2})
+        out["set"] = [len(ordered), ordered.get("b"), list(ordered.update_tokens(mlir.TokenSet({"a": 3})).items())]
+        out["same"] = ordered.update_tokens(mlir.TokenSet()) is ordered
+        """
+    )
+
+
+def test_primitives_without_a_lowering_stand_in_programs():
+    both(
+        """
+        from jax.extend import core
+        p = core.Primitive("nowhere")
+        p.def_abstract_eval(lambda x: x)
+        out["program"] = [str(eqn.primitive) for eqn in jax.make_jaxpr(lambda x: p.bind(x) + 1)(1.0).eqns]
+        try:
+            jax.jit(lambda x: p.bind(x))(1.0)
+        except NotImplementedError as error:
+            out["run"] = "MLIR translation rule for primitive 'nowhere' not found" in str(error)
+        """
+    )
+
+
+def test_derivatives_of_integers_are_float0():
+    both(
+        """
+        from jax import dtypes
+        def kind(x):
+            return [x.dtype == dtypes.float0, list(x.shape)]
+        f = lambda x, i: (x * 2, i + 1)
+        x, i = jnp.arange(3.0), jnp.arange(3)
+        zero = np.zeros(3, dtypes.float0)
+        out["grad"] = kind(jax.grad(lambda x, i: x.sum(), argnums=1, allow_int=True)(x, i))
+        out["both"] = [kind(g) for g in jax.grad(lambda x, i: x.sum(), argnums=(0, 1), allow_int=True)(x, i)][1]
+        out["vjp"] = kind(jax.vjp(f, x, i)[1]((jnp.ones(3), zero))[1])
+        out["jvp"] = kind(jax.jvp(f, (x, i), (x, zero))[1][1])
+        out["linearize"] = kind(jax.linearize(f, x, i)[1](x, zero)[1])
+        """
+    )
+
+
+def test_programs_inside_of_equations():
+    both(
+        """
+        from jax.extend import core
+        programs = {
+            "scan": (lambda x: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=3)[0], ["jaxpr"]),
+            "cond": (lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, x), ["branches"]),
+            "while": (lambda x: lax.while_loop(lambda x: x < 3, jnp.sin, x), ["cond_jaxpr", "body_jaxpr"]),
+        }
+        for name, (f, params) in programs.items():
+            (eqn,) = [e for e in jax.make_jaxpr(f)(1.0).eqns if e.primitive.name == name]
+            for param in params:
+                inner = eqn.params[param]
+                listed = inner if isinstance(inner, tuple) else [inner]
+                out[f"{name} {param}"] = [
+                    [isinstance(j, core.ClosedJaxpr), [str(e.primitive) for e in j.jaxpr.eqns]] for j in listed]
+        for policy in (jax.checkpoint_policies.everything_saveable, None):
+            f = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=policy)
+            program = str(jax.linearize(f, 1.0)[1].func.args[0])
+            out[str(policy is None)] = [" sin " in program, " cos " in program]
+        from jax._src.ad_checkpoint import saved_residuals
+        kept = saved_residuals(lambda x, y: (jnp.sin(x) * y).sum(), jnp.ones(3), jnp.ones(3))
+        out["kept"] = sorted([list(t.shape), s.split(" from ")[0]] for t, s in kept)
+        """
+    )
+
+
+def test_options_check_their_values():
+    both(
+        """
+        from jax._src import config
+        flag = config.bool_state("jax_flag_of_a_test", default=True, help="")
+        word = config.enum_state("jax_word_of_a_test", enum_values=["a", "b"], default="a", help="")
+        class NoBool:
+            def __bool__(self):
+                raise ValueError("no bool")
+        tries = {
+            "flag": lambda: jax.config.update("jax_flag_of_a_test", NoBool()), "flag here": lambda: flag(NoBool()).__enter__(),
+            "word": lambda: jax.config.update("jax_word_of_a_test", "c"), "word here": lambda: word("c").__enter__(),
+        }
+        for name, attempt in tries.items():
+            try:
+                attempt()
+            except ValueError as error:
+                out[name] = ["no bool" in str(error), "new enum value must be in" in str(error), flag.value, word.value]
+        with word("b"):
+            out["inside"] = word.value
+        out["after"] = word.value
+        """
+    )
+
+
+def test_options_of_prints_come_first_or_with_the_rest():
+    both(
+        """
+        import contextlib, io
+        buffer = io.StringIO()
+        with contextlib.redirect_stdout(buffer):
+            jax.debug.print(ordered=True)("x: {x}", x=1)
+            jax.debug.print("y: {}", 2, ordered=True)
+            jax.debug.callback(ordered=True)(lambda z: print("z:", z), 3)
+            jax.effects_barrier()
+        out["printed"] = buffer.getvalue().splitlines()
+        for name, call in {"print": lambda: jax.debug.print(a=1), "callback": lambda: jax.debug.callback(None, 1)}.items():
+            try:
+                call()
+            except TypeError as error:
+                out[name] = "received unexpected arguments in the two-call form" in str(error)
+        """
+    )
+
+
+def test_explicit_axes_say_how_each_dimension_lies():
+    both(
+        """
+        from jax.sharding import AxisType
+        mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,))
+        with jax.set_mesh(mesh):
+            x = jax.device_put(np.arange(8.0).reshape(4, 2), NamedSharding(mesh, P("x")))
+            programs = {
+                "mul": lambda x: x * 2, "transposed": lambda x: x.T, "sum": lambda x: x.sum(1), "all": lambda x: x.sum(0),
+                "moved": lambda x: jax.sharding.reshard(x, P(None, "x")), "whole": lambda x: jax.sharding.reshard(x, P()),
+            }
+            for name, f in programs.items():
+                out[name] = [[str(d) for d in y.sharding.spec] for y in (jax.jit(f)(x), f(x))]
+        out["parts"] = [str(s.index) for s in x.addressable_shards]
+        out["map"] = [str(i) for i in x.sharding.devices_indices_map((4, 2)).values()]
+        """,
+        JAX_NUM_CPU_DEVICES="2",
+    )
+
+
+# A wrong call, and what JAX's message says: programs look for it.
+WRONG = [
+    ("jax.vmap(lambda x: x)({})", "vmap wrapped function must be passed at least one argument containing an array"),
+    (
+        "jax.vmap(lambda x, y: x)(jnp.ones(2), y=jnp.ones(3))",
+        "one axis had size 3: axis 0 of kwargs['y'] of type float32[3]",
+    ),
+    (
+        "jax.vmap(lambda x, y, z: x)(*map(jnp.ones, (2, 2, 3)))",
+        "most axes (2 of them) had size 2, e.g. axis 0 of argument x",
+    ),
+    ("jax.vmap(lambda x: x, axis_size=2)(jnp.ones(3))", "the `axis_size` argument was 2"),
+    ("jax.vmap(lambda x: x, in_axes=(0, 0))(jnp.ones(2))", "but got len(in_axes)=2"),
+    ("jax.vmap(lambda x: x, in_axes=([0],))((jnp.ones(2),))", "vmap in_axes specification must be a tree prefix"),
+    ("jax.jvp(lambda x: x, 1.0, (1.0,))", "must be tuples or lists; found float and tuple"),
+    ("jax.vjp(lambda x: x, 1.0)[1](1.0, 2.0)", "was called with 2 arguments"),
+    ("jax.vjp(lambda x: x, 1.0)[1]((1.0, 2.0))", "unexpected tree structure"),
+    ("jax.vjp(lambda x: x, jnp.ones(2))[1](jnp.ones(3))", "unexpected JAX type"),
+    ("jax.jit(lambda x: x.item())(1.0)", "Abstract tracer value"),
+    ("jax.ShapeDtypeStruct(4, 'float32')", "'int' object is not iterable"),
+    ("len(jax.ShapeDtypeStruct((), 'float32'))", "len() of unsized object"),
+    ("jax.tree.map(lambda x, y: x, [1], [None, 2])", "pytree structure error"),
+    ("jax.sharding.Mesh(np.array(jax.devices()[:1]), ('x', 'y'))", "ndim of its first argument"),
+    ("NamedSharding(jax.make_mesh((1,), ('z',)), P('x'))", "Resource axis: x of"),
+    ("lax.psum(1.0, 'i')", "unbound axis name: i"),
+    ("(lambda x: (x.delete(), x + 1))(jnp.ones(3))", "Array has been deleted"),
+    ("jax.debug.print('{x}', x=1, y=2)", "Unused keyword arguments to `jax.debug.print`: ['y']"),
+    ("jax.debug.print('x', 1)", "Unused positional arguments"),
+    ("lax.custom_linear_solve(lambda v: [v], 1.0, lambda m, b: b)", "matvec() output pytree"),
+    ("jax.device_put(jnp.ones(2), P('x'))", "Please set a mesh via `jax.set_mesh`"),
+    (
+        "jax.make_array_from_single_device_arrays((2,), jnp.ones(2).sharding, jnp.ones(2))",
+        "jax.make_array_from_single_device_arrays `arrays` argument",
+    ),
+    (
+        "(lambda s: jax.jit(lambda x: jax.make_array_from_single_device_arrays((2,), s, [x])))(jnp.ones(2).sharding)(jnp.ones(2))",
+        "requires a list of concrete arrays",
+    ),
+    (
+        "jax.make_array_from_single_device_arrays((2,), jnp.ones(2).sharding, [jnp.ones(2)], dtype='int32')",
+        "it must match the dtype of the addressable shards",
+    ),
+]
+
+
+def test_messages_say_it_in_words_of_jax_too():
+    tried = "\n".join(f"tried({n}, lambda: {call}, {words!r})" for n, (call, words) in enumerate(WRONG))
+    found = both(
+        f"""
+def tried(n, call, words):
+    try:
+        call()
+        out[str(n)] = "no error"
+    except Exception as error:
+        out[str(n)] = True if words in str(error) else str(error)
+{tried}
+"""
+    )
+    assert found == {str(n): True for n in range(len(WRONG))}
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_numbers_that_are_none_are_named(jit):
+    found = both(
+        f"""
+        f = lambda x: jnp.log(x) * 2
+        with jax.debug_nans(True):
+            try:
+                (jax.jit(f) if {jit} else f)(-1.0)
+            except FloatingPointError as error:
+                out["said"] = "invalid value (nan) encountered" in str(error)
+        """
+    )
+    assert found == {"said": True}

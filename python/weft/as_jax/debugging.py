@@ -1,0 +1,53 @@
+"""jax.debug: prints, calls and logs of running programs, which may be told their options first:
+jax.debug.print(ordered=True)("x: {x}", x=x)."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .. import debug as _debug
+from .._core.errors import type_error
+
+
+def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Callable[..., Any]:
+    """The function, which without its first argument, called `keyword`, gives a function that takes it."""
+
+    @functools.wraps(function)
+    def called(
+        first: Any = None, /, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+    ) -> Any:
+        del partitioned
+        first = kwargs.pop(keyword, None) if first is None else first
+        run = functools.partial(_ordered, function, ordered)
+        if first is not None:
+            return run(first, *args, **kwargs)
+        if args or kwargs:
+            raise type_error(f"{name} received unexpected arguments in the two-call form: {args=} {kwargs=}")
+        return run
+
+    return called
+
+
+def _ordered(function: Callable[..., None], is_ordered: bool, first: Any, *args: Any, **kwargs: Any) -> None:
+    function(first, *args, ordered=is_ordered, **kwargs)
+
+
+def _log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Writes into JAX's log of such messages, whatever its level."""
+    frame = sys._getframe(2)
+    file, line, name = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+
+    def write(*args: Any, **kwargs: Any) -> None:
+        log = logging.getLogger("jax._src.debugging")
+        log.handle(log.makeRecord(log.name, logging.INFO, file, line, fmt.format(*args, **kwargs), (), None, name))
+
+    _debug.callback(write, *args, ordered=ordered, **kwargs)
+
+
+print = debug_print = _in_two_calls("debug_print", "fmt", _debug.print)
+callback = debug_callback = _in_two_calls("debug_callback", "callback", _debug.callback)
+log = debug_log = _in_two_calls("debug_log", "fmt", _log)

@@ -1,0 +1,186 @@
+"""What operations do besides computing, as jax._src.effects says it: kinds of effects, and which of them may stand where.
+
+Programs of Weft's keep the order of what they do themselves. Effects are what the rules of a library's own primitives
+declare; here they are looked up, and refused where JAX refuses them."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import weft
+
+from .._core.errors import not_implemented, value_error
+
+
+class Effect:
+    """What an operation does besides computing."""
+
+
+Effects = set[Effect]
+no_effects: frozenset[Any] = frozenset()
+
+
+class JaxprInputEffect(Effect):
+    """... to one of its inputs: in a rule the input is a position, in a program a variable."""
+
+    def __init__(self, input: Any):
+        self.input = input
+
+    def replace(self, input: Any) -> JaxprInputEffect:
+        """The same of another input."""
+        return self.__class__(input)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JaxprInputEffect) and self.input == other.input
+
+    def __hash__(self) -> int:
+        return hash((self.__class__, self.input))
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.input})"
+
+
+class RefEffect(JaxprInputEffect):
+    """A function uses a reference."""
+
+
+class ReadEffect(RefEffect):
+    """... reads it."""
+
+
+class WriteEffect(RefEffect):
+    """... writes it."""
+
+
+class AccumEffect(RefEffect):
+    """... adds to it."""
+
+
+class EffectTypeSet:
+    """A set of classes of effects."""
+
+    def __init__(self) -> None:
+        self._types: list[type] = []
+
+    def add_type(self, effect_type: type) -> None:
+        """Adds a class."""
+        self._types.append(effect_type)
+
+    def contains(self, eff: Any) -> bool:
+        """Whether an effect, or a class of effects, is of one of the classes."""
+        return issubclass(eff if isinstance(eff, type) else type(eff), tuple(self._types))
+
+    __contains__ = contains
+
+    def filter_in(self, effects: Iterable[Any]) -> list[Any]:
+        """The effects of these classes."""
+        return [eff for eff in effects if self.contains(eff)]
+
+    def filter_not_in(self, effects: Iterable[Any]) -> list[Any]:
+        """The others."""
+        return [eff for eff in effects if not self.contains(eff)]
+
+
+lowerable_effects, ordered_effects, shardable_ordered_effects = EffectTypeSet(), EffectTypeSet(), EffectTypeSet()
+control_flow_allowed_effects, custom_derivatives_allowed_effects = EffectTypeSet(), EffectTypeSet()
+remat_allowed_effects, partial_eval_kept_effects = EffectTypeSet(), EffectTypeSet()
+
+
+class TokenSet:
+    """Effects with what orders each."""
+
+    def __init__(self, tokens: Mapping[Any, Any] | None = None):
+        self._tokens = dict(tokens or {})
+
+    @classmethod
+    def create(cls, effects: Sequence[Any]) -> TokenSet:
+        """New tokens for effects."""
+        return cls({eff: object() for eff in effects})
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def get(self, effect: Any) -> Any:
+        """The token of an effect."""
+        return self._tokens[effect]
+
+    def items(self) -> tuple[tuple[Any, Any], ...]:
+        """Pairs of an effect and its token."""
+        return tuple(self._tokens.items())
+
+    def effects(self) -> set[Any]:
+        """The effects."""
+        return set(self._tokens)
+
+    def subset(self, effects: Sequence[Any]) -> TokenSet:
+        """Those of some effects."""
+        return TokenSet({eff: self._tokens[eff] for eff in effects})
+
+    def update_tokens(self, tokens: TokenSet) -> TokenSet:
+        """The set with other tokens for some effects."""
+        if not len(tokens):
+            return self
+        return TokenSet({eff: tokens._tokens.get(eff, token) for eff, token in self._tokens.items()})
+
+
+class _RuntimeTokens:
+    """What orders effects; Weft's programs keep their order themselves."""
+
+    def __init__(self) -> None:
+        self.current_tokens: dict[Any, Any] = {}
+
+    def clear(self) -> None:
+        """Nothing."""
+
+    def block_until_ready(self) -> None:
+        """Waits for what prints and calls back."""
+        weft.effects_barrier()
+
+
+runtime_tokens = _RuntimeTokens()
+
+
+class _Around(threading.local):
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+
+
+_around = _Around()
+
+
+def control_flow(kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of lax, in whose functions some effects are refused."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        _around.kinds.append(kind)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _around.kinds.pop()
+
+    return called
+
+
+def check(effects: Iterable[Any]) -> None:
+    """Raises NotImplementedError or ValueError where an operation with these effects may not stand here."""
+    if not effects:
+        return
+    refused = control_flow_allowed_effects.filter_not_in(effects)
+    if refused and _around.kinds:
+        raise not_implemented(
+            f"Effects not supported in `{_around.kinds[-1]}`: {refused}; "
+            "effects.control_flow_allowed_effects.add_type allows a class of them"
+        )
+
+
+def check_lowerable(effects: Iterable[Any]) -> None:
+    """Raises ValueError for effects that no program may have."""
+    refused = {eff for eff in effects if not lowerable_effects.contains(eff)}
+    if refused:
+        raise value_error(
+            f"Cannot lower jaxpr with effects: {refused}; effects.lowerable_effects.add_type allows a class of them"
+        )
