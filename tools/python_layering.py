@@ -1,6 +1,6 @@
 """The arrows of the Python package, as functions from sources to what is wrong with their imports.
 
-    _weft -> _core -> _sharding -> transforms -> numpy -> lax, random -> nn -> scipy
+    _weft -> _core -> _sharding -> transforms -> numpy -> lax -> random -> nn -> scipy
                                              autograph, beside all of them and asked for by its door alone
 
 Imports are read with `ast`, those inside functions too: such an import hides an arrow, and is allowed only where
@@ -97,7 +97,7 @@ ARROWS: dict[str, set[str]] = {
     "special functions": {*_TRANSFORMS, "numpy"},
     "lax": {*_TRANSFORMS, "numpy", "special functions"},
     "stablehlo": {*_TRANSFORMS, "numpy", "lax"},
-    "random": {*_TRANSFORMS, "numpy"},
+    "random": {*_TRANSFORMS, "numpy", "lax"},
     "nn": {*_TRANSFORMS, "numpy", "random"},
     "scipy": {*_TRANSFORMS, "numpy", "nn", "random", "lax", "on numpy", "special functions"},
     "on numpy": {*_TRANSFORMS, "numpy"},
@@ -129,6 +129,7 @@ IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("_core/watching", "logging"): "most programs log nothing",
     ("debug", "logging"): "most programs log nothing",
     ("numpy/_ufunc_methods", "weft.numpy._ufunc"): "few programs ask functions for methods of ufuncs",
+    ("random/_keys", "weft.random._generators"): "few programs ask for other generators, and they need lax",
     ("numpy/_dtypes", "ml_dtypes"): "only programs that name the narrowest floats need it installed",
 }
 

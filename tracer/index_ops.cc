@@ -61,7 +61,8 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
       }
       for (size_t d = 0; d < mask.size(); ++d) {
         const size_t at = consumed + d;
-        if (!ellipsis && at < shape.size() && !(mask[d] == shape[at])) {
+        // A mask without elements chooses nothing, whatever the size beside it, as in NumPy.
+        if (!ellipsis && at < shape.size() && !(mask[d] == shape[at]) && !(mask[d] == Dim(0))) {
           throw UserError(ErrorKind::kIndex, {}, "a boolean mask of shape ", ShapeText(mask),
                           " does not fit an array of shape ", ShapeText(shape));
         }

@@ -130,3 +130,114 @@ print(dtypes.canonicalize_value(np.ones(2)).dtype, dtypes.canonicalize_value(1.5
 def test_dtypes_of_private_modules():
     mine, theirs = as_jax(DTYPE_RULES).stdout, run("-c", DTYPE_RULES).stdout
     assert mine.splitlines() == theirs.splitlines()
+
+
+def test_errors_say_it_in_jax_words_too():
+    done = as_jax(
+        """
+        import jax, jax.numpy as jnp, re
+        from jax import lax
+        x = jnp.ones((2, 3))
+        for f, words in [
+            (lambda: x[0, 0, 0], "Too many indices: array is 2-dimensional, but 3 were indexed"),
+            (lambda: x["a"], "JAX does not support string indexing"),
+            (lambda: x[jnp.ones(3, bool)], "boolean index did not match shape of indexed array"),
+            (lambda: jnp.sum(x, (0, 0)), "duplicate value in 'axis': (0, 0)"),
+            (lambda: lax.squeeze(x, (5,)), "axis 5 is out of bounds"),
+            (lambda: lax.squeeze(x, (1,)), "cannot select an axis to squeeze out which has size not equal to one"),
+            (lambda: jnp.zeros(2, 3), "when you meant `jax.numpy.zeros((2, 3))`"),
+            (lambda: jnp.zeros((1.0,)), "Shapes must be 1D sequences of concrete values of integer type"),
+            (lambda: jnp.argmax(jnp.zeros(0)), "attempt to get argmax of an empty sequence"),
+            (lambda: jnp.broadcast_to(x, (3, 3)), "broadcasting: (2, 3) and requested shape (3, 3)"),
+            (lambda: lax.pad(x, x, [(0, 0, 0)] * 2), "padding_value must be a scalar"),
+            (lambda: lax.rem(x + 1j, x + 1j), "rem does not accept dtype complex64"),
+            (lambda: lax.population_count(x > 0), "population_count does not accept dtype bool"),
+            (lambda: lax.cond(None, lambda: 1, lambda: 2), "cond predicate is None"),
+            (lambda: lax.scan(lambda c, a: c, 0, x), "scan body output must be a pair"),
+            (lambda: lax.scan(lambda c, a: (c, a), 0, 1.0), "scan got value with no leading axis to scan over"),
+            (lambda: jnp.vectorize(lambda a: a, signature="(n)->(n)")(x, x), "wrong number of positional arguments"),
+            (lambda: jax.random.key(1.5), "PRNG key seed must be an integer"),
+            (lambda: jax.random.key(jnp.arange(3)), "PRNGKey accepts a scalar seed"),
+            (lambda: jax.random.bits(jax.random.split(jax.random.key(0))), "bits accepts a single key, but was given"),
+            (lambda: jax.random.key(0, impl="mt"), 'unrecognized PRNG implementation "mt"'),
+            (lambda: jnp.linalg.norm(x[0], "inf"), "Invalid order 'inf' for vector norm."),
+            (lambda: x.astype("float8_e4m3fn") + x, "8-bit floats do not support implicit promotion"),
+        ]:
+            try:
+                f()
+                print("no error:", words)
+            except Exception as error:
+                if words not in str(error):
+                    print(words, "|", error)
+        """
+    )
+    assert done.stdout == ""
+
+
+def test_the_default_generator_of_keys():
+    done = as_jax(
+        """
+        import jax, jax.numpy as jnp
+        with jax.default_prng_impl("rbg"):
+            key = jax.random.PRNGKey(3)
+            print(key.tolist(), jax.random.uniform(key, (2,)).tolist(), jax.random.split(key).shape)
+            print(jax.random.key(3).dtype.name, jax.jit(lambda k: jax.random.normal(k, (2,)))(key).shape)
+        print(jax.random.PRNGKey(3).tolist())
+        jax.config.update("jax_default_prng_impl", "unsafe_rbg")
+        print(jax.random.key_impl(jax.random.key(0)), jnp.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key))
+        print(jax.lax.mulhi(jnp.uint32(2**31), jnp.uint32(6)), jax.lax.mulhi(jnp.int32(-(2**30)), jnp.int32(8)))
+        """
+    )
+    assert done.stdout == (
+        "[0, 3, 0, 3] [0.7327027320861816, 0.7895294427871704] (2, 4)\nkey<rbg> (2,)\n[0, 3]\nunsafe_rbg True\n3 -2\n"
+    )
+
+
+def test_strict_promotion_does_not_stop_functions_that_convert_themselves():
+    done = as_jax(
+        """
+        import jax, jax.numpy as jnp
+        from jax.scipy import linalg, signal
+        x, i = jnp.eye(3) * 4, jnp.arange(8)
+        with jax.numpy_dtype_promotion("strict"):
+            print(linalg.sqrtm(x).real.tolist()[0], signal.detrend(i, type="constant").tolist()[0])
+            print(linalg.solve_sylvester(x, x, x).tolist()[0], signal.fftconvolve(i, i).dtype)
+            print(jax.scipy.stats.multinomial.logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5])) < 0)
+            try:
+                jnp.promote_types("int32", "float32")
+            except jax.dtypes.TypePromotionError:
+                print("strict")
+        """
+    )
+    assert done.stdout == "[2.0, 0.0, 0.0] -3.5\n[0.5, 0.0, 0.0] float32\nTrue\nstrict\n"
+
+
+def test_dtypes_that_no_array_has():
+    done = as_jax(
+        """
+        import numpy as np, jax, jax.numpy as jnp
+        from jax._src import dtypes
+        print(dtypes._jax_type(np.dtype("int16"), True), dtypes._jax_type(np.dtype(bool), True), len(dtypes._jax_types))
+        print([dtypes.itemsize_bits(d) for d in (jnp.float4_e2m1fn, dtypes.float6_e2m3fn, "f2")])
+        print(dtypes.result_type(1.0, return_weak_type_flag=True), dtypes.canonicalize_dtype(dtypes.float6_e3m2fn))
+        for name in dtypes._float8_dtypes + dtypes._float4_dtypes:
+            x = jnp.array([1.0, 2.0], name)
+            assert x.dtype == name and (x + x).tolist() == [2.0, 4.0], name
+        """
+    )
+    assert done.stdout == "<class 'int'> bool 28\n[4, 6, 16]\n(dtype('float32'), True) float6_e3m2fn\n"
+
+
+def test_objects_that_are_arrays_by_a_method():
+    done = as_jax(
+        """
+        import jax.numpy as jnp
+        class Mine:
+            def __init__(self, x): self.x = jnp.array(x)
+            def __jax_array__(self): return self.x
+        square = Mine([[1, 2], [3, 4]])
+        print(jnp.diag_indices_from(square)[0], jnp.tril_indices_from(square)[0], jnp.triu_indices_from(square)[1])
+        print(jnp.roll(square, Mine([1]), 0).tolist(), jnp.roll(Mine([1, 2, 3]), Mine(1)).tolist())
+        """
+    )
+    assert done.stdout == "[0 1] [0 1 1] [0 1 1]\n[[3, 4], [1, 2]] [3, 1, 2]\n"

@@ -341,3 +341,56 @@ def test_options_before_functions():
             return x + x
 
         assert doubled(2) == 4 and doubled(3) == 6
+
+
+@pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_min", "segment_max"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float32"])
+def test_segments_without_rows_hold_the_neutral_element(name, dtype):
+    if dtype == "bool" and name in ("segment_sum", "segment_prod"):
+        return
+    data, ids = np.array([1, 0, 1, 1], dtype), np.array([0, 0, 2, -1])
+    of = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}[name[8:]]
+    info = None if dtype == "bool" else np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    least, most = (False, True) if info is None else (-np.inf, np.inf) if dtype == "float32" else (info.min, info.max)
+    neutral = {"sum": 0, "prod": 1, "min": most, "max": least}[name[8:]]
+    expected = np.full(4, neutral, dtype)
+    for i, value in zip(ids, data, strict=True):
+        if i >= 0:
+            expected[i] = of(expected[i], value)
+    np.testing.assert_array_equal(getattr(weft.ops, name)(data, ids, 4), expected)
+
+
+@pytest.mark.parametrize(("shape", "mask"), [((3,), (0,)), ((3, 4), (0, 4)), ((3, 4), (3, 0)), ((3, 4, 5), (3, 0))])
+def test_masks_without_elements(shape, mask):
+    x, chosen = np.ones(shape, "float32"), np.empty(mask, bool)
+    assert wnp.asarray(x)[chosen].shape == x[chosen].shape
+    with pytest.raises(IndexError):
+        wnp.asarray(x)[np.ones((2, *mask[1:]), bool)]
+
+
+@pytest.mark.parametrize("arguments", [(3 + 2j,), (1j, 3), (0, 3 + 1j, 1), (0, 2, 0.5 + 0j)])
+def test_complex_ranges(arguments):
+    np.testing.assert_allclose(wnp.arange(*arguments), np.arange(*arguments))
+
+
+@pytest.mark.parametrize("name", ["quantile", "percentile", "nanquantile", "nanpercentile"])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_weighted_quantiles(name, axis):
+    rng = np.random.default_rng(0)
+    a, weights = rng.normal(size=(4, 5)), rng.integers(0, 3, (4, 5)).astype("float64") + np.eye(4, 5)
+    if "nan" in name:
+        a[1, 2] = np.nan
+    q = np.array([0.0, 0.1, 0.5, 0.9, 1.0]) * (100 if "percentile" in name else 1)
+    for w in (weights, None, *([weights[0] if axis == -1 else weights[:, 0] + 1] if axis is not None else [])):
+        for keepdims in (False, True):
+            options = {"axis": axis, "weights": w, "method": "inverted_cdf", "keepdims": keepdims}
+            # NumPy's own do not take weights of one axis where they leave NaN out.
+            full = w if w is None or w.ndim == 2 else np.broadcast_to(w if axis == -1 else w[:, None], a.shape)
+            expected = getattr(np, name)(a, q, **{**options, "weights": full})
+            for run in (lambda f, *args: f(*args), lambda f, *args: weft.jit(f)(*args)):
+                got = run(lambda a, q, options=options: getattr(wnp, name)(a, q, **options), a, q)
+                np.testing.assert_allclose(got, expected)
+    with pytest.raises(ValueError, match="weights need method='inverted_cdf'"):
+        getattr(wnp, name)(a, q, weights=weights)
+    with pytest.raises(ValueError, match="weights must have the shape"):
+        getattr(wnp, name)(a, q, method="inverted_cdf", weights=weights[:2])

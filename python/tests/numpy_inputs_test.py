@@ -143,7 +143,7 @@ REFUSED = {
     "raw memory": np.zeros(2, "V4"),
     "long doubles": np.ones(2, np.longdouble),
     "complex long doubles": np.ones(2, np.clongdouble),
-    "4-bit floats": np.ones(2, ml_dtypes.float4_e2m1fn),
+    "6-bit floats": np.ones(2, ml_dtypes.float6_e2m3fn),
 }
 
 

@@ -29,7 +29,7 @@ def _segments(name: str, update: str, data, segment_ids, num_segments, neutral) 
 def _extreme(which: str):
     def neutral(dtype):
         if _weft.dtype_kind(dtype) == "bool":
-            return which == "max"
+            return which == "min"
         if _weft.is_inexact(dtype):
             return float("-inf") if which == "max" else float("inf")
         return getattr(wnp.iinfo(dtype), "min" if which == "max" else "max")

@@ -13,7 +13,7 @@ import weft.numpy as wnp
 
 from .. import _weft
 from .._core.errors import value_error
-from .dtypes import canonicalize_dtype, extended, issubdtype
+from .dtypes import canonicalize_dtype, extended, issubdtype, scalar_type_of
 
 python_scalar_types = {bool, int, float, complex}
 python_scalar_types_to_dtypes = {
@@ -32,7 +32,17 @@ _float8_dtypes = [
 ]
 _float4_dtypes = [np.dtype(ml_dtypes.float4_e2m1fn)]
 _intn_dtypes = [np.dtype(getattr(ml_dtypes, name)) for name in ("int2", "int4", "uint2", "uint4")]
+_jax_types = [
+    np.dtype(bool),
+    *(np.dtype(f"{kind}{bits}") for kind in ("uint", "int") for bits in (8, 16, 32, 64)),
+    *_intn_dtypes,
+    *_float8_dtypes,
+    *_float4_dtypes,
+    np.dtype(ml_dtypes.bfloat16),
+    *map(np.dtype, (np.float16, np.float32, np.float64, np.complex64, np.complex128)),
+]
 int1 = uint1 = None
+int_, uint, float_, complex_ = np.int64, np.uint64, np.float64, np.complex128
 
 
 def _by_width(narrow: Any, wide: Any) -> Callable[[], Any]:
@@ -74,6 +84,18 @@ def is_weakly_typed(x: Any) -> bool:
 
 def _dtype_and_weaktype(x: Any) -> tuple[Any, bool]:
     return dtype(x), any(x is kind for kind in _weak_types) or is_weakly_typed(x)
+
+
+def _jax_type(dtype: Any, weak_type: bool) -> Any:
+    """Python's type of numbers for what another operand decides about, else the dtype."""
+    return scalar_type_of(np.dtype(dtype).type(0)) if weak_type and np.dtype(dtype).kind != "b" else dtype
+
+
+def result_type(*xs: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that values have together; the default one of its kind where another operand would decide about it."""
+    met, weak = lattice_result_type(*(float if x is None else x for x in xs))
+    met = default_types[{"unsigned": "u", "signed": "i"}.get(kind := _weft.dtype_kind(met), kind[0])]() if weak else met
+    return (met, weak) if return_weak_type_flag else met
 
 
 def lattice_result_type(*xs: Any) -> tuple[Any, bool]:
@@ -140,7 +162,9 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
     if dtype is None:
         raise value_error("dtype must be specified.")
     if isinstance(dtype, weft.Array):
-        raise value_error("an array is no dtype; instead of dtype=array use dtype=array.dtype")
+        raise value_error(
+            "Passing an array as a dtype argument is no longer supported; instead of dtype=array use dtype=array.dtype."
+        )
     if issubdtype(dtype, extended):
         return dtype
     return _weft.dtype(dtype)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import weft.numpy as wnp
 
 from .. import _weft
-from .._core.errors import type_error
+from .._core.errors import type_error, value_error
 from .._core.shapes import FLOAT0
 
 
@@ -30,6 +31,14 @@ DType = np.dtype
 float0 = FLOAT0
 
 
+# Dtypes that no array has.
+_FLOAT6 = tuple(map(np.dtype, (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)))
+
+
+def _float6(dtype: Any) -> Any:
+    return next((kind for kind in _FLOAT6 if dtype in (kind, kind.type) or str(dtype) == str(kind)), None)
+
+
 def _is_key(dtype: Any) -> bool:
     return isinstance(dtype, str) and dtype.startswith("key")
 
@@ -43,6 +52,8 @@ def issubdtype(a: Any, b: Any) -> bool:
         return isinstance(b, type) and issubclass(a, b)
     if isinstance(b, type) and issubclass(b, extended):
         return False
+    if _float6(a) or _float6(b):
+        return _float6(a) == _float6(b) or b in (np.floating, np.inexact, np.number, np.generic)
     return wnp.issubdtype(a, b)
 
 
@@ -52,7 +63,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
         if not allow_extended_dtype:
             raise type_error(f"canonicalize_dtype: {dtype} is no dtype of numbers")
         return dtype
-    return _weft.dtype(dtype)
+    return _float6(dtype) or _weft.dtype(dtype)
 
 
 def scalar_type_of(x: Any) -> type:
@@ -63,11 +74,13 @@ def scalar_type_of(x: Any) -> type:
 
 def itemsize_bits(dtype: Any) -> int:
     """The bits of an element."""
+    if dtype is None:
+        raise value_error("dtype cannot be None.")
     kind = (
         np.dtype(_weft.dtype(dtype)) if isinstance(dtype, type) and issubclass(dtype, (int, float)) else np.dtype(dtype)
     )
-    if str(kind) in ("int2", "uint2", "int4", "uint4"):
-        return wnp.iinfo(kind).bits
+    if kind.kind == "V" and str(kind).startswith(("int", "uint", "float")):  # one of ml_dtypes
+        return (ml_dtypes.iinfo if "int" in str(kind) else ml_dtypes.finfo)(kind).bits
     return kind.itemsize * 8
 
 

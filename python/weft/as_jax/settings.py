@@ -42,7 +42,7 @@ _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items
 
 
 # Those of them that this package does as JAX does.
-_DONE_HERE = frozenset(["jax_traceback_filtering"])
+_DONE_HERE = frozenset(["jax_default_prng_impl", "jax_traceback_filtering"])
 
 # What a value of an option must be: gives the value, or raises ValueError.
 _CHECKS: dict[str, Callable[[Any], Any]] = {}

@@ -12,6 +12,7 @@ from typing import Any
 from .. import _weft, errors
 from .._core import errors as _errors
 from .._core.errors import MissingRule
+from .wording_of_arrays import WORDS
 
 _DTYPES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
 _T = r"((?:\w+)\[[^\]]*\])"  # a type
@@ -67,7 +68,8 @@ _WORDS: list[tuple[str, str]] = [
     (
         r"an index of a traced value: " + _T + r"(.*)",
         "The __index__() method was called on traced array with shape {type0}. This concrete value was not available "
-        "in Python because it depends on the value of the argument{1}.",
+        "in Python because it depends on the value of the argument{1}. Shapes must be 1D sequences of concrete values "
+        "of integer type.",
     ),
     (r"bool\(\) of a traced value: " + _T, "Attempted boolean conversion of traced array with shape {type0}."),
     (
@@ -407,7 +409,7 @@ _WORDS: list[tuple[str, str]] = [
     (r"debug_check: pred must be one boolean", "debug_check takes a scalar pred"),
     (r"check: what fills in the message must be arrays", "Formatting arguments to checkify.check must be arrays"),
 ]
-_COMPILED = [(re.compile(pattern, re.DOTALL), words) for pattern, words in _WORDS]
+_COMPILED = [(re.compile(pattern, re.DOTALL), words) for pattern, words in [*_WORDS, *WORDS]]
 
 
 def _type(text: str) -> str:

@@ -404,6 +404,10 @@ def _arange(start: Any, stop: Any, step: Any, dtype: DTypeLike | None) -> Array:
             return _weft.iota((n,), 0, dtype)
         wide = _weft.iota((n,), 0, dtype)
         return (wide * step + start).astype(dtype)
+    if any(isinstance(v, complex) or _weft.dtype_kind(_weft.result_type(v)) == "complex" for v in (start, stop, step)):
+        # As NumPy: the real parts count the steps.
+        ends: Any = map(complex, (start, stop, step))
+        return _weft.array(np.arange(*ends), dtype, True)
     # int() and float() say what to do about traced values.
     start, stop, step = (
         v if isinstance(v, (int, float)) else float(v) if _weft.is_inexact(v.dtype) else int(v)

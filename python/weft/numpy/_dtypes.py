@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -227,7 +228,12 @@ def result_type(*args: Any) -> Any:
         >>> wnp.result_type(wnp.ones(2, "bfloat16"), 1.0)
         dtype(bfloat16)
     """
-    return _weft.users_result_type(*args)
+    return (_weft.users_result_type if _asked_by_user() else _weft.result_type)(*args)
+
+
+def _asked_by_user() -> bool:
+    """Whether a program called the calling function: numpy_dtype_promotion="strict" is about its arguments."""
+    return not sys._getframe(2).f_globals.get("__name__", "").startswith("weft.")
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
@@ -246,7 +252,8 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
         >>> wnp.promote_types("int32", "float16")
         dtype('float16')
     """
-    return _weft.users_result_type(_weft.dtype(a), _weft.dtype(b))
+    own = _weft.dtype(a), _weft.dtype(b)
+    return (_weft.users_result_type if _asked_by_user() else _weft.result_type)(*own)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

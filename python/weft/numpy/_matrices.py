@@ -17,6 +17,7 @@ from ..arguments import count, integer
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from ._creation import ones
 from ._indexing import nonzero
+from ._shape import shape
 
 __all__ = [
     "diag",
@@ -177,9 +178,10 @@ def tril_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
         >>> wnp.tril_indices_from(wnp.ones((2, 2)))
         (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    if np.ndim(arr) < 2:
-        raise value_error(f"tril_indices_from: a matrix is needed, got shape {np.shape(arr)}")
-    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+    sizes = shape(arr)
+    if len(sizes) < 2:
+        raise value_error(f"tril_indices_from: a matrix is needed, got shape {sizes}")
+    return tril_indices(sizes[-2], k, sizes[-1])
 
 
 def triu_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
@@ -191,9 +193,10 @@ def triu_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
         >>> wnp.triu_indices_from(wnp.ones((2, 2)))
         (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    if np.ndim(arr) < 2:
-        raise value_error(f"triu_indices_from: a matrix is needed, got shape {np.shape(arr)}")
-    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+    sizes = shape(arr)
+    if len(sizes) < 2:
+        raise value_error(f"triu_indices_from: a matrix is needed, got shape {sizes}")
+    return triu_indices(sizes[-2], k, sizes[-1])
 
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0) -> tuple[Array, ...]:
@@ -243,9 +246,10 @@ def diag_indices_from(arr: NDArrayLike) -> tuple[Array, ...]:
         >>> wnp.diag_indices_from(wnp.ones((2, 2)))
         (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
-    if np.ndim(arr) < 2 or len(set(arr.shape)) != 1:
-        raise value_error(f"diag_indices_from: two or more equal dimensions are needed, got shape {np.shape(arr)}")
-    return diag_indices(arr.shape[0], arr.ndim)
+    sizes = shape(arr)
+    if len(sizes) < 2 or len(set(sizes)) != 1:
+        raise value_error(f"diag_indices_from: two or more equal dimensions are needed, got shape {sizes}")
+    return diag_indices(sizes[0], len(sizes))
 
 
 def diagonal(a: NestedLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

@@ -15,14 +15,16 @@ from .._weft import Array
 from ..arguments import axes_of
 from ..typing import NestedLike
 from ._choosing import clip
+from ._creation import ones
+from ._cumulative import cumsum
 from ._reductions import _AXES, any, sum
 from ._rounding import ceil, floor
 from ._shape import _array
-from ._sorting import sort
+from ._sorting import argsort, sort
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
-_METHODS = "linear", "lower", "higher", "nearest", "midpoint"
+_METHODS = "linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf"
 
 
 def _share(q, whole: int, a: Array, what: str) -> tuple[Array, bool]:
@@ -44,9 +46,13 @@ def _share(q, whole: int, a: Array, what: str) -> tuple[Array, bool]:
     return clip(q, 0, 1) if traced else q, may_be_nan
 
 
-def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool, whole: int = 1) -> Array:
+def _quantile(
+    a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool, whole: int = 1, weights=None
+) -> Array:
     """`whole`: what q says for the largest element."""
     a = _weft.promote_inexact(_array(a))
+    if weights is not None and method != "inverted_cdf":
+        raise value_error(f"{what}: weights need method='inverted_cdf', got {method!r}")
     q, may_be_nan = _share(q, whole, a, what)
     if method not in _METHODS:
         raise value_error(f"{what}: there is no method {method!r}; the methods are {', '.join(_METHODS)}")
@@ -58,12 +64,18 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
                 "known"
             )
     kept = tuple(1 if d in axes else n for d, n in enumerate(a.shape))
-    a = _weft.moveaxis(a, axes, list(range(a.ndim - len(axes), a.ndim)))
+    behind = list(range(a.ndim - len(axes), a.ndim))
+    weights = None if weights is None else _weft.moveaxis(_weights(weights, a, axes, what), axes, behind)
+    a = _weft.moveaxis(a, axes, behind)
     rest, own = a.shape[: a.ndim - len(axes)], a.shape[a.ndim - len(axes) :]
     n = functools.reduce(operator.mul, own, 1)
     if n == 0:
         return _weft.full(q.shape + (kept if keepdims else rest), float("nan"), a.dtype)
     a = a.reshape((*rest, n))
+    if method == "inverted_cdf":
+        each = ones(a.shape, a.dtype) if weights is None else weights.reshape((*rest, n))
+        out = _weighted(a, each, q.reshape(-1), skip_nan)
+        return _weft.moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else rest))
     absent = a != a
     # What is NaN has no derivative.
     a = sort(_weft.where(absent if skip_nan else any(absent, -1, keepdims=True), float("nan"), a), -1)  # NaN come last
@@ -89,6 +101,31 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
     return _weft.moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else rest))
 
 
+def _weights(weights, a: Array, axes: list[int], what: str) -> Array:
+    """Weights in the shape of the array."""
+    weights = _array(weights).astype(a.dtype)
+    if weights.ndim == 1 != a.ndim and len(axes) == 1:
+        weights = weights.reshape([-1 if d == axes[0] else 1 for d in range(a.ndim)])
+    elif weights.shape != a.shape:
+        raise value_error(f"{what}: weights must have the shape {a.shape}, or that of one axis, got {weights.shape}")
+    return _weft.broadcast_to(weights, a.shape)
+
+
+def _weighted(a: Array, weights: Array, q: Array, skip_nan: bool) -> Array:
+    """Of each row the first element, in ascending order, up to which there is a share of q of all weights."""
+    absent = a != a
+    if skip_nan:
+        weights = _weft.where(absent, 0, weights)
+    order = argsort(a, -1)
+    a, weights = (_weft.take_along_axis(x, order, -1) for x in (a, weights))
+    reached = cumsum(weights, -1)
+    share = _weft.where(reached == 0, -1, reached / reached[..., -1:])
+    place = sum(share[..., None, :] < q.astype(a.dtype)[:, None], -1)
+    out = _weft.take_along_axis(a, clip(place, 0, a.shape[-1] - 1), -1)
+    unknown = (q != q) if skip_nan else (q != q) | any(absent, -1, keepdims=True)
+    return _weft.where(unknown, float("nan"), out)
+
+
 def _between(below: Array, above: Array, share: Array) -> Array:
     """From `below` to `above` by a share in [0, 1]: never outside, and either of them where they are equal."""
     difference = above - below
@@ -109,12 +146,15 @@ def quantile(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     method: str = "linear",
+    *,
+    weights: NestedLike | None = None,
 ) -> Array:
     """Quantiles over axes, in floating point; NaN where an element is.
 
     Args:
         method: between two neighbours "linear" interpolates, "lower" and "higher" take one of them, "nearest" the
-            nearer (the one at an even place), "midpoint" their mean.
+            nearer (the one at an even place), "midpoint" their mean. "inverted_cdf" takes the first element up to which
+            there is a share of q of all.
 
     Returns: array of the shape of q, followed by the array's without the axes.
 
@@ -129,7 +169,7 @@ def quantile(
         >>> wnp.quantile(wnp.array([1.0, 2.0, 4.0, 8.0]), wnp.array([0.0, 0.5, 1.0]))
         Array([1., 3., 8.], dtype=float32)
     """
-    return _quantile(a, q, axis, keepdims, method, "quantile", False)
+    return _quantile(a, q, axis, keepdims, method, "quantile", False, 1, weights)
 
 
 def percentile(
@@ -138,6 +178,8 @@ def percentile(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     method: str = "linear",
+    *,
+    weights: NestedLike | None = None,
 ) -> Array:
     """Quantiles over axes, with q in percent.
 
@@ -156,7 +198,7 @@ def percentile(
         >>> wnp.percentile(wnp.array([1.0, 2.0, 4.0, 8.0]), 25)
         Array(1.75, dtype=float32)
     """
-    return _quantile(a, q, axis, keepdims, method, "percentile", False, 100)
+    return _quantile(a, q, axis, keepdims, method, "percentile", False, 100, weights)
 
 
 def median(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
@@ -180,6 +222,8 @@ def nanquantile(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     method: str = "linear",
+    *,
+    weights: NestedLike | None = None,
 ) -> Array:
     """Quantiles over axes, NaN left out; NaN where there are only those.
 
@@ -196,7 +240,7 @@ def nanquantile(
         >>> wnp.nanquantile(wnp.array([1.0, wnp.nan, 2.0, 4.0]), 0.5)
         Array(2., dtype=float32)
     """
-    return _quantile(a, q, axis, keepdims, method, "nanquantile", True)
+    return _quantile(a, q, axis, keepdims, method, "nanquantile", True, 1, weights)
 
 
 def nanpercentile(
@@ -205,6 +249,8 @@ def nanpercentile(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     method: str = "linear",
+    *,
+    weights: NestedLike | None = None,
 ) -> Array:
     """Quantiles over axes, with q in percent, NaN left out; NaN where there are only those.
 
@@ -223,7 +269,7 @@ def nanpercentile(
         >>> wnp.nanpercentile(wnp.array([1.0, wnp.nan, 2.0, 4.0]), 50)
         Array(2., dtype=float32)
     """
-    return _quantile(a, q, axis, keepdims, method, "nanpercentile", True, 100)
+    return _quantile(a, q, axis, keepdims, method, "nanpercentile", True, 100, weights)
 
 
 def nanmedian(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
@@ -244,6 +290,7 @@ def nanmedian(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
     "method": "between two neighbours, as for quantile.",
+    "weights": 'what each element counts, an array of the shape of a or of one axis, for the method "inverted_cdf".',
     "q": "which ones, numbers of any shape in [0, 1]; NaN gives NaN, and a traced one outside counts as the nearer "
     "end.",
 }

@@ -518,6 +518,8 @@ def roll(a: NestedLike, shift: int | Sequence[int] | NDArrayLike, axis: int | Se
     if axis is None:
         return roll(a.reshape(-1), shift, 0).reshape(a.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    if hasattr(shift, "__jax_array__"):
+        shift = _weft.array(shift, None, False)
     if isinstance(shift, np.ndarray):
         shift = shift.tolist()
     shifts: list[Any] = list(shift) if isinstance(shift, (tuple, list)) else [shift]

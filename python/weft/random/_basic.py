@@ -17,7 +17,7 @@ from .._weft import Array
 from ..compiled import jit
 from ..numpy._dtypes import same_bits
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
-from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, split
+from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, generators, other_key, split
 from ._normal import erf_inv
 
 __all__ = [
@@ -56,7 +56,11 @@ def uniform(
         >>> weft.random.uniform(weft.random.key(0), (2,))
         Array([0.947667 , 0.9785799], dtype=float32)
     """
-    unit = _weft.random_uniform01(key, _shape(shape), dtype)
+    other = other_key(key)
+    if other is None:
+        unit = _weft.random_uniform01(key, _shape(shape), dtype)
+    else:
+        unit = generators().uniform01(other, _shape(shape), dtype)
     low, high = (_weft.array(v, unit.dtype, False) for v in (minval, maxval))
     return _between()(unit, low, high)
 

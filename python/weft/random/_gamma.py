@@ -16,7 +16,7 @@ from ..control import while_loop
 from ..custom import custom_jvp
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
-from ._keys import KEY_ERRORS, _shape, _typed, split
+from ._keys import KEY_ERRORS, _shape, _typed, chosen, split
 
 __all__ = [
     "ball",
@@ -75,7 +75,7 @@ def _drawn(key, a, shape, dtype):
     above = wnp.where(boosted, kept + 1, kept)
     # Each number has a key of its own, as in JAX.
     keys = split(_typed(key), math.prod(shape))
-    pair = vmap(split)(keys) if keys.size else wnp.stack([keys, keys], 1)
+    pair = vmap(split)(keys) if keys.size else split(_typed(key), (0, 2))
     v = _of_draws(pair[:, 0], above.reshape(-1), drawn.reshape(-1)).reshape(shape)
 
     def ends(numbers, at_0):
@@ -95,7 +95,7 @@ def _of_draws(keys: Array, a: Array, drawn: Array) -> Array:
 
     def one(key, x_key, u_key, fresh, d, c):
         whole = split(key, 3)
-        key, x_key, u_key = (wnp.where(fresh, whole[i], k) for i, k in enumerate((key, x_key, u_key)))
+        key, x_key, u_key = (chosen(fresh, whole[i], k) for i, k in enumerate((key, x_key, u_key)))
         x_key, sub = split(x_key)
         x = normal(sub, (), a.dtype)
         v = 1 + x * c

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
-from .._core.errors import not_implemented, type_error, value_error
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import sizes
 from ..typing import DTypeLike, NestedLike, Shape
@@ -32,16 +33,57 @@ def _shape(shape) -> tuple:
 
 
 _IMPLEMENTATION = "threefry2x32"
+# What keys are of where nobody says it, and words of which that are given as keys. JAX's option sets it.
+default_implementation: Callable[[], str] = lambda: _IMPLEMENTATION
 
 
-def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
-    """Keys are those of Threefry-2x32; another generator's numbers would be other ones."""
+def generators() -> Any:
+    """The other generators."""
+    from . import _generators
+
+    return _generators
+
+
+def _implementation(name: str, impl: Any, dtype: Any = None) -> str:
+    """The name of the generator that arguments ask for."""
     if impl is not None and dtype is not None:
         raise value_error(f"random.{name}: impl and dtype say the same: give one of them")
-    if impl is not None and impl != _IMPLEMENTATION:
-        raise not_implemented(f"random.{name}: impl must be None or '{_IMPLEMENTATION}', got {impl!r}")
-    if dtype is not None and str(dtype) != "key":
-        raise not_implemented(f"random.{name}: dtype must be None or that of weft's keys, got {dtype}")
+    said = impl if dtype is None else dtype
+    if str(said) == "key":
+        return _IMPLEMENTATION
+    if getattr(said, "generator", None) is not None:
+        return said.generator.name
+    if dtype is not None:
+        raise type_error(f"random.{name}: dtype must be None or that of random keys, got {dtype}")
+    found = default_implementation() if impl is None else impl
+    if found == _IMPLEMENTATION or found in generators().GENERATORS:
+        return found
+    raise value_error(f"random.{name}: impl must be one of {', '.join(IMPLEMENTATIONS)}, got {impl!r}")
+
+
+IMPLEMENTATIONS = (_IMPLEMENTATION, "rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32")
+
+
+def other_key(key: Any) -> Any:
+    """The key as one of another generator; None if it is one of Threefry-2x32, or none."""
+    if getattr(key, "_generator", None) is not None:
+        return key
+    name = default_implementation()
+    if name == _IMPLEMENTATION or str(getattr(key, "dtype", "")) != "uint32":
+        return None
+    return generators().wrap(name, key)
+
+
+def chosen(condition: Any, key: Any, other: Any) -> Any:
+    """One of two keys."""
+    if getattr(key, "_generator", None) is None:
+        return wnp.where(condition, key, other)
+    return key._made(wnp.where(wnp.asarray(condition)[..., None], key._words, other._words))
+
+
+def _like(key: Any, new: Any) -> Any:
+    """New keys as the key was given: of a dtype of their own, or as words."""
+    return new if getattr(key, "_generator", None) is not None else new._words
 
 
 def _limits(dtype) -> dict[str, float]:
@@ -55,6 +97,9 @@ def _limits(dtype) -> dict[str, float]:
 
 def _typed(key: Array) -> Array:
     """A key of dtype key, of such a one or of its words."""
+    other = other_key(key)
+    if other is not None:
+        return other
     return key if str(wnp.asarray(key).dtype) == "key" else _weft.random_wrap(key)
 
 
@@ -84,14 +129,15 @@ def key(seed: int, *, impl: str | None = None, dtype: Any = None) -> Array:
         >>> weft.random.key_data(weft.random.key(42))
         Array([ 0, 42], dtype=uint32)
     """
-    _check_impl("key", impl, dtype)
-    return _weft.random_key(seed, True)
+    name = _implementation("key", impl, dtype)
+    return _weft.random_key(seed, True) if name == _IMPLEMENTATION else generators().made(name, seed)
 
 
 def PRNGKey(seed: int, *, impl: str | None = None) -> Array:
-    """A key made from an integer, as two words, in JAX's older form.
+    """A key made from an integer, as words, in JAX's older form.
 
-    Returns: array uint32[2].
+    Returns: array uint32[2]; of another generator, as many words as its keys have. Functions take such words as keys
+    of the generator that is the default.
 
     Raises:
         TypeError: the seed is no integer.
@@ -100,8 +146,8 @@ def PRNGKey(seed: int, *, impl: str | None = None) -> Array:
         >>> weft.random.PRNGKey(42)
         Array([ 0, 42], dtype=uint32)
     """
-    _check_impl("PRNGKey", impl)
-    return _weft.random_key(seed, False)
+    name = _implementation("PRNGKey", impl)
+    return _weft.random_key(seed, False) if name == _IMPLEMENTATION else generators().made(name, seed)._words
 
 
 def key_data(keys: NestedLike) -> Array:
@@ -110,7 +156,7 @@ def key_data(keys: NestedLike) -> Array:
     Args:
         keys: array of keys, of dtype key, or of such words.
 
-    Returns: array uint32[..., 2].
+    Returns: array uint32[..., 2]; of another generator, as many words as its keys have.
 
     Raises:
         TypeError: they are no keys.
@@ -119,7 +165,8 @@ def key_data(keys: NestedLike) -> Array:
         >>> weft.random.key_data(weft.random.key(42))
         Array([ 0, 42], dtype=uint32)
     """
-    return _weft.random_unwrap(keys)
+    other = other_key(keys)
+    return other._words if other is not None else _weft.random_unwrap(keys)
 
 
 def key_impl(keys: NestedLike) -> str:
@@ -128,7 +175,7 @@ def key_impl(keys: NestedLike) -> str:
     Args:
         keys: array of keys, of dtype key, or of words uint32[..., 2].
 
-    Returns: "threefry2x32", the only one here.
+    Returns: "threefry2x32", "rbg" …
 
     Raises:
         TypeError: they are no keys.
@@ -137,6 +184,9 @@ def key_impl(keys: NestedLike) -> str:
         >>> weft.random.key_impl(weft.random.key(42))
         'threefry2x32'
     """
+    other = other_key(keys)
+    if other is not None:
+        return other._generator.name
     key_data(keys)  # raises for what is no key
     return _IMPLEMENTATION
 
@@ -145,7 +195,7 @@ def wrap_key_data(key_bits_array: NestedLike, *, impl: str | None = None, dtype:
     """Keys made from words.
 
     Args:
-        key_bits_array: array uint32[..., 2].
+        key_bits_array: array uint32[..., 2]; of another generator, as many words as its keys have.
         dtype: None, or the dtype of another key.
 
     Returns: array of dtype key without the last dimension.
@@ -158,8 +208,8 @@ def wrap_key_data(key_bits_array: NestedLike, *, impl: str | None = None, dtype:
         >>> weft.random.wrap_key_data(wnp.array([0, 42], "uint32")).shape
         ()
     """
-    _check_impl("wrap_key_data", impl, dtype)
-    return _weft.random_wrap(key_bits_array)
+    name = _implementation("wrap_key_data", impl, dtype)
+    return _weft.random_wrap(key_bits_array) if name == _IMPLEMENTATION else generators().wrap(name, key_bits_array)
 
 
 def split(key: Array, num: int | Shape = 2) -> Array:
@@ -175,6 +225,9 @@ def split(key: Array, num: int | Shape = 2) -> Array:
         >>> weft.random.key_data(k1)
         Array([1797259609, 2579123966], dtype=uint32)
     """
+    other = other_key(key)
+    if other is not None:
+        return _like(key, generators().split(other, _shape(num)))
     return _weft.random_split(key, _shape(num))
 
 
@@ -197,7 +250,8 @@ def fold_in(key: Array, data: NestedLike) -> Array:
         if not 0 <= data < 2**32:
             raise value_error(f"random.fold_in: data must be between 0 and 2**32 - 1, got {data}")
         data = np.uint32(data)
-    return _weft.random_fold_in(key, data)
+    other = other_key(key)
+    return _weft.random_fold_in(key, data) if other is None else _like(key, generators().fold_in(other, data))
 
 
 def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Array:
@@ -220,6 +274,9 @@ def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Ar
     kind = _weft.dtype(dtype)
     if _weft.dtype_kind(kind) != "unsigned" or wnp.iinfo(kind).bits < 8:
         raise type_error(f"random.bits: an unsigned 8- to 64-bit dtype is needed, got {kind}")
+    other = other_key(key)
+    if other is not None:
+        return generators().bits(other, 8 * kind.itemsize, _shape(shape))
     return _weft.random_bits(key, 8 * kind.itemsize, _shape(shape))
 
 
@@ -232,18 +289,19 @@ def clone(key: Array) -> Array:
         >>> weft.random.clone(weft.random.PRNGKey(3))
         Array([0, 3], dtype=uint32)
     """
-    return wnp.asarray(key)
+    return key if other_key(key) is not None else wnp.asarray(key)
 
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
-    "impl": 'the generator: None or "threefry2x32", the only one here.',
+    "impl": 'the generator: "threefry2x32" (None, the default), "rbg", "unsafe_rbg", "threefry4x32", "philox2x32" or '
+    '"philox4x32".',
     "seed": "integer; 64 bits count.",
 }
 
 KEY_ERRORS = {
     "key": "TypeError: key is no key.",
-    "impl": "NotImplementedError: impl or dtype is that of another generator.",
+    "impl": "ValueError: there is no such generator.",
     "mode": 'ValueError: mode is neither "low" nor "high".',
 }
 _docs.complete(globals(), _PARAMETERS, errors=KEY_ERRORS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..._core import tree as _tree
 from ..._core.errors import value_error
+from . import bcoo, products, shapes
 from .bcoo import (
     BCOO,
     bcoo_extract,
@@ -105,6 +107,8 @@ __all__ = [
     "todense_p",
     "value_and_grad",
 ]
+
+bcoo.above = types.SimpleNamespace(products=products, shapes=shapes)
 
 _FORMATS: dict[str, Any] = {kind.__name__.lower(): kind for kind in (BCOO, BCSR, COO, CSC, CSR)}
 coo_matrix, csc_matrix, csr_matrix = COO, CSC, CSR

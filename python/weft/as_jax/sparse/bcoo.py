@@ -12,7 +12,7 @@ import numpy as np
 import weft
 import weft.numpy as wnp
 
-from ..._core.errors import not_implemented, type_error, value_error
+from ..._core.errors import foreign, not_implemented, type_error, value_error
 from ...tree_util import register_pytree_node_class
 from .util import (
     JAXSparse,
@@ -24,6 +24,9 @@ from .util import (
     grid,
     split_shape,
 )
+
+# The modules that stand above this one, whose functions the methods are: the package sets it.
+above: Any = None
 
 
 @register_pytree_node_class
@@ -141,20 +144,16 @@ class BCOO(JAXSparse):
 
     def transpose(self, axes: Any = None) -> BCOO:
         """The array with its dimensions reordered, each among those of its kind."""
-        from . import shapes
-
-        return shapes.bcoo_transpose(self, permutation=range(self.ndim)[::-1] if axes is None else axes)
+        return above.shapes.bcoo_transpose(self, permutation=range(self.ndim)[::-1] if axes is None else axes)
 
     def reshape(self, *args: Any, **kwargs: Any) -> BCOO:
         """The array in another shape; batch and sparse dimensions stay apart."""
-        from . import shapes
-
         sizes = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer)) else args
         if kwargs.get("order", "C") not in ("C", None):
             raise not_implemented(f"BCOO.reshape: order={kwargs['order']!r}; expected 'C'")
         known = -math.prod(int(n) for n in sizes)
         new = [self.size // known if int(n) == -1 else int(n) for n in sizes]
-        return shapes.bcoo_reshape(self, new_sizes=tuple(new))
+        return above.shapes.bcoo_reshape(self, new_sizes=tuple(new))
 
     def astype(self, dtype: Any) -> BCOO:
         """The array with elements of another dtype."""
@@ -162,11 +161,9 @@ class BCOO(JAXSparse):
 
     def sum(self, axis: Any = None, dtype: Any = None) -> Any:
         """Sums along axes, as a sparse array; of the whole array as a number."""
-        from . import products
-
         of = self if dtype is None else self.astype(dtype)
         axes = range(self.ndim) if axis is None else [axis] if isinstance(axis, (int, np.integer)) else axis
-        out = products.bcoo_reduce_sum(of, axes=axes)
+        out = above.products.bcoo_reduce_sum(of, axes=axes)
         return out if out.ndim else out.todense()
 
     def _with(self, data: Any, indices: Any = None) -> BCOO:
@@ -179,9 +176,7 @@ class BCOO(JAXSparse):
         )
 
     def __getitem__(self, index: Any) -> BCOO:
-        from . import shapes
-
-        return shapes.bcoo_getitem(self, index)
+        return above.shapes.bcoo_getitem(self, index)
 
     def __iter__(self) -> Iterator[BCOO]:
         if not self.shape:
@@ -189,26 +184,18 @@ class BCOO(JAXSparse):
         return (self[i] for i in range(self.shape[0]))
 
     def __matmul__(self, other: Any) -> Any:
-        from . import products
-
-        return products.matmul(self, other)
+        return above.products.matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        from . import products
-
-        return products.matmul(other, self)
+        return above.products.matmul(other, self)
 
     def __mul__(self, other: Any) -> Any:
-        from . import products
-
-        return products.multiply(self, other)
+        return above.products.multiply(self, other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        from . import products
-
-        return products.divide(self, other)
+        return above.products.divide(self, other)
 
     def __neg__(self) -> BCOO:
         return self._with(-self.data)
@@ -229,24 +216,16 @@ class BCOO(JAXSparse):
         return unique._with(unique.data**exponent)
 
     def __add__(self, other: Any) -> Any:
-        from . import products
-
-        return products.add(self, other)
+        return above.products.add(self, other)
 
     def __radd__(self, other: Any) -> Any:
-        from . import products
-
-        return products.add(self, other)
+        return above.products.add(self, other)
 
     def __sub__(self, other: Any) -> Any:
-        from . import products
-
-        return products.add(self, -other)
+        return above.products.add(self, -other)
 
     def __rsub__(self, other: Any) -> Any:
-        from . import products
-
-        return products.add(-self, other)
+        return above.products.add(-self, other)
 
     def tree_flatten(self) -> Any:
         return (self.data, self.indices), (self.shape, self.n_dense, self.indices_sorted, self.unique_indices)
@@ -470,7 +449,7 @@ def bcoo_update_layout(
             f"bcoo_update_layout: n_batch {mat.n_batch} -> {n_batch}, n_dense {mat.n_dense} -> {n_dense} stores zeros"
         )
         if on_inefficient == "error":
-            raise SparseEfficiencyError(f"{message}; on_inefficient=None does it all the same")
+            raise foreign(SparseEfficiencyError(f"{message}; on_inefficient=None does it all the same"))
         if on_inefficient == "warn":
             warnings.warn(message, SparseEfficiencyWarning, stacklevel=2)
     if (n_batch, n_dense) == (mat.n_batch, mat.n_dense):

@@ -14,6 +14,7 @@ from weft import lax
 
 from ..._core.errors import not_implemented, type_error, value_error
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_update_layout, extract, full_batch
+from .shapes import joined_elements
 from .util import JAXSparse, SparseInfo, grid
 
 _Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
@@ -306,8 +307,6 @@ def add(x: BCOO, y: Any) -> Any:
     if isinstance(y, BCOO):
         if x.shape != y.shape:
             raise not_implemented(f"the sum of sparse arrays of shapes {x.shape} and {y.shape}")
-        from .shapes import joined_elements
-
         return joined_elements([x, y])
     if isinstance(y, JAXSparse) or (not hasattr(y, "shape") and not np.isscalar(y)):
         return NotImplemented

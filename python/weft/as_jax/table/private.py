@@ -8,6 +8,7 @@ from .public import PRIMITIVES, PUBLIC, TREES
 from .version import VERSION, VERSION_INFO
 
 _CORE = "weft.as_jax.core"
+_KEYS = "weft.as_jax.random_keys"
 _SETTINGS = "weft.as_jax.settings"
 _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
@@ -58,15 +59,15 @@ PRIVATE: dict[str, Served] = {
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes", "weft.as_jax.dtype_rules"),
         names={
-            **of("weft.numpy", "finfo iinfo result_type promote_types can_cast"),
+            **of("weft.numpy", "finfo iinfo isdtype promote_types can_cast"),
+            **of("weft.as_jax.dtype_rules", "_jax_types _jax_type result_type"),
             **of(
                 "weft.as_jax.dtype_rules", "_weak_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype"
             ),
-            **of("weft.as_jax.dtype_rules", "int1 uint1 dtype"),
             **of(
                 "ml_dtypes",
                 "bfloat16 int2 int4 uint2 uint4 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
-                "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn",
+                "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn float6_e2m3fn float6_e3m2fn",
             ),
             "TypePromotionError": "weft.errors:TypePromotionError",
         },
@@ -222,7 +223,11 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.lax.lax": Served(
         everything_of=("weft.lax",),
-        names={**PRIMITIVES, **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros")},
+        names={
+            **PRIMITIVES,
+            **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros"),
+            **of("weft.numpy", "asarray"),
+        },
     ),
     "jax._src.numpy.util": Served(
         names=of("weft.as_jax.arrays", "promote_dtypes promote_dtypes_inexact promote_dtypes_complex check_arraylike")
@@ -236,8 +241,14 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
     "jax._src.random": Served(everything_of=("weft.random",)),
-    "jax._src.prng": Served(),
-    "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape"), everything_of=()),
+    **{
+        f"jax._src.random.{name}": Served(names=of("weft.as_jax.random_hashes", f"{name}_p"))
+        for name in ("threefry4x32", "philox2x32", "philox4x32")
+    },
+    "jax._src.random.threefry2x32": Served(names=of("weft.as_jax.random_hashes", "threefry2x32_p threefry_2x32")),
+    "jax._src.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
+    "jax._src.random.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
+    "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape")),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
     "jax._src.nn.initializers": Served(everything_of=("weft.nn.initializers",)),

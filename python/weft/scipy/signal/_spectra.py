@@ -22,6 +22,7 @@ _WINDOWS: dict[str, Callable[[int], Array]] = {
     "hamming": wnp.hamming,
     "hann": wnp.hanning,
     "hanning": wnp.hanning,
+    "triang": lambda n: 1 - abs((2 * wnp.arange(n) - n + 1) / (n + n % 2)),
 }
 
 

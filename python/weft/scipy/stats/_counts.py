@@ -78,6 +78,6 @@ class multinomial:
     @staticmethod
     def logpmf(x: NestedLike, n: NestedLike, p: NestedLike) -> Array:
         """log of the probability."""
-        x, n, p = sp._floats(x, n, p)
+        (x, n), (p,) = sp._floats(x, n), sp._floats(p)  # counts, and shares
         value = sp.gammaln(n + 1) + wnp.sum(sp.xlogy(x, p) - sp.gammaln(x + 1), -1)
         return wnp.where(wnp.sum(x, -1) == n, value, -_INF)

@@ -20,6 +20,11 @@ def _standard(x, loc, scale, *shapes) -> tuple[Array, ...]:
     return (x - loc) / scale, wnp.log(scale), *converted
 
 
+def where_valid(valid: Array, value: Array) -> Array:
+    """NaN where parameters are none of the distribution, as in SciPy."""
+    return wnp.where(valid, value, float("nan"))
+
+
 def _log_of_rest(log_p: Array) -> Array:
     """log(1 - exp(log_p)) for log_p <= 0, without cancellation at either end."""
     near = log_p > -math.log(2)
@@ -167,6 +172,10 @@ class gamma:
         return wnp.log(gamma.sf(x, a, loc, scale))
 
 
+def _is_valid(a: Array, b: Array, scale: NestedLike) -> Array:
+    return (a > 0) & (b > 0) & (wnp.asarray(scale) > 0)
+
+
 @described(UNIVARIATE.format(25))
 class beta:
     """The beta distribution with parameters a and b."""
@@ -178,13 +187,13 @@ class beta:
         outside = (z < 0) | (z > 1)
         z = wnp.where(outside, 0.5, z)
         value = sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b) - log_scale
-        return wnp.where(outside, -_INF, value)
+        return where_valid(_is_valid(a, b, scale), wnp.where(outside, -_INF, value))
 
     @staticmethod
     def cdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The distribution function: betainc(a, b, z)."""
         z, _, a, b = _standard(x, loc, scale, a, b)
-        return sp.betainc(a, b, wnp.clip(z, 0, 1))
+        return where_valid(_is_valid(a, b, scale), sp.betainc(a, b, wnp.clip(z, 0, 1)))
 
     @staticmethod
     def logcdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
@@ -195,7 +204,7 @@ class beta:
     def sf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The survival function: betainc(b, a, 1 - z)."""
         z, _, a, b = _standard(x, loc, scale, a, b)
-        return sp.betainc(b, a, 1 - wnp.clip(z, 0, 1))
+        return where_valid(_is_valid(a, b, scale), sp.betainc(b, a, 1 - wnp.clip(z, 0, 1)))
 
     @staticmethod
     def logsf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
@@ -412,6 +421,8 @@ class dirichlet:
     def logpdf(x: NestedLike, alpha: NestedLike) -> Array:
         """log of the density: the sum of (alpha - 1) log x, minus the log of the multivariate beta function."""
         x, alpha = sp._floats(x, alpha)
+        if x.shape[0] + 1 == alpha.shape[0]:  # the last share is what the others leave
+            x = wnp.concatenate([x, 1 - wnp.sum(x, axis=0, keepdims=True)])
         normalizer = wnp.sum(sp.gammaln(alpha), -1) - sp.gammaln(wnp.sum(alpha, -1))
         inside = wnp.all(x > 0, axis=0) & (wnp.abs(wnp.sum(x, axis=0) - 1) < 1e-6 * 10)
         weights = alpha.reshape(alpha.shape + (1,) * (x.ndim - 1)) - 1

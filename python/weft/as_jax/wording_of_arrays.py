@@ -1,0 +1,194 @@
+"""JAX's words for errors about arrays, indices, axes, loops and random keys; wording.py says how to read them."""
+
+from __future__ import annotations
+
+_SHAPES = "Shapes must be 1D sequences of concrete values of integer type, got {0}."
+_CONCRETE = "Abstract tracer value encountered where concrete value is expected."
+
+WORDS: list[tuple[str, str]] = [
+    # dtypes.
+    (
+        r"no common dtype for (\w+) and (\w+)",
+        "Input dtypes {type0} and {type1} have no available implicit dtype promotion path. 8-bit floats do not support "
+        "implicit promotion, 4-bit floats do not support implicit promotion",
+    ),
+    (
+        r"dtypes (\S+).* and (\S+).* meet, and numpy_dtype_promotion is 'strict'",
+        "Input dtypes ({type0}, {type1}) have no available implicit dtype promotion path when "
+        "jax_numpy_dtype_promotion=strict. Try explicitly casting inputs to the desired output type.",
+    ),
+    (r"random\.\w+: the seed must be one integer, got \w+\[\]", "PRNG key seed must be an integer."),
+    (
+        r"dtype: (\d+) is not a dtype",
+        "data type {0} not understood. Did you accidentally write `jax.numpy.zeros(2, 3)`, `jax.numpy.ones(2, 3)` or "
+        "`jax.numpy.empty(2, 3)` when you meant `jax.numpy.zeros((2, 3))`, `jax.numpy.ones((2, 3))` or "
+        "`jax.numpy.empty((2, 3))`",
+    ),
+    (
+        r"dtype: (.*) is not a dtype",
+        "data type {0} not understood. JAX only supports number, bool, and string dtypes.",
+    ),
+    (r"(\w+): dtype must be a float or complex dtype, got", "{0}: dtype must be a subclass of float or complex"),
+    (r"(\w+): operand.* is (c\d+)\[", "{0} does not accept dtype {type1}. Argument `x` to {0} must be real-valued."),
+    (r"(\w+): operands are booleans", "{0} does not accept dtype bool."),
+    (r"index_dtype must be an integer dtype", "index_dtype must be an integer type"),
+    (
+        r"random\.(\w+): an unsigned 8- to 64-bit dtype is needed, got (\S+)",
+        "dtype argument to `{0}` must be an unsigned int dtype, got {1}",
+    ),
+    (r"random\.(\w+): .*dtype is needed, got (\S+)", "dtype argument to `{0}` must be a float dtype, got {1}"),
+    (
+        r"the Python integer (-?\d+) does not fit i32",
+        "Python int {0} too large to convert to int32. int too big to convert",
+    ),
+    # Indices.
+    (
+        r"too many indices: (\d+) for an array of (\d+) dimensions",
+        "Too many indices: array is {1}-dimensional, but {0} were indexed. The input must be non-scalar to take a "
+        "cumulative operation.",
+    ),
+    (
+        r"a boolean mask of shape (\(.*?\)) does not fit an array of shape (\(.*?\))",
+        "boolean index did not match shape of indexed array: index {0}, array {1}",
+    ),
+    (
+        r"an index must be an integer, slice.* got '(.*)'",
+        "JAX does not support string indexing; got idx={0}",
+    ),
+    (
+        r"an index must be an integer, slice.* got (\S+)",
+        "Indexer must have integer or boolean type, got indexer with type {0}.",
+    ),
+    (
+        r"axis (\d+) of shape (\(.*?\)) has size 0, so no index",
+        "index is out of bounds for axis {0} with size 0; cannot do a non-empty jnp.take() from an empty axis.",
+    ),
+    (
+        r"take_along_axis: indices must be integers, got (\S+)",
+        "take_along_axis indices must be of integer type, got {0}",
+    ),
+    # Axes and shapes.
+    (
+        r"axis (-?\d+) is given twice",
+        "duplicate value in 'axis': ({0}, {0}). dimensions are not unique. repeated axis. axis1 and axis2 can not be "
+        "same.",
+    ),
+    (r"axis (-?\d+) is out of range for an array of (\d+) dim", "axis {0} is out of bounds for array of dimension {1}"),
+    (
+        r"squeeze: axis .* of an array of shape (.*) has size \d+, not 1",
+        "cannot select an axis to squeeze out which has size not equal to one, got shape={0}",
+    ),
+    (r"axis: an integer is needed, got (\S+)", "'{0}' object cannot be interpreted as an integer"),
+    (
+        r"(\w+): dims=(\S+) is not strictly increasing",
+        "duplicate value in 'axes' of {0}: {1}; {0}_in_dim broadcast_dimensions must not contain duplicates",
+    ),
+    (r"broadcast: dims=\S+ has \d+ entries for operand", "broadcast_dimensions must have length equal to operand ndim"),
+    (
+        r"broadcast: dims holds",
+        "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions. target broadcast shape must have "
+        "equal or higher rank to the operand shape",
+    ),
+    (
+        r"broadcast: dimension \d+ of operand .* which is neither 1 nor",
+        "operand dimension sizes must either be 1, or be equal to their corresponding dimensions in the target "
+        "broadcast shape",
+    ),
+    (
+        r"broadcast_to: an array of shape (\(.*?\)) does not broadcast to (\(.*?\))",
+        "Incompatible shapes for broadcasting: {0} and requested shape {1}. Cannot broadcast to shape with fewer "
+        "dimensions.",
+    ),
+    (r"(?:an integer is needed|a size must be an integer), got (.*)", _SHAPES),
+    (r"split: indices_or_sections must be an integer, got Tracer", _CONCRETE),
+    (r"split: sizes .* do not add up", "Sizes passed to split must be nonnegative"),
+    (
+        r"pad: operand 1 .* is (\S+); expected",
+        "padding_value must be a scalar; got {0}. reduce_window expected init_values to be scalars",
+    ),
+    (r"pad: mode '(\w+)' takes no argument '(\w+)'", "unsupported keyword arguments for mode '{0}': ['{1}']"),
+    (
+        r"(arg\w+): axis .* has no elements",
+        "attempt to get {0} of an empty sequence. require non-empty reduced dimension.",
+    ),
+    (r"initial must be a number, got an array of shape (.*)", "initial value must be a scalar. Got array of shape {0}"),
+    (
+        r"top_k: dimension .* has more positions than i32",
+        "top_k returns int32 indices, which will overflow for array dimensions larger than the maximum int32.",
+    ),
+    (
+        r"rot90: axis \d+ is out of range for an array of (\d)",
+        "rot90 requires its first argument to have ndim at least two, but got first argument of {0}",
+    ),
+    (r"conv: strides=", "conv_general_dilated window and window_strides must have the same number of dimensions"),
+    # vectorize.
+    (
+        r"vectorize: the signature .* has (\d+) arguments, got (\d+)",
+        "wrong number of positional arguments: expected {0}, got {1}",
+    ),
+    (
+        r"vectorize: '.*' has (\d+) results, the function 1",
+        "output must be a tuple. wrong number of output arguments: expected {0}, got 1",
+    ),
+    (
+        r"vectorize: '.*' has (\d+) results, the function (\d+)",
+        "wrong number of output arguments: expected {0}, got {1}",
+    ),
+    (r"vectorize: a result has shape (\(.*?\)), but", "output shape {0} does not match core dimensions"),
+    # Loops and branches.
+    (r"cond: expected an array or a number, got None", "cond predicate is None"),
+    (r"cond: expected an array or a number, got (.*) of", "Pred type must be either boolean or number, got {0}"),
+    (r"switch: the index must be a single integer, got (.*)", "Index type must be an integer, got {0}"),
+    (r"scan: xs.* is a single number", "scan got value with no leading axis to scan over"),
+    (r"scan: '.*' must return a pair \(carry, y\), got (.*)", "scan body output must be a pair, got {0}."),
+    (r"scan: unroll must not be negative", "`unroll` must be a `bool` or a positive `int`."),
+    (
+        r"platform_dependent: there is no function for '(\w+)'",
+        "translation rule for platform_index not found for platform {0}",
+    ),
+    (
+        r"forward mode through custom_vjp",
+        "can't apply forward-mode differentiation (jvp) to a custom_vjp function.",
+    ),
+    # Random numbers.
+    (
+        r"random\.\w+: the seed must be one integer, got (.*)",
+        "PRNGKey accepts a scalar seed, but was given an array of {0}",
+    ),
+    (
+        r"random\.(\w+): one key is needed, got an array of keys (.*)",
+        "{0} accepts a single key, but was given a key array of shape {1}. Use jax.vmap for batching.",
+    ),
+    (r"impl must be one of .* got '(.*)'", 'unrecognized PRNG implementation "{0}"'),
+    (r"impl must be one of .* got (.*)", "unrecognized type {0} for specifying PRNG implementation."),
+    (r"random keys are no numbers", "JAX array with PRNGKey dtype cannot be converted to a NumPy array."),
+    (
+        r"categorical: \d+ different indices of",
+        "Number of samples without replacement cannot exceed number of categories.",
+    ),
+    # Matrices, transforms, images.
+    (r"norm: of vectors there is no norm '(.*?)'", "Invalid order '{0}' for vector norm."),
+    (r"two coefficients or more are needed", "The length of `a` along the last axis must be at least 2."),
+    (r"convolution_matrix: .* and (\S+)$", "n must be a positive integer, got {0}."),
+    (r"leslie: f must have", "The length of f along the last axis must be one more than that of s."),
+    (r"hadamard: n must be a power of 2", "n must be a positive power of 2."),
+    (r"helmert: n must be positive", "n must be a positive integer."),
+    (r"(?:inv)?pascal: kind must be", "Expected kind to be one of: 'lower', 'upper', 'symmetric'."),
+    (r"map_coordinates: order must be 0 or 1", "jax.scipy.ndimage.map_coordinates currently requires order<=1"),
+    (
+        r"minimize: args must be a tuple, got (.*)",
+        "args argument to jax.scipy.optimize.minimize must be a tuple, got {0}",
+    ),
+    (
+        r"variance_scaling: two dimensions or more are needed, or .* got shape \((\d+),\)",
+        "Can't compute input and output sizes of a 1-dimensional weights tensor with default in_axis. Must be at least "
+        "2D or specify in_axis explicitly.",
+    ),
+    (r"^(i?[hr]?fft\w*) (only supports|does not support) (.*)", "jax.numpy.fft.{0} {1} {2}"),
+    (
+        r"^(i?[hr]?fft): axis: an integer is needed, got (.*)",
+        "jax.numpy.fft.{0} does not support multiple axes. Please use jax.numpy.fft.{0}n. Got axis = {1}.",
+    ),
+    (r"'\w+' gives an infinity", "invalid value (inf) encountered"),
+    (r"cg: .*key", "x0 and b must have matching tree structure"),
+]
