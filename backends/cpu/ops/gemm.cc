@@ -252,6 +252,7 @@ template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<dou
 template void SymmetricGemm(bool, int64_t, int64_t, const float*, int64_t, float*, int64_t);
 template void SymmetricGemm(bool, int64_t, int64_t, const double*, int64_t, double*, int64_t);
 template void SymmetricGemm(bool, int64_t, int64_t, const std::complex<float>*, int64_t, std::complex<float>*, int64_t);
-template void SymmetricGemm(bool, int64_t, int64_t, const std::complex<double>*, int64_t, std::complex<double>*, int64_t);
+template void SymmetricGemm(bool, int64_t, int64_t, const std::complex<double>*, int64_t, std::complex<double>*,
+                            int64_t);
 
 }  // namespace weft::cpu

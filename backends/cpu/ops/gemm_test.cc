@@ -97,7 +97,9 @@ TYPED_TEST(Far, SymmetricProducts) {
         std::vector<T> a(static_cast<size_t>(rows * lda)), c(static_cast<size_t>(n * ldc), T(-7));
         for (T& v : a) v = static_cast<T>(static_cast<int>(random() % 17) - 8);
         SymmetricGemm<T>(transpose, n, k, a.data(), lda, c.data(), ldc);
-        const auto at = [&](int64_t i, int64_t p) { return a[static_cast<size_t>(transpose ? p * lda + i : i * lda + p)]; };
+        const auto at = [&](int64_t i, int64_t p) {
+          return a[static_cast<size_t>(transpose ? p * lda + i : i * lda + p)];
+        };
         for (int64_t i = 0; i < n; ++i) {
           for (int64_t j = 0; j < n; ++j) {
             T sum = 0;
