@@ -420,7 +420,7 @@ def test_the_last_trip_of_either_direction(reverse):
         return (c * x).sum() * wnp.ones(30) / 9, (wnp.exp(wnp.outer(c, x) / 9), x * 2)
 
     def f(xs):
-        c, (y, z) = weft.lax.scan(step, wnp.ones(30), xs, reverse=reverse)
+        c, (y, _) = weft.lax.scan(step, wnp.ones(30), xs, reverse=reverse)
         return c, y[0 if reverse else -1]
 
     jitted = weft.jit(f)
