@@ -220,6 +220,16 @@ PROGRAMS = {
         (A / 9, B / 9, C / 9),
         ["product-before-loop", "products-of-one-operand"],
     ),
+    "recurrent, with its weights in the carry": (
+        lambda np, lib, xs, w, u: scan(
+            lib,
+            lambda c, x: (lambda h, w, u: ((np.tanh(x @ w + h @ u) * np.tanh(h @ w), w, u), h))(*c),
+            (w[0], w, u),
+            xs,
+        )[1],
+        (A / 9, B / 9, C / 9),
+        ["constant-carry", "product-before-loop", "products-of-one-operand"],
+    ),
     "products summed up by a recurrence": (
         lambda np, lib, xs: scan(
             lib,

@@ -253,9 +253,7 @@ class Unrolled {
       if (stacked)
         all = b_.Emit1(*reduction, {value}, {{"dims", Ints{0}}});
       else if (reduction == &FindPrim("reduce_sum"))
-        all = b_.TypeOf(value).rank() == 0 || value.is_var()
-                  ? Mul(b_, value, Atom::Scalar(dtype, static_cast<double>(length_)))
-                  : value;
+        all = Mul(b_, value, Atom::Scalar(dtype, static_cast<double>(length_)));
       return b_.Emit1(*step.prim, {first, all}, step.attrs);
     }
     Atom base = value;
@@ -455,12 +453,16 @@ FnRef SimplifyLoops(FnRef fn) {
   const auto has_regions = [](const Eqn& e) { return !e.regions.empty(); };
   if (std::none_of(fn->eqns().begin(), fn->eqns().end(), has_regions)) return fn;
   std::vector<std::vector<Read>> reads;  // of the functions that are open
+  bool has_new_constants = false;        // which the other rules may make something of
   const auto rewrite = [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
     if (e.regions.empty()) return std::nullopt;
     if (e.prim->region_use == RegionUse::kBranches && e.OutwardCalls() == 0)
       return Try(kRuleNames[2], b, e, x, SinkIntoBranches);
     if (!IsScan(e)) return std::nullopt;
-    if (std::optional<Atoms> made = Try(kRuleNames[0], b, e, x, ConstantCarries)) return made;
+    if (std::optional<Atoms> made = Try(kRuleNames[0], b, e, x, ConstantCarries)) {
+      has_new_constants = true;
+      return made;
+    }
     // Sums over trips are taken in another order.
     const bool reorders = CurrentLicences().Allow(Licence::kProducts);
     if (std::optional<Atoms> made = reorders ? Try(kRuleNames[1], b, e, x, WithoutTrips) : std::nullopt) return made;
@@ -481,7 +483,8 @@ FnRef SimplifyLoops(FnRef fn) {
         std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return Is<"scan">(*e.prim); });
     reads.push_back(has_scan ? ReadsOfStacks(f) : std::vector<Read>());
   };
-  return Rewrite(std::move(fn), rewrite, enter, [&] { reads.pop_back(); }, /*count_readers=*/true);
+  FnRef out = Rewrite(std::move(fn), rewrite, enter, [&] { reads.pop_back(); }, /*count_readers=*/true);
+  return has_new_constants ? SimplifyLoops(std::move(out)) : out;
 }
 
 absl::Span<const char* const> LoopRuleNames() { return kRuleNames; }
