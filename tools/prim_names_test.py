@@ -21,7 +21,9 @@ RULES = (
     "transforms/opt/known.cc",
     "transforms/opt/network.cc",
     "transforms/opt/product_rules.cc",
+    "transforms/opt/part.h",
     "transforms/opt/part_rules.cc",
+    "transforms/opt/loop_parts.cc",
     "transforms/opt/loops.cc",
     "ir/prim_table.h",
 )

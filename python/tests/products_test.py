@@ -23,6 +23,7 @@ def normal(*shape):
 
 A, B, C, V, W = normal(N, N), normal(N, N), normal(N, N), normal(N), normal(N)
 ROWS = np.array([3, -1, 0, 39, 3], np.int32)
+PERMUTED = np.random.default_rng(5).permutation(N).astype(np.int32)
 TABLE = normal(200, N)
 
 
@@ -193,6 +194,52 @@ PROGRAMS = {
         (V,),
         ["loop-without-trips"],
     ),
+    "a product transposed again": (
+        lambda np, lib, a, b: a @ b * 3 + (b.T @ a.T).T,
+        (A, B),
+        ["transposed-product"],
+    ),
+    "a product of permuted rows": (lambda np, lib, a, v: a[PERMUTED] @ v, (A, V), ["product-of-rows"]),
+    "a vector times permuted columns": (lambda np, lib, a, v: v @ a[:, PERMUTED], (A, V), ["product-of-rows"]),
+    "the last of what is stacked": (
+        lambda np, lib, x, w: scan(lib, lambda c, t: (np.tanh(w @ c + t), np.exp(np.outer(c, c))), x, x)[1][-1],
+        (V, A / 9),
+        ["last-trip-alone"],
+    ),
+    "the last of what is stacked, without carry": (
+        lambda np, lib, x, w: scan(
+            lib, lambda c, t: (np.sin(c * t.sum()), np.sort(np.outer(w * t, w), 0)), np.float32(1), x
+        )[1][-1],
+        (A, V),
+        ["last-trip-alone"],
+    ),
+    "recurrent": (
+        lambda np, lib, xs, w, u: scan(
+            lib, lambda h, x: (np.tanh(x @ w + h @ u) * np.tanh(h @ w - x @ u), h), w[0], xs
+        )[1],
+        (A / 9, B / 9, C / 9),
+        ["product-before-loop", "products-of-one-operand"],
+    ),
+    "recurrent, with its weights in the carry": (
+        lambda np, lib, xs, w, u: scan(
+            lib,
+            lambda c, x: (lambda h, w, u: ((np.tanh(x @ w + h @ u) * np.tanh(h @ w), w, u), h))(*c),
+            (w[0], w, u),
+            xs,
+        )[1],
+        (A / 9, B / 9, C / 9),
+        ["constant-carry", "product-before-loop", "products-of-one-operand"],
+    ),
+    "products summed up by a recurrence": (
+        lambda np, lib, xs: scan(
+            lib,
+            lambda c, x: (lambda h: ((h, c[1] + h.T @ x, c[2] - x.sum(0)), h[0]))(np.tanh(c[0] * 0.5 + x)),
+            (xs[0], np.ones((10, 10), np.float32), xs[0, 0]),
+            xs,
+        )[0][1],
+        (A.reshape(N, 4, 10),),
+        ["sum-after-loop"],
+    ),
     "a loop that needs its trips": (lambda np, lib, x: loop(lib, 7, lambda i, p: np.sin(p + x[i]), x), (V,), []),
 }
 
@@ -332,6 +379,105 @@ def test_extremes_of_sorted_special_numbers(special, at):
     assert "part-of-sorted" in applied(f, x)
 
 
+@pytest.mark.parametrize(
+    "special",
+    [
+        [1, np.nan, -2, 5],
+        [np.nan, np.nan],
+        [np.inf, np.nan, np.inf],
+        [np.nan, np.inf],
+        [0.0, -0.0, 0.0],
+        [-np.inf, 3, -np.inf],
+        [3, 1, 2, 1, 3, 2],
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8])
+@pytest.mark.parametrize("at", [0, -1])
+def test_ends_of_orders(special, dtype, at):
+    if dtype in (np.int32, np.uint8) and not np.all(np.isfinite(special)):
+        pytest.skip("integers")
+    x = np.array(special).astype(dtype)
+    with weft.enable_x64(dtype == np.float64):
+        rows = np.stack([x, x[::-1]])
+        for f, g in (
+            (lambda x: wnp.argsort(x, -1)[..., at], lambda x: np.argsort(x, -1, kind="stable")[..., at]),
+            (lambda x: wnp.argsort(x, 0)[at], lambda x: np.argsort(x, 0, kind="stable")[at]),
+            (
+                lambda x: wnp.argsort(x, -1)[..., ::-1][..., at],
+                lambda x: np.argsort(x, kind="stable")[..., ::-1][..., at],
+            ),
+        ):
+            for operand in (x, rows):
+                jitted = weft.jit(f)
+                np.testing.assert_array_equal(jitted(operand), g(operand))
+                assert "part-of-sorted" in applied(jitted, operand)
+                assert "= sort" not in jitted.lower(operand).stage("optimized")
+
+
+def test_other_elements_of_an_order_are_sorted():
+    x = normal(9)
+    f = weft.jit(lambda x: (wnp.argsort(x)[4], wnp.argsort(x)[:2]))
+    np.testing.assert_array_equal(f(x)[0], np.argsort(x)[4])
+    np.testing.assert_array_equal(f(x)[1], np.argsort(x)[:2])
+    assert "part-of-sorted" not in applied(f, x)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_last_trip_of_either_direction(reverse):
+    xs = normal(12, 30)
+
+    def step(c, x):
+        return (c * x).sum() * wnp.ones(30) / 9, (wnp.exp(wnp.outer(c, x) / 9), x * 2)
+
+    def f(xs):
+        c, (y, _) = weft.lax.scan(step, wnp.ones(30), xs, reverse=reverse)
+        return c, y[0 if reverse else -1]
+
+    jitted = weft.jit(f)
+    c, last = np.ones(30), None
+    for x in xs[::-1] if reverse else xs:
+        last = np.exp(np.outer(c, x.astype(np.float64)) / 9)
+        c = (c * x).sum() * np.ones(30) / 9
+    got = jitted(xs)
+    near(got[0], c)
+    near(got[1], last)
+    assert "last-trip-alone" in applied(jitted, xs)
+    # Of other trips, and of all of them, nothing is left out.
+    for other in (lambda ys: ys[0 if not reverse else -1], lambda ys: ys.sum(0), lambda ys: ys[3]):
+        all_trips = weft.jit(
+            lambda xs, other=other: other(weft.lax.scan(step, wnp.ones(30), xs, reverse=reverse)[1][0])
+        )
+        np.testing.assert_allclose(
+            all_trips(xs), weft.jit(all_trips.__wrapped__, licence="exact")(xs), rtol=1e-4, atol=1e-4
+        )
+        assert "last-trip-alone" not in applied(all_trips, xs)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 20])
+def test_derivatives_of_weights_are_summed_after_the_loop(rows):
+    xs, w, u, bias = normal(30, rows, 16) / 4, normal(16, 16) / 4, normal(16, 16) / 4, normal(16) / 4
+
+    def loss(np, lib, xs, w, u, bias):
+        def step(h, x):
+            h = np.tanh(x @ w + h @ u + bias)
+            return h, h * x
+
+        return np.sum(scan(lib, step, xs[0] * 0, xs)[1] ** 2)
+
+    gradient = weft.jit(weft.grad(lambda *x: loss(wnp, weft, *x), argnums=(0, 1, 2, 3)))
+    operands = (xs, w, u, bias)
+    direction = [np.random.default_rng(2).standard_normal(x.shape) for x in operands]
+    ends = [
+        loss(np, None, *[x.astype(np.float64) + s * 1e-6 * d for x, d in zip(operands, direction)]) for s in (1.0, -1.0)
+    ]
+    got = sum(np.sum(np.asarray(g, np.float64) * d) for g, d in zip(gradient(*operands), direction))
+    want = (ends[0] - ends[1]) / 2e-6
+    assert abs(got - want) <= 1e-3 * max(1.0, abs(want))
+    assert "sum-after-loop" in applied(gradient, *operands)
+    backward = gradient.lower(*operands).stage("optimized").rsplit("scan[", 1)[1]
+    assert "f32[16,16]" not in re.findall(r"-> \(([^)]*)\) \{", backward)[0]
+
+
 def test_equal_elements_share_no_derivative_that_sorting_gives_to_one():
     x = np.array([2.0, 2.0, 1.0], np.float32)
     np.testing.assert_array_equal(
@@ -347,6 +493,21 @@ def test_integers_are_exact():
         np.testing.assert_array_equal(weft.jit(lambda a, b: (a @ b).sum(0))(a, b), (a @ b).sum(0, dtype=np.int32))
 
 
+@pytest.mark.parametrize("n", [40, 96, 145, 300])
+def test_symmetric_products(n):
+    """Of large ones half is computed: both halves are the same numbers."""
+    for x in (normal(n, 70), normal(70, n), normal(2, n, 50)):
+        exact_x = x.astype(np.float64)
+        for f, want in (
+            (lambda x: x @ wnp.swapaxes(x, -1, -2), exact_x @ np.swapaxes(exact_x, -1, -2)),
+            (lambda x: wnp.swapaxes(x, -1, -2) @ x, np.swapaxes(exact_x, -1, -2) @ exact_x),
+        ):
+            for got in (np.asarray(f(wnp.asarray(x))), np.asarray(weft.jit(f)(x))):
+                near(got, want)
+                if got.shape[-1] >= 96:
+                    np.testing.assert_array_equal(got, np.swapaxes(got, -1, -2))
+
+
 def test_halves_stay_as_they_are_written():
     h = [x.astype(np.float16) for x in (A, B, V)]
     assert "product-order" not in applied(weft.jit(lambda a, b, v: (a @ b) @ v), *h)
@@ -355,7 +516,16 @@ def test_halves_stay_as_they_are_written():
 def test_a_rule_can_be_left_out():
     f = weft.jit(lambda a, b, v: (a @ b) @ v, disable=["product-order"])
     assert "product-order" not in applied(f, A, B, V)
-    for rule in ("constant-carry", "loop-without-trips", "sink-into-branch", "product-order"):
+    for rule in (
+        "last-trip-alone",
+        "sum-after-loop",
+        "product-before-loop",
+        "products-of-one-operand",
+        "constant-carry",
+        "loop-without-trips",
+        "sink-into-branch",
+        "product-order",
+    ):
         assert rule in weft.ir.rules()
 
 

@@ -5,6 +5,7 @@
 #include "transforms/opt/loops.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "ir/builder.h"
@@ -14,6 +15,7 @@
 #include "ir/prims/control/scan.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/known.h"
+#include "transforms/opt/loop_parts.h"
 #include "transforms/opt/network.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
@@ -22,7 +24,8 @@
 namespace weft {
 namespace {
 
-constexpr const char* kRuleNames[] = {"constant-carry", "loop-without-trips", "sink-into-branch"};
+constexpr const char* kRuleNames[] = {"constant-carry", "loop-without-trips", "sink-into-branch",   "last-trip-alone",
+                                      kSumAfterLoop,    kProductBeforeLoop,   kProductsOfOneOperand};
 
 // What a carry is of its slices.
 struct Fold {
@@ -250,9 +253,7 @@ class Unrolled {
       if (stacked)
         all = b_.Emit1(*reduction, {value}, {{"dims", Ints{0}}});
       else if (reduction == &FindPrim("reduce_sum"))
-        all = b_.TypeOf(value).rank() == 0 || value.is_var()
-                  ? Mul(b_, value, Atom::Scalar(dtype, static_cast<double>(length_)))
-                  : value;
+        all = Mul(b_, value, Atom::Scalar(dtype, static_cast<double>(length_)));
       return b_.Emit1(*step.prim, {first, all}, step.attrs);
     }
     Atom base = value;
@@ -430,7 +431,7 @@ std::optional<Atoms> SinkIntoBranches(Builder& b, const Eqn& e, const Atoms& x) 
 
 // A rule of loops, for those who watch rules.
 std::optional<Atoms> Try(const char* name, Builder& b, const Eqn& e, const Atoms& x,
-                         std::optional<Atoms> (*rule)(Builder& b, const Eqn& e, const Atoms& x)) {
+                         const std::function<std::optional<Atoms>(Builder& b, const Eqn& e, const Atoms& x)>& rule) {
   RuleWatch* const watch = RuleWatch::Current();
   if (watch != nullptr && !watch->Allows(name)) return std::nullopt;
   std::optional<Atoms> made = rule(b, e, x);
@@ -451,17 +452,39 @@ std::optional<Atoms> WithoutTrips(Builder& b, const Eqn& e, const Atoms& x) {
 FnRef SimplifyLoops(FnRef fn) {
   const auto has_regions = [](const Eqn& e) { return !e.regions.empty(); };
   if (std::none_of(fn->eqns().begin(), fn->eqns().end(), has_regions)) return fn;
-  const auto rewrite = [](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+  std::vector<std::vector<Read>> reads;  // of the functions that are open
+  bool has_new_constants = false;        // which the other rules may make something of
+  const auto rewrite = [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
     if (e.regions.empty()) return std::nullopt;
     if (e.prim->region_use == RegionUse::kBranches && e.OutwardCalls() == 0)
       return Try(kRuleNames[2], b, e, x, SinkIntoBranches);
     if (!IsScan(e)) return std::nullopt;
-    if (std::optional<Atoms> made = Try(kRuleNames[0], b, e, x, ConstantCarries)) return made;
+    if (std::optional<Atoms> made = Try(kRuleNames[0], b, e, x, ConstantCarries)) {
+      has_new_constants = true;
+      return made;
+    }
     // Sums over trips are taken in another order.
-    if (!CurrentLicences().Allow(Licence::kProducts)) return std::nullopt;
-    return Try(kRuleNames[1], b, e, x, WithoutTrips);
+    const bool reorders = CurrentLicences().Allow(Licence::kProducts);
+    if (std::optional<Atoms> made = reorders ? Try(kRuleNames[1], b, e, x, WithoutTrips) : std::nullopt) return made;
+    const auto first = reads.back().begin() + e.first_result;
+    const std::vector<Read> of_results(first, first + e.num_results);
+    const auto peel = [&](Builder& b, const Eqn& e, const Atoms& x) { return PeelLastTrip(b, e, x, of_results); };
+    if (std::optional<Atoms> made = Try(kRuleNames[3], b, e, x, peel)) return made;
+    if (!reorders) return std::nullopt;
+    RuleWatch* const watch = RuleWatch::Current();
+    return MoveProducts(
+        b, e, x, [&](const char* name) { return watch == nullptr || watch->Allows(name); },
+        [&](const char* name) {
+          if (watch != nullptr) watch->Applied(name, e);
+        });
   };
-  return Rewrite(std::move(fn), rewrite, nullptr, nullptr, /*count_readers=*/true);
+  const auto enter = [&](const Fn& f, Builder&) {
+    const bool has_scan =
+        std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return Is<"scan">(*e.prim); });
+    reads.push_back(has_scan ? ReadsOfStacks(f) : std::vector<Read>());
+  };
+  FnRef out = Rewrite(std::move(fn), rewrite, enter, [&] { reads.pop_back(); }, /*count_readers=*/true);
+  return has_new_constants ? SimplifyLoops(std::move(out)) : out;
 }
 
 absl::Span<const char* const> LoopRuleNames() { return kRuleNames; }

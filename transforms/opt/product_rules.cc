@@ -115,6 +115,66 @@ std::optional<Atom> CommonFactor(Builder& b, const Eqn& e, const Atoms& x) {
   return std::nullopt;
 }
 
+// The product of rows of a matrix, or columns, where the product itself has fewer elements: (P B) v = P (B v).
+std::optional<Atom> ProductOfRows(Builder& b, const Eqn& e, const Atoms& x) {
+  static const Prim& gather = FindPrim("gather");
+  if (!IsPlainProduct(e)) return std::nullopt;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const Eqn* found = DefinedBy(b, x[i], gather);
+    if (found == nullptr || !ReadOnce(b, x[i])) continue;
+    const Eqn rows = *found;
+    GatherDims g = GatherDims::Of(rows.attrs);
+    const Type from = b.TypeOf(rows.operands[0]), type = b.TypeOf(x[i]), index = b.TypeOf(rows.operands[1]);
+    if (g.collapsed_dims.size() != 1 || g.start_index_map != g.collapsed_dims || !g.operand_batch_dims.empty() ||
+        (g.mode != "clip" && g.mode != "promise") || !from.is_static() || !index.is_static() || index.rank() != 2 ||
+        !from.varying.empty() || !type.varying.empty() || from.rank() != type.rank())
+      continue;
+    const auto dim = static_cast<size_t>(g.collapsed_dims[0]);
+    bool whole = true;  // rows, at the place of the dimension that they are picked along
+    for (size_t d = 0; d < from.dims.size(); ++d)
+      whole &= d == dim ? !Contains(g.offset_dims, static_cast<int64_t>(d)) : type.dims[d] == from.dims[d];
+    const ContractSpec spec = ContractSpec::Parse(e.attrs.Get<std::string>("spec"));
+    const char letter = (i == 0 ? spec.lhs : spec.rhs)[dim];
+    const size_t at = spec.out.find(letter);
+    if (!whole || at == std::string::npos || (i == 0 ? spec.rhs : spec.lhs).find(letter) != std::string::npos) continue;
+    // As many products as before, at the most, and less that is picked.
+    const Dims result = ResultDims(b, e, x);
+    const int64_t picked = type.dims[dim].value(), there = from.dims[dim].value();
+    if (there > picked || 2 * NumElements(result).value() > type.size().value()) continue;
+    Atoms y = x;
+    y[i] = rows.operands[0];
+    const Atom product = b.Emit1(*e.prim, y, e.attrs);
+    GatherDims made;
+    for (size_t d = 0; d < result.size(); ++d) {
+      made.slice_sizes.push_back(d == at ? 1 : result[d].value());
+      if (d != at) made.offset_dims.push_back(static_cast<int64_t>(d));
+    }
+    made.collapsed_dims = made.start_index_map = {static_cast<int64_t>(at)};
+    made.mode = g.mode;
+    return b.Emit1(gather, {product, rows.operands[1]}, made.ToAttrs());
+  }
+  return std::nullopt;
+}
+
+// (B' A')' = A B, which a product that is written so elsewhere is, too.
+std::optional<Atom> TransposedProduct(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* found = DefinedBy(b, x[0], Prims().contract);
+  if (found == nullptr || !IsPlainProduct(*found) || !ReadOnce(b, x[0]) || b.TypeOf(x[0]).rank() != 2)
+    return std::nullopt;
+  const Eqn product = *found;
+  ContractSpec spec = ContractSpec::Parse(product.attrs.Get<std::string>("spec"));
+  if (spec.lhs.size() != 2 || spec.rhs.size() != 2 || e.attrs.Get<Ints>("perm") != Ints{1, 0}) return std::nullopt;
+  std::swap(spec.lhs, spec.rhs);
+  std::swap(spec.out[0], spec.out[1]);
+  // By the letters of a product of matrices, so that it is the same equation.
+  const std::string out = spec.out;
+  for (std::string* term : {&spec.lhs, &spec.rhs, &spec.out}) {
+    for (char& c : *term) c = c == out[0] ? 'a' : c == out[1] ? 'y' : 'z';
+  }
+  return b.Emit1(*product.prim, {product.operands[1], product.operands[0]},
+                 product.attrs.With("spec", spec.ToString()));
+}
+
 // --- Solutions of systems --------------------------------------------------------------------------------------------
 
 // (T \ X) B = T \ (X B), and B (T \ X) = ((T' \ B') ') X: fewer columns are solved for.
@@ -305,6 +365,14 @@ const std::vector<SimplifyRule>& Rules() {
           R"(fn f(a: f32[40,40], u: f32[40], v: f32[40], w: f32[40]) { p = broadcast[dims=[0], shape=<40,40>] u
              q = broadcast[dims=[1], shape=<40,40>] v; o = mul p q; s = add a o
              r = contract[spec="az,z->a"] s w; return r })"),
+      Row("product-of-rows", "contract", ProductOfRows,
+          R"(fn f(x: f32[4,3], v: f32[3]) { n = iota[dim=0, dtype=i32, shape=<4,1>]; i = sub 3:i32 n
+             p = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[1], operand_batch_dims=[],
+                        slice_sizes=[1,3], start_index_map=[0]] x i
+             r = contract[spec="az,z->a"] p v; return r })"),
+      Row("transposed-product", "transpose", TransposedProduct,
+          R"(fn f(x: f32[3,4], y: f32[4,2]) { p = contract[spec="za,yz->ay"] y x; r = transpose[perm=[1,0]] p
+             return r })"),
       Row("product-order", "contract", CheapestOrder,
           R"(fn f(a: f32[12,12], x: f32[12,12], v: f32[12]) { p = contract[spec="az,zy->ay"] a x
              r = contract[spec="az,z->a"] p v; return r })"),

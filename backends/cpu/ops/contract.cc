@@ -1,10 +1,13 @@
 // General contractions: dimensions are grouped into batch, M, N and K; what a library's leading dimensions and
 // transpose flags can express is passed as it lies, everything else is packed first.
 #include <algorithm>
+#include <array>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -20,11 +23,11 @@ namespace weft::cpu {
 namespace {
 
 using Dimension = abi::Factor<InWords>;
-using Dimensions = std::vector<Dimension>;
+using Dimensions = std::pmr::vector<Dimension>;
 
 // Drops sizes of 1 and joins neighbours that every array walks as one.
-Dimensions Collapse(const abi::Sequence<Dimension>& in) {
-  Dimensions out;
+Dimensions Collapse(const abi::Sequence<Dimension>& in, std::pmr::memory_resource* memory) {
+  Dimensions out(memory);
   for (const Dimension& d : in) {
     if (d.size == 1) continue;
     if (!out.empty()) {
@@ -303,11 +306,16 @@ void ByResult(const Problem& p, DType result) {
 
 void Contract(WeftFrame* frame, const abi::Contract<InWords>& op) {
   const int64_t width = ByteWidth(op.dtype);
-  Problem p;
-  p.x = static_cast<const char*>(frame->slots[op.x]) + op.x_start * width;
-  p.y = static_cast<const char*>(frame->slots[op.y]) + op.y_start * width;
-  p.out = frame->slots[op.result];
-  p.batch = Collapse(op.batch), p.m = Collapse(op.m), p.n = Collapse(op.n), p.k = Collapse(op.k);
+  // On the stack: a small product takes less than four allocations.
+  std::array<std::byte, 2048> memory;
+  std::pmr::monotonic_buffer_resource dims(memory.data(), memory.size());
+  const Problem p{static_cast<const char*>(frame->slots[op.x]) + op.x_start * width,
+                  static_cast<const char*>(frame->slots[op.y]) + op.y_start * width,
+                  frame->slots[op.result],
+                  Collapse(op.batch, &dims),
+                  Collapse(op.m, &dims),
+                  Collapse(op.n, &dims),
+                  Collapse(op.k, &dims)};
   VisitDType(op.dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(p, op.result_dtype); });
 }
 
