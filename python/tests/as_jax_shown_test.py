@@ -327,6 +327,38 @@ def test_explicit_axes_say_how_each_dimension_lies():
     )
 
 
+def test_parts_of_references():
+    both(
+        """
+        def run(x):
+            r = jax.new_ref(jnp.zeros(5))
+            r.at[1:4][...] += x
+            r.at[1:][0] = 7.0
+            r.addupdate(jnp.ones(5))
+            r.addupdate(2.0, 0)
+            return r[...]
+        x = jnp.arange(3.0)
+        out["values"] = jax.jit(run)(x).tolist()
+        out["slope"] = jax.jit(jax.grad(lambda x: (run(x) ** 2).sum()))(x).tolist()
+        """
+    )
+
+
+def test_indices_of_several_numbers_that_are_not_known():
+    both(
+        """
+        x = jnp.zeros((2, 3))
+        index = ((1, 0), (1, 2))
+        programs = {
+            "set": lambda x, i: x.at[i].set(2.0), "add": lambda x, i: x.at[i].add(1.0), "get": lambda x, i: x.at[i].get(),
+            "one": lambda x, i: x.at[(i[0],)].multiply(2.0), "list": lambda x, i: x.at[(list(i[0]), 1)].min(-1.0),
+        }
+        for name, f in programs.items():
+            out[name] = jax.jit(f)(x + 1, index).tolist()
+        """
+    )
+
+
 # A wrong call, and what JAX's message says: programs look for it.
 WRONG = [
     ("jax.vmap(lambda x: x)({})", "vmap wrapped function must be passed at least one argument containing an array"),
