@@ -409,7 +409,7 @@ def make_mesh(
             f"make_mesh: a mesh of shape {shape} has {math.prod(shape)} devices, but there are {len(given)} "
             "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
         )
-    return Mesh(np.array(given[: math.prod(shape)], dtype=object).reshape(shape), tuple(axis_names), axis_types)
+    return Mesh(np.array(given[: math.prod(shape)], dtype=object).reshape(shape), axis_names, axis_types)
 
 
 def mesh_axes(mesh: Mesh) -> list[tuple[str, int]]:

@@ -287,6 +287,8 @@ _WORDS: list[tuple[str, str]] = [
         "jax.make_array_from_single_device_arrays requires a list of concrete arrays as input.",
     ),
     (r"\d+ axis_types .* for the axes", "Number of axis names should match the number of axis_types"),
+    (r"NamedSharding: .*unreduced=.* which is no axis of", "Unreduced axes not found in mesh"),
+    (r"NamedSharding: .* has \d+ entries for an array of shape \(\)", "For scalars the PartitionSpec should be P()"),
     (
         r"(PartitionSpec\(.*\)) names '([^']*)', which is no axis of Mesh\((.*?)\)",
         "Resource axis: {1} of {0} is not found in mesh: ({2}).",
@@ -298,7 +300,7 @@ _WORDS: list[tuple[str, str]] = [
         "{2} (full shape: {1}). The number of devices should evenly divide the shape.",
     ),
     (
-        r"shard_map: (?:argument|result)(\S*) of '([^']*)': (PartitionSpec\(.*?\)) has (\d+) entries for",
+        r"shard_map: (?:argument|result) ?(\S*) of '([^']*)': (PartitionSpec\(.*?\)) has (\d+) entries for",
         "shard_map applied to the function '{1}' was given specs which are too long: {2} which has length {3}",
     ),
     (
@@ -324,12 +326,11 @@ _WORDS: list[tuple[str, str]] = [
         r"shard_map: (in_specs|out_specs): .* names '([^']*)', over which the function does not run",
         "shard_map {0} refers to '{1}', which is not in axis_names",
     ),
-    (r"the name of an axis is a string, got .* of type '(?:set|list)'", "The axis name must be a tuple or a str."),
+    (r"the name of an axis is a string, got .* of type '(?:frozenset|set|list)'", "The axis name must be a tuple or a str."),
     (r"'([^']*)' is an axis that the shard_map around leaves alone", "Found an unbound axis name: {0}."),
     (r"axis_types are weft.AxisType", "axis_types passed to a mesh must be of type `jax.sharding.AxisType`."),
     (r"perm=(\[.*\]) is not a permutation", "`perm` does not represent a permutation: {0}"),
     (r"Mesh: .*axis names \(.*None", "Mesh axis names cannot be None."),
-    (r"NamedSharding: .*unreduced=.* which is no axis of", "Unreduced axes not found in mesh"),
     (
         r"PartitionSpec: the name of an axis is a string, got \(",
         "A tuple inside PartitionSpec cannot contain a nested tuple.",

@@ -48,6 +48,7 @@ PUBLIC: dict[str, Served] = {
             "config": f"{_SETTINGS}:config",
             **of(_SETTINGS, _OPTIONS),
             **of("weft.as_jax.dtypes", "float0"),
+            **of("weft.as_jax.core", "typeof"),
             **of(
                 "weft.as_jax.transforms",
                 "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
