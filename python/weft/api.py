@@ -12,7 +12,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error
-from ._core.shapes import ShapeDtype, ShapedArray
+from ._core.shapes import ShapedArray, ShapeDtype
 
 __all__ = [
     "block_until_ready",

@@ -65,9 +65,7 @@ class _TreeOf:
             raise type_error(f"ravel_pytree: a vector of {total} elements is needed, got shape {vector.shape}")
         alike = len(set(dtypes)) == 1  # then a vector of any dtype makes a tree of that one
         if not alike and vector.dtype != dtype:
-            raise type_error(
-                f"ravel_pytree: a vector of {dtype} is needed, got {vector.dtype}; convert it with astype"
-            )
+            raise type_error(f"ravel_pytree: a vector of {dtype} is needed, got {vector.dtype}; convert it with astype")
         parts, at = [], 0
         for shape, own in zip(shapes, dtypes):
             n = math.prod(shape)

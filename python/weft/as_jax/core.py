@@ -101,8 +101,8 @@ def get_aval(x: Any) -> ShapedArray:
 
 
 def typeof(x: Any) -> ShapedArray:
-    """The type of a value, with its sharding: of an array that lies on devices; of a traced value as far as the types of
-    the axes of the mesh around say it, which is nothing of axes that are not Explicit."""
+    """The type of a value, with its sharding: of an array that lies on devices; of a traced value as far as the types
+    of the axes of the mesh around say it, which is nothing of axes that are not Explicit."""
     return _on_mesh(x, weft.typeof(x))
 
 
@@ -117,7 +117,8 @@ def _on_mesh(x: Any, aval: Any) -> Any:
 
 def install() -> None:
     """From now on x.aval is typeof(x)."""
-    weft.Array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))  # type: ignore[misc]
+    array: Any = weft.Array
+    array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:

@@ -17,7 +17,9 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
     """The function, which without its first argument, called `keyword`, gives a function that takes it."""
 
     @functools.wraps(function)
-    def called(first: Any = None, /, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any) -> Any:
+    def called(
+        first: Any = None, /, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+    ) -> Any:
         del partitioned
         first = kwargs.pop(keyword, None) if first is None else first
         run = functools.partial(_ordered, function, ordered)

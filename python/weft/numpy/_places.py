@@ -135,7 +135,7 @@ class _Place:
 
     def __init__(self, array, index):
         self._array = array
-        self._index = tuple(map(_as_entry, index)) if isinstance(index, tuple) else _as_entry(index)
+        self._index: Any = tuple(map(_as_entry, index)) if isinstance(index, tuple) else _as_entry(index)
 
     def _mask(self):
         """The index, where it is one boolean array whose numbers are not known."""
