@@ -315,7 +315,12 @@ PUBLIC: dict[str, Served] = {
         names=of("weft.as_jax.api_util", "argnums_partial flatten_fun flatten_fun_nokwargs safe_map debug_info")
     ),
     "jax.export": Served(
-        absent=because("weft.aot writes programs for other processes", "export deserialize Exported symbolic_shape")
+        names=of(
+            "weft.as_jax.export",
+            "DisabledSafetyCheck Exported SymbolicScope default_export_platform deserialize export is_symbolic_dim "
+            "maximum_supported_calling_convention_version minimum_supported_calling_convention_version "
+            "register_namedtuple_serialization register_pytree_node_serialization symbolic_args_specs symbolic_shape",
+        )
     ),
     "jax.ffi": Served(absent=because("call C from Python by jax.pure_callback", "ffi_call register_ffi_target")),
     "jax.example_libraries": Served(),
