@@ -305,11 +305,12 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         part = np.frombuffer(data[at : at + nbytes], _weft.dtype(dtype)).reshape(shape)
         arrays.append(_weft.array(part, None, True))
         at += nbytes
-    trees = [PyTreeDef(_tree.structure(_read(head[name]))) for name in ("in_tree", "out_tree")]
+    tree = lambda name: PyTreeDef(_tree.structure(_read(head[name])))
+    trees = tree("in_tree"), tree("out_tree")
     types = [[_read_type(t) for t in head[name]] for name in ("in_avals", "out_avals")]
     vjp = deserialize(data[at : at + head["vjp"]]) if head["vjp"] else None
     ir = IR(fn, arrays, None, None, head["weak"])
-    return Exported(ir, head["name"], *trees, *types, head["platforms"], (), vjp)
+    return Exported(ir, head["name"], *trees, types[0], types[1], head["platforms"], (), vjp)
 
 
 def default_export_platform() -> str:
