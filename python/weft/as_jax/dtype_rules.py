@@ -32,6 +32,8 @@ _float8_dtypes = [
 ]
 _float4_dtypes = [np.dtype(ml_dtypes.float4_e2m1fn)]
 _intn_dtypes = [np.dtype(getattr(ml_dtypes, name)) for name in ("int2", "int4", "uint2", "uint4")]
+_NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+_jax_types = [np.dtype(ml_dtypes.bfloat16), *map(np.dtype, _NAMES.split()), *_intn_dtypes, *_float8_dtypes]
 int1 = uint1 = None
 
 

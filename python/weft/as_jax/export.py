@@ -73,7 +73,6 @@ class Exported:
     unordered_effects: tuple[Any, ...] = ()
     nr_devices = 1
     calling_convention_version = maximum_supported_calling_convention_version
-    uses_global_constants = False
 
     def __init__(
         self,
@@ -93,6 +92,11 @@ class Exported:
         self.module_kept_var_idx = tuple(range(len(self.in_avals)))
         self._vjp = vjp
 
+    @property
+    def uses_global_constants(self) -> bool:
+        """Whether sizes are open."""
+        return any(is_symbolic_dim(size) for aval in self.in_avals for size in aval.shape)
+
     def mlir_module(self) -> str:
         """The program as StableHLO."""
         return str(to_stablehlo(self._ir))
@@ -102,11 +106,11 @@ class Exported:
         leaves, tree = _tree.flatten((args, kwargs))
         if PyTreeDef(tree) != self.in_tree:
             raise value_error(
-                f"The invocation args and kwargs do not match the exported function '{self.fun_name}': expected the "
-                f"structure {self.in_tree}, got {PyTreeDef(tree)}"
+                "The invocation args and kwargs must have the same pytree structure as when the function "
+                f"'{self.fun_name}' was exported, which is {self.in_tree}, got {PyTreeDef(tree)}"
             )
-        for i, (leaf, aval) in enumerate(zip(leaves, self.in_avals)):
-            _check(leaf, aval, f"argument {i} of '{self.fun_name}'")
+        for leaf, aval, path in zip(leaves, self.in_avals, _tree.path_texts(tree)):
+            _check(leaf, aval, f"{'args' if path.startswith('[0]') else 'kwargs'}{path[3:]}")
         arrays = [_weft.astype(leaf, aval.dtype) for leaf, aval in zip(leaves, self.in_avals)]
         return self.out_tree.unflatten(_weft.apply(self._ir._fn, arrays + self._ir.constants, self._ir._weak))
 
@@ -153,10 +157,9 @@ class Exported:
 
 def _check(leaf: Any, aval: ShapedArray, what: str) -> None:
     shape, dtype, weak, text = _weft.abstract(leaf)
-    fits = len(shape) == len(aval.shape) and all(
-        not isinstance(want, int) or have == want for have, want in zip(shape, aval.shape)
-    )
-    if not fits:
+    wrong = [d for d, (have, want) in enumerate(zip(shape, aval.shape)) if isinstance(want, int) and have != want]
+    if wrong or len(shape) != len(aval.shape):
+        what = f"{what}.shape[{wrong[0]}]" if wrong else what
         raise value_error(
             f"Shape mismatch for {what}: it is {text}, the program was exported for {aval.str_short(True)}"
         )
@@ -261,8 +264,9 @@ def _exported(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> Exported:
-    ir, shapes = weft.make_ir(fun, return_shape=True)(*args, **kwargs)
-    leaves, in_tree = _tree.flatten((tuple(args), kwargs))
+    static = getattr(fun, "_static_argnums", ())
+    ir, shapes = weft.make_ir(fun, static_argnums=tuple(static), return_shape=True)(*args, **kwargs)
+    leaves, in_tree = _tree.flatten((tuple(a for i, a in enumerate(args) if i not in static), kwargs))
     outs, out_tree = _tree.flatten(shapes)
     like = lambda x: ShapedArray(*_weft.abstract(x)[:3])
     name = getattr(fun, "__name__", "<unnamed function>")
@@ -279,7 +283,7 @@ def export(
 ) -> Callable[..., Exported]:
     """A function of types, or of arrays, that gives the program of a jitted function for them."""
     del _override_lowering_rules
-    if not hasattr(fun_jit, "lower"):
+    if not hasattr(fun_jit, "lower") and not isinstance(fun_jit, type(weft.numpy.sin)):
         raise value_error(f"Function to be exported must be the result of `jit` but is: {fun_jit!r}")
     where = (default_export_platform(),) if platforms is None else tuple(platforms)
 
@@ -362,6 +366,8 @@ def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Iterable[str]
     del constraints, scope
     leaves, tree = _tree.flatten(args)
     is_text = lambda x: x is None or isinstance(x, str)
+    if isinstance(args, tuple) and isinstance(shapes_specs, list):
+        shapes_specs = tuple(shapes_specs)
     texts = _tree.prefix_leaves(shapes_specs, args, "symbolic_args_specs: shapes_specs", is_text)
     made = []
     for leaf, text in zip(leaves, texts):

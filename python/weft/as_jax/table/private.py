@@ -60,7 +60,8 @@ PRIVATE: dict[str, Served] = {
         names={
             **of("weft.numpy", "finfo iinfo result_type promote_types can_cast"),
             **of(
-                "weft.as_jax.dtype_rules", "_weak_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype"
+                "weft.as_jax.dtype_rules",
+                "_weak_types _jax_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype",
             ),
             **of("weft.as_jax.dtype_rules", "int1 uint1 dtype"),
             **of(
@@ -99,6 +100,7 @@ PRIVATE: dict[str, Served] = {
         names={
             **of(_SETTINGS, " ".join(NAMES)),
             **of(_SETTINGS, "config parse_flags_with_absl config_with_absl update _read FLAGS check_tracer_leaks"),
+            **of(_SETTINGS, "jax_export_calling_convention_version"),
             **of(_SETTINGS, "bool_state int_state float_state string_state enum_state optional_string_state"),
             **of(_SETTINGS, "string_or_object_state optional_enum_state bool_flag int_flag float_flag string_flag"),
             **of(_SETTINGS, "enum_flag"),
