@@ -365,6 +365,39 @@ def test_indices_of_several_numbers_that_are_not_known():
     )
 
 
+def test_keys_of_many_seeds():
+    both(
+        """
+        from jax._src import prng
+        make = lambda seeds: prng.random_seed(seeds, impl=prng.threefry_prng_impl)
+        keys = make(jnp.arange(6).reshape(2, 3))
+        words = prng.random_unwrap(keys)
+        out["words"] = [list(keys.shape), np.asarray(words).tolist()]
+        out["jit"] = np.asarray(jax.jit(lambda s: jax.random.key_data(make(s)))(jnp.arange(2))).tolist()
+        again = prng.random_wrap(words, impl=prng.threefry_prng_impl)
+        out["same"] = [bool(jax.random.uniform(a) == jax.random.uniform(b)) for a, b in zip(keys[0], again[0])]
+        """
+    )
+
+
+def test_types_say_along_which_axes_values_differ():
+    both(
+        """
+        mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+        def kinds(x):
+            whole = [lax.psum(x, "x"), lax.all_gather(x, "x"), lax.all_gather(x, "x", to="invarying")]
+            out["axes"] = [sorted(v.aval.mat.varying) for v in (x, jnp.sin(x), *whole)]
+            out["mesh"] = [str(t) for t in x.aval.sharding.mesh.axis_types]
+            return lax.all_gather(x, "x", tiled=True, to="invarying")
+        f = jax.jit(jax.shard_map(kinds, mesh=mesh, in_specs=P("x"), out_specs=P()))
+        x = jnp.arange(4.0)
+        out["whole"] = f(x).tolist()
+        out["slope"] = jax.grad(lambda x: (f(x) ** 2).sum())(x).tolist()
+        """,
+        JAX_NUM_CPU_DEVICES="2",
+    )
+
+
 # A wrong call, and what JAX's message says: programs look for it.
 WRONG = [
     ("jax.vmap(lambda x: x)({})", "vmap wrapped function must be passed at least one argument containing an array"),

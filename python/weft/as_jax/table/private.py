@@ -238,7 +238,11 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
     "jax._src.random": Served(everything_of=("weft.random",)),
-    "jax._src.prng": Served(),
+    "jax._src.random.prng": Served(names=of("weft.as_jax.keys", "random_seed random_wrap random_unwrap")),
+    "jax._src.random.threefry2x32": Served(names=of("weft.as_jax.keys", "threefry_prng_impl threefry_random_bits")),
+    "jax._src.prng": Served(
+        names=of("weft.as_jax.keys", "random_seed random_wrap random_unwrap threefry_prng_impl threefry_random_bits")
+    ),
     "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape"), everything_of=()),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
