@@ -241,7 +241,11 @@ PUBLIC: dict[str, Served] = {
             **of("weft.numpy", "finfo iinfo result_type"),
         }
     ),
-    "jax.errors": Served(everything_of=("weft.errors",), names=of("weft.as_jax.errors", "KeyReuseError")),
+    "jax.errors": Served(
+        everything_of=("weft.errors",),
+        names={**of("weft.as_jax.errors", "KeyReuseError"), **of("weft.as_jax.jaxprs", "JaxprTypeError")},
+        without=frozenset(["ArgumentError", "AxisError", "TypePromotionError"]),
+    ),
     "jax.debug": Served(
         everything_of=("weft.debug",),
         names=of("weft.as_jax.debugging", "print callback log"),
