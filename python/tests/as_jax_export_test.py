@@ -93,6 +93,8 @@ tries = {
     "shape": (lambda: made.call(jnp.ones((2, 4))), "hape mismatch"),
     "dtype": (lambda: made.call(jnp.ones((2, 3), "int32")), "type mismatch"),
     "tree": (lambda: made.call(1.0, 2.0), "invocation args and kwargs"),
+    "platform": (
+        lambda: export.export(jax.jit(jnp.sin), platforms=["tpu"])(1.0).call(1.0), "was exported for platform"),
 }
 for name, (attempt, words) in tries.items():
     try:

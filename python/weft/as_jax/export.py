@@ -103,6 +103,12 @@ class Exported:
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program: of the arguments' structure, shapes and dtypes it was made for."""
+        here = default_export_platform()
+        if here not in self.platforms and DisabledSafetyCheck.platform() not in self.disabled_safety_checks:
+            raise value_error(
+                f"Function '{self.fun_name}' was exported for platforms {self.platforms!r} but it is used on {here!r}; "
+                "disabled_checks=[DisabledSafetyCheck.platform()] lets it run here"
+            )
         leaves, tree = _tree.flatten((args, kwargs))
         if PyTreeDef(tree) != self.in_tree:
             raise value_error(

@@ -267,7 +267,7 @@ PRIVATE: dict[str, Served] = {
         names=of(
             "weft.as_jax.devices",
             "_backends get_backend backends default_backend devices local_devices device_count process_count "
-            "process_index",
+            "process_index canonicalize_platform",
         )
     ),
     "jax._src.compiler": Served(),
