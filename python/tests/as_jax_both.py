@@ -18,13 +18,18 @@ def shown(x):
 """
 
 
+def environment_of(**more):
+    """The environment of a process that finds what this one imports."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
+
+
 def lines(code, *arguments, **environment):
     """What a program puts into `out`."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *arguments, "-c", HEAD + textwrap.dedent(code) + "\nprint(json.dumps(out))"],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        env=environment_of(**environment),
         timeout=600,
     )
     assert done.returncode == 0, done.stderr

@@ -42,9 +42,8 @@ for name, tree in trees.items():
     out[name] += [seen]
 """
     )
-    assert (
-        found["named"][0] == "PyTreeDef(CustomNode(namedtuple[Point], [*, CustomNode(namedtuple[Point], [*, None])]))"
-    )
+    inner = "CustomNode(namedtuple[Point], [*, None])"
+    assert found["named"][0] == f"PyTreeDef(CustomNode(namedtuple[Point], [*, {inner}]))"
     assert found["dict"][0] == "PyTreeDef({'a': (*,), 'b': *})"
 
 
@@ -274,8 +273,10 @@ def test_options_check_their_values():
             def __bool__(self):
                 raise ValueError("no bool")
         tries = {
-            "flag": lambda: jax.config.update("jax_flag_of_a_test", NoBool()), "flag here": lambda: flag(NoBool()).__enter__(),
-            "word": lambda: jax.config.update("jax_word_of_a_test", "c"), "word here": lambda: word("c").__enter__(),
+            "flag": lambda: jax.config.update("jax_flag_of_a_test", NoBool()),
+            "flag here": lambda: flag(NoBool()).__enter__(),
+            "word": lambda: jax.config.update("jax_word_of_a_test", "c"),
+            "word here": lambda: word("c").__enter__(),
         }
         for name, attempt in tries.items():
             try:
@@ -300,7 +301,8 @@ def test_options_of_prints_come_first_or_with_the_rest():
             jax.debug.callback(ordered=True)(lambda z: print("z:", z), 3)
             jax.effects_barrier()
         out["printed"] = buffer.getvalue().splitlines()
-        for name, call in {"print": lambda: jax.debug.print(a=1), "callback": lambda: jax.debug.callback(None, 1)}.items():
+        calls = {"print": lambda: jax.debug.print(a=1), "callback": lambda: jax.debug.callback(None, 1)}
+        for name, call in calls.items():
             try:
                 call()
             except TypeError as error:
@@ -317,8 +319,9 @@ def test_explicit_axes_say_how_each_dimension_lies():
         with jax.set_mesh(mesh):
             x = jax.device_put(np.arange(8.0).reshape(4, 2), NamedSharding(mesh, P("x")))
             programs = {
-                "mul": lambda x: x * 2, "transposed": lambda x: x.T, "sum": lambda x: x.sum(1), "all": lambda x: x.sum(0),
-                "moved": lambda x: jax.sharding.reshard(x, P(None, "x")), "whole": lambda x: jax.sharding.reshard(x, P()),
+                "mul": lambda x: x * 2, "transposed": lambda x: x.T, "sum": lambda x: x.sum(1),
+                "all": lambda x: x.sum(0), "moved": lambda x: jax.sharding.reshard(x, P(None, "x")),
+                "whole": lambda x: jax.sharding.reshard(x, P()),
             }
             for name, f in programs.items():
                 out[name] = [[str(d) for d in y.sharding.spec] for y in (jax.jit(f)(x), f(x))]
@@ -329,17 +332,77 @@ def test_explicit_axes_say_how_each_dimension_lies():
     )
 
 
+def test_parts_of_references():
+    both(
+        """
+        def run(x):
+            r = jax.new_ref(jnp.zeros(5))
+            r.at[1:4][...] += x
+            r.at[1:][0] = 7.0
+            r.addupdate(jnp.ones(5))
+            r.addupdate(2.0, 0)
+            return r[...]
+        x = jnp.arange(3.0)
+        out["values"] = jax.jit(run)(x).tolist()
+        out["slope"] = jax.jit(jax.grad(lambda x: (run(x) ** 2).sum()))(x).tolist()
+        """
+    )
+
+
+def test_indices_of_several_numbers_that_are_not_known():
+    both(
+        """
+        x = jnp.zeros((2, 3))
+        index = ((1, 0), (1, 2))
+        programs = {
+            "set": lambda x, i: x.at[i].set(2.0), "add": lambda x, i: x.at[i].add(1.0),
+            "get": lambda x, i: x.at[i].get(),
+            "one": lambda x, i: x.at[(i[0],)].multiply(2.0), "list": lambda x, i: x.at[(list(i[0]), 1)].min(-1.0),
+        }
+        for name, f in programs.items():
+            out[name] = jax.jit(f)(x + 1, index).tolist()
+        """
+    )
+
+
+def test_keys_of_many_seeds():
+    both(
+        """
+        from jax._src import prng
+        make = lambda seeds: prng.random_seed(seeds, impl=prng.threefry_prng_impl)
+        keys = make(jnp.arange(6).reshape(2, 3))
+        words = prng.random_unwrap(keys)
+        out["words"] = [list(keys.shape), np.asarray(words).tolist()]
+        out["jit"] = np.asarray(jax.jit(lambda s: jax.random.key_data(make(s)))(jnp.arange(2))).tolist()
+        again = prng.random_wrap(words, impl=prng.threefry_prng_impl)
+        out["same"] = [bool(jax.random.uniform(a) == jax.random.uniform(b)) for a, b in zip(keys[0], again[0])]
+        """
+    )
+
+
+def test_types_say_along_which_axes_values_differ():
+    both(
+        """
+        mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+        def kinds(x):
+            whole = [lax.psum(x, "x"), lax.all_gather(x, "x"), lax.all_gather(x, "x", to="invarying")]
+            out["axes"] = [sorted(v.aval.mat.varying) for v in (x, jnp.sin(x), *whole)]
+            out["mesh"] = [str(t) for t in x.aval.sharding.mesh.axis_types]
+            return lax.all_gather(x, "x", tiled=True, to="invarying")
+        f = jax.jit(jax.shard_map(kinds, mesh=mesh, in_specs=P("x"), out_specs=P()))
+        x = jnp.arange(4.0)
+        out["whole"] = f(x).tolist()
+        out["slope"] = jax.grad(lambda x: (f(x) ** 2).sum())(x).tolist()
+        """,
+        JAX_NUM_CPU_DEVICES="2",
+    )
+
+
 # A wrong call, and what JAX's message says: programs look for it.
 WRONG = [
     ("jax.vmap(lambda x: x)({})", "vmap wrapped function must be passed at least one argument containing an array"),
-    (
-        "jax.vmap(lambda x, y: x)(jnp.ones(2), y=jnp.ones(3))",
-        "one axis had size 3: axis 0 of kwargs['y'] of type float32[3]",
-    ),
-    (
-        "jax.vmap(lambda x, y, z: x)(*map(jnp.ones, (2, 2, 3)))",
-        "most axes (2 of them) had size 2, e.g. axis 0 of argument x",
-    ),
+    ("jax.vmap(lambda x, y: x)(jnp.ones(2), y=jnp.ones(3))", "one axis had size 3: axis 0 of kwargs['y'] of type"),
+    ("jax.vmap(lambda x, y, z: x)(*map(jnp.ones, (2, 2, 3)))", "most axes (2 of them) had size 2, e.g. axis 0 of"),
     ("jax.vmap(lambda x: x, axis_size=2)(jnp.ones(3))", "the `axis_size` argument was 2"),
     ("jax.vmap(lambda x: x, in_axes=(0, 0))(jnp.ones(2))", "but got len(in_axes)=2"),
     ("jax.vmap(lambda x: x, in_axes=([0],))((jnp.ones(2),))", "vmap in_axes specification must be a tree prefix"),
@@ -364,7 +427,7 @@ WRONG = [
         "jax.make_array_from_single_device_arrays `arrays` argument",
     ),
     (
-        "(lambda s: jax.jit(lambda x: jax.make_array_from_single_device_arrays((2,), s, [x])))(jnp.ones(2).sharding)(jnp.ones(2))",
+        "jax.jit(lambda x: jax.make_array_from_single_device_arrays((2,), one.sharding, [x]))(one)",
         "requires a list of concrete arrays",
     ),
     (
@@ -378,6 +441,7 @@ def test_messages_say_it_in_words_of_jax_too():
     tried = "\n".join(f"tried({n}, lambda: {call}, {words!r})" for n, (call, words) in enumerate(WRONG))
     found = both(
         f"""
+one = jnp.ones(2)
 def tried(n, call, words):
     try:
         call()

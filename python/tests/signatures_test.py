@@ -28,7 +28,6 @@ LEFT_OUT = {
 }
 # and of some functions.
 LEFT_OUT_OF = {
-    "lax.all_gather": {"to": "JAX's types of varying values are not Weft's"},
     "lax.scan": {"_split_transpose": "private"},
 }
 

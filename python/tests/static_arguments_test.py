@@ -279,3 +279,14 @@ def test_zeros_decide_what_is_computed():
     assert f(-1.0, 0.0) == np.float32(np.pi) and f(-1.0, -0.0) == -np.float32(np.pi)
     g = weft.jit(lambda x, s: x + wnp.array(s[0]).astype("float32") * 0 + (1 if s[0] is True else 2), static_argnums=1)
     assert [float(g(0.0, (v,))) for v in (True, 1, 1.0, True)] == [1, 2, 2, 1]
+
+
+@pytest.mark.parametrize("kind", ["static_argnames", "donate_argnames"])
+@pytest.mark.parametrize("name", ["a", "args"])
+def test_what_is_given_by_position_alone_has_no_name(kind, name):
+    def f(a, /, b, *args, **kwargs):
+        return b
+
+    with pytest.raises(ValueError, match=f"'{name}', which 'f' takes by position alone"):
+        weft.jit(f, **{kind: ("b", name)})
+    weft.jit(f, **{kind: ("b", "more")})

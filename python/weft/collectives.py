@@ -237,7 +237,13 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
 
 def all_gather(
-    x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = False, axis_index_groups: Any = None
+    x: Any,
+    axis_name: AxisName,
+    *,
+    axis: int = 0,
+    tiled: bool = False,
+    axis_index_groups: Any = None,
+    to: str = "varying",
 ) -> Any:
     """x of all lanes or devices along an axis, on each of them.
 
@@ -247,12 +253,15 @@ def all_gather(
         axis: where the values stand: a new dimension, or with `tiled` the one along which they follow each other.
         tiled: whether the values are put one after the other instead of stacked.
         axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
+        to: "varying", or "invarying": shard_map knows that the result is the same on all devices, so that out_specs
+            need not name the axis.
 
     Returns: tree like x, with one dimension more, or a longer one.
 
     Raises:
         NameError: nothing around binds the axis.
         TypeError, ValueError: axis_index_groups are no such lists.
+        ValueError: `to` is something else, or "invarying" of groups.
 
     Example:
         >>> weft.vmap(lambda x: weft.lax.all_gather(x, "i"), axis_name="i")(wnp.array([1, 2]))
@@ -261,10 +270,24 @@ def all_gather(
     """
     names, tiled = axis_names(axis_name, "all_gather"), flag(tiled, "all_gather: tiled")
     axis = int64(axis, "all_gather: axis")
+    if to not in ("varying", "invarying"):
+        raise value_error(f"all_gather: to={to!r}; expected 'varying' or 'invarying'")
+    if to == "invarying":
+        if axis_index_groups is not None:
+            raise value_error("all_gather: with axis_index_groups the result differs between groups; to='varying'")
+        return _tree.map(lambda leaf: _same_for_all(leaf, names, axis, tiled), x)
     if axis_index_groups is not None:
         within = IndexGroups(axis_index_groups, names, "all_gather", equal=True)
         return _tree.map(lambda leaf: _together(within.gathered(leaf), axis, tiled), x)
     return _tree.map(lambda leaf: _weft.all_gather(leaf, names, axis, tiled), x)
+
+
+def _same_for_all(x: Any, names: list[str], axis: int, tiled: bool) -> Array:
+    if not set(names) & set(_weft.varying(x)):  # of vmap, where nothing is said of devices
+        return _weft.all_gather(x, names, axis, tiled)
+    x = _weft.array(x, None, False)
+    axis = _weft.check_axis(axis, x.ndim + (not tiled), "axis")
+    return whole_of_blocks(x if tiled else _weft.expand_dims(x, axis), names, axis)
 
 
 def _together(stacked: Array, axis: int, tiled: bool) -> Array:

@@ -253,8 +253,8 @@ def make_array_from_single_device_arrays(
     for index, part in zip(places, parts):
         if _weft.is_traced(part):
             raise value_error(
-                f"make_array_from_single_device_arrays: the part {index} is a value of a function that is being traced; "
-                "arrays on devices are needed, whose numbers are there"
+                f"make_array_from_single_device_arrays: the part {index} is a value of a function that is being "
+                "traced; arrays on devices are needed, whose numbers are there"
             )
         if part.sharding.num_devices != 1:
             raise value_error(

@@ -18,7 +18,7 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
-from ._sharding.meshes import Mesh, check_mesh, mesh_axes, mesh_devices
+from ._sharding.meshes import Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
 from ._sharding.partitioning import over_processes
 from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs, spec_axes
 from .arguments import check_axes, ints
@@ -187,10 +187,10 @@ def _run(
 
     @functools.wraps(f, updated=())
     def on_these(*given):
-        with leaving_alone(set(mesh.axis_names) - manual):
+        with leaving_alone(set(mesh.axis_names) - manual), mesh_around(mesh):
             return f(*given)
 
-    flat = flat_function(on_these if len(manual) < len(mesh.axis_names) else f, args, {}, original=f)
+    flat = flat_function(on_these, args, {}, original=f)
     cuts = []
     for leaf, spec, name in zip(flat.leaves, in_specs, flat.names):
         where = f"{what}: argument {name} of '{flat.name}'"

@@ -37,7 +37,13 @@ def static_arguments(function, argnums, argnames, kind: str = "static") -> tuple
             )
         if n < len(positional):
             names.add(positional[n])
+    unnamed = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
     for name in named:
+        if name in unnamed:
+            raise value_error(
+                f"jit: {kind}_argnames has '{name}', which '{call_name(function)}' takes by position alone; use "
+                f"{kind}_argnums"
+            )
         if name in positional:
             nums.add(positional.index(name))
         elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):

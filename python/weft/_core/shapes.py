@@ -132,10 +132,12 @@ class ShapeDtype:
             ShapeDtype((3,), int32)
         """
         shape, dtype, weak, *_ = _weft.abstract(x)
-        sharding = getattr(x, "sharding", None) if not _weft.is_traced(x) else None
+        traced = _weft.is_traced(x)
+        sharding = None if traced else getattr(x, "sharding", None)
         if not hasattr(sharding, "spec"):  # on one device: what is said of types are meshes and specs
             sharding = None
-        given = {"shape": shape, "dtype": dtype, "weak_type": weak, "sharding": sharding}
+        varying = _weft.varying(x) if traced else getattr(x, "varying", ())
+        given = {"shape": shape, "dtype": dtype, "weak_type": weak, "varying": varying, "sharding": sharding}
         return cls(**{**given, **changes})
 
     def __len__(self) -> int:

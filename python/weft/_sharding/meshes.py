@@ -6,7 +6,7 @@ import contextlib
 import enum
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,6 +169,27 @@ class AbstractMesh(_Axes):
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> AbstractMesh:
+        """The same with other types of some axes.
+
+        Args:
+            name_to_type: a mapping of names of axes to their types.
+
+        Returns: weft.AbstractMesh.
+
+        Raises:
+            ValueError: a name is no axis.
+
+        Example:
+            >>> weft.AbstractMesh((4, 2), ("x", "y")).update_axis_types({"x": weft.AxisType.Manual})
+            AbstractMesh('x': 4, 'y': 2, axis_types=(Manual, Auto))
+        """
+        if missing := set(name_to_type) - set(self.axis_names):
+            raise value_error(f"AbstractMesh: {sorted(missing)} are no axes of {self}")
+        return self.update(
+            axis_types=tuple(name_to_type.get(name, kind) for name, kind in zip(self.axis_names, self.axis_types))
         )
 
     def __eq__(self, other: object) -> bool:
@@ -409,7 +430,7 @@ def make_mesh(
             f"make_mesh: a mesh of shape {shape} has {math.prod(shape)} devices, but there are {len(given)} "
             "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
         )
-    return Mesh(np.array(given[: math.prod(shape)], dtype=object).reshape(shape), tuple(axis_names), axis_types)
+    return Mesh(np.array(given[: math.prod(shape)], dtype=object).reshape(shape), axis_names, axis_types)
 
 
 def mesh_axes(mesh: Mesh) -> list[tuple[str, int]]:

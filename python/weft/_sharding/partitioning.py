@@ -103,7 +103,7 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
 
 
 def _says_each(mesh: Mesh) -> bool:
-    """Whether specs of values have an entry for each dimension: in JAX, where the types of all axes say how they lie."""
+    """Whether specs have an entry for each dimension: in JAX, where the types of all axes say how values lie."""
     return len(mesh.explicit_axes) == len(mesh.axis_names) and _tree.jax_semantics()
 
 

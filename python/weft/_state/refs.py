@@ -139,22 +139,44 @@ class Ref:
     def __setitem__(self, index: Any, value: Any) -> None:
         _swap(self, index, value, "ref[index] = value")
 
-    def addupdate(self, index: Any, value: Any) -> None:
-        """ref[index] += value, at an index that occurs several times as often.
+    def addupdate(self, value: Any, idx: Any = ...) -> None:
+        """ref[idx] += value, at an index that occurs several times as often.
 
         Args:
-            index: as in brackets.
             value: what is added, of the shape and dtype of what is there.
+            idx: as in brackets; all of it if it is not given.
 
         Returns: None.
 
         Example:
             >>> ref = weft.new_ref(wnp.zeros(2))
-            >>> ref.addupdate(0, 1.0)
+            >>> ref.addupdate(1.0, 0)
             >>> ref
             Ref([1., 0.], dtype=float32)
         """
-        addupdate(self, index, value)
+        addupdate(self, ... if isinstance(idx, tuple) and not idx else idx, value)
+
+    @property
+    def at(self) -> _At:
+        """Parts: ref.at[i] is read and written as a reference of its own, and what is written is written into this one.
+
+        Example:
+            >>> ref = weft.new_ref(wnp.zeros(3))
+            >>> ref.at[1:][0] = 2.0
+            >>> ref
+            Ref([0., 2., 0.], dtype=float32)
+        """
+        return _At(self)
+
+    @property
+    def sharding(self) -> Any:
+        """How what it holds lies on devices.
+
+        Example:
+            >>> weft.new_ref(wnp.zeros(3)).sharding
+            SingleDeviceSharding(device=CpuDevice(id=0))
+        """
+        return self._read("sharding").sharding
 
     def _read(self, doing: str) -> Any:
         if self._frozen and not _weft.setting(_JAX_SEMANTICS):
@@ -221,6 +243,48 @@ class Ref:
         if self._home is None:
             return f"Ref{repr(self._value).removeprefix('Array')}"
         return self._type
+
+
+class _At:
+    """Ref.at."""
+
+    def __init__(self, ref: Any):
+        self._ref = ref
+
+    def __getitem__(self, index: Any) -> RefPart:
+        return RefPart(self._ref, index)
+
+
+class RefPart:
+    """A part of a reference: ref.at[i]."""
+
+    def __init__(self, ref: Any, index: Any):
+        self._ref, self._index = ref, index
+
+    @property
+    def shape(self) -> tuple:
+        """The dimensions."""
+        return tuple(self._ref[self._index].shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype."""
+        return self._ref.dtype
+
+    @property
+    def at(self) -> _At:
+        """Parts of it."""
+        return _At(self)
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self._ref[self._index]
+        return part if _is_everything(index) else part[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._ref[self._index] = value if _is_everything(index) else self._ref[self._index].at[index].set(value)
+
+    def __repr__(self) -> str:
+        return f"{self._ref!r}.at[{self._index!r}]"
 
 
 class AbstractRef:

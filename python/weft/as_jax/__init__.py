@@ -18,7 +18,7 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import arrays, random_keys, settings, traceback_util, wording
+from . import arrays, core, random_keys, settings, traceback_util, wording
 from .finder import Finder
 from .report import missing
 
@@ -54,6 +54,7 @@ def install() -> None:
     settings.read_environment()
     wording.install()
     arrays.install()
+    core.install()
     random_keys.install()
     traceback_util.install()
 

@@ -168,4 +168,5 @@ def install() -> None:
     array._committed = property(_is_put)
     array._arrays = property(_single_device_arrays)
     array._fully_replicated_shard = lambda self: self.addressable_shards[0].data
-    weft.NamedSharding.check_compatible_aval = lambda self, shape: self.shard_shape(shape) and None
+    named: Any = weft.NamedSharding
+    named.check_compatible_aval = lambda self, shape: self.shard_shape(shape) and None

@@ -12,6 +12,7 @@ import weft
 from .. import _weft
 from .._core.errors import value_error
 from .._core.shapes import ShapedArray
+from ..mesh import get_abstract_mesh
 
 ensure_compile_time_eval = eval_context = weft.ensure_compile_time_eval
 array_types = {weft.Array, np.ndarray, np.generic}
@@ -100,8 +101,24 @@ def get_aval(x: Any) -> ShapedArray:
 
 
 def typeof(x: Any) -> ShapedArray:
-    """The type of a value, with its sharding where it is an array that lies on devices."""
-    return weft.typeof(x)
+    """The type of a value, with its sharding: of an array that lies on devices; of a traced value as far as the types
+    of the axes of the mesh around say it, which is nothing of axes that are not Explicit."""
+    return _on_mesh(x, weft.typeof(x))
+
+
+def _on_mesh(x: Any, aval: Any) -> Any:
+    if not _weft.is_traced(x):
+        return aval
+    mesh = get_abstract_mesh()
+    if mesh.empty or mesh.explicit_axes:
+        return aval
+    return aval.update(sharding=weft.NamedSharding(mesh, weft.PartitionSpec(*[None] * len(aval.shape))))
+
+
+def install() -> None:
+    """From now on x.aval is typeof(x)."""
+    array: Any = weft.Array
+    array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:

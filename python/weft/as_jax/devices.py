@@ -137,3 +137,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, **options: Any) -
 
 def _is_place(x: Any) -> bool:
     return isinstance(x, (Format, weft.Sharding, weft.Device)) or x is None
+
+
+def canonicalize_platform(platform: str) -> str:
+    """The name of a platform: that of one maker's GPUs for "gpu"."""
+    return "cuda" if platform == "gpu" else platform

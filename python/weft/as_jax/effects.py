@@ -1,4 +1,4 @@
-"""What operations do besides computing, as jax._src.effects says it: kinds of effects, and which of them may stand where.
+"""What operations do besides computing, as jax._src.effects says it: kinds of effects, and which may stand where.
 
 Programs of Weft's keep the order of what they do themselves. Effects are what the rules of a library's own primitives
 declare; here they are looked up, and refused where JAX refuses them."""

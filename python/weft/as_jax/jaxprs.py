@@ -22,7 +22,7 @@ import numpy as np
 import weft
 
 from .. import _weft
-from .._core.errors import not_implemented, type_error
+from .._core.errors import at_line, key_error, not_implemented, type_error
 from .._core.shapes import ShapedArray
 from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
@@ -176,6 +176,10 @@ Atom = Var | Literal
 
 class JaxprTypeError(TypeError):
     """A program is not well-formed."""
+
+
+def _ill_formed(message: str) -> JaxprTypeError:
+    return JaxprTypeError(at_line(message))
 
 
 class JaxprEqn:
@@ -344,7 +348,7 @@ class _Params(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         if name not in _REGIONS or "regions" not in self:
-            raise KeyError(name)
+            raise key_error(f"the equation has no parameter {name!r}")
         place = _REGIONS[name]
         return tuple(self["regions"]) if place is None else self["regions"][place]
 
@@ -478,7 +482,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for effect in eqn.effects:
             if effect not in jaxpr.effects and not isinstance(effect, JaxprInputEffect):
-                raise JaxprTypeError(f"Equation effect not present in jaxpr effects. Equation effect: {effect}")
+                raise _ill_formed(f"Equation effect not present in jaxpr effects. Equation effect: {effect}")
     defined = {*jaxpr.constvars, *jaxpr.invars}
     for eqn in [*jaxpr.eqns, JaxprEqn(jaxpr.outvars, [], primitive("return"), {}, None)]:
         for atom in eqn.invars:

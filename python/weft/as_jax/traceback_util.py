@@ -101,7 +101,8 @@ def api_boundary(fun: Callable[..., Any], **_: Any) -> Callable[..., Any]:
                 _shorten(error, mode)
             raise  # a bare one leaves the traceback as it was set
 
-    _codes.add(bounded.__code__)
+    made: Any = bounded
+    _codes.add(made.__code__)
     return bounded
 
 

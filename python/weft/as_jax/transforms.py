@@ -136,7 +136,8 @@ class _LinearFunction:
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """weft.linearize, whose function shows its program."""
-    value, applied, *aux = weft.linearize(fun, *primals, has_aux=has_aux)
+    run: Callable[..., Any] = weft.linearize
+    value, applied, *aux = run(fun, *primals, has_aux=has_aux)
     if hasattr(applied.func, "_fn"):
         applied = weft.tree_util.Partial(_LinearFunction(applied.func), *applied.args)
     return (value, applied, *aux)

@@ -1,4 +1,4 @@
-"""Structures of containers as JAX shows them, and the functions of jax.tree and jax.tree_util that take or give them."""
+"""Structures of containers as JAX shows them, and the functions of jax.tree and jax.tree_util with them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from .. import _weft
 from .._core import docs as _docs
+from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
+from .._core.shapes import FLOAT0
 from .._sharding.placing import placed
 from .._weft import Array
 from ..arguments import count, sizes
@@ -250,6 +252,9 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None, *, device: Any = N
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
+    if dtype == FLOAT0 and _tree.jax_semantics():
+        made: Any = np.zeros(sizes(shape, "zeros"), FLOAT0)  # as derivatives of integers are
+        return made
     out = _weft.full(sizes(shape, "zeros"), 0, float if dtype is None else dtype)
     return placed(out, "zeros", device, out_sharding)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
+from .._core import tree as _tree
 from .._core.errors import index_error, type_error, value_error
 from .._weft import Array
 from ..batching import vmap
@@ -122,11 +123,19 @@ def _updating(
     return method
 
 
+def _as_entry(entry: Any) -> Any:
+    """An entry of an index; numbers in lists and tuples that are not known are one array."""
+    if isinstance(entry, (list, tuple)) and any(map(_weft.is_traced, _tree.leaves(entry))):
+        return _weft.array(entry, None, False)
+    return entry
+
+
 class _Place:
     __slots__ = ("_array", "_index")
 
     def __init__(self, array, index):
-        self._array, self._index = array, index
+        self._array = array
+        self._index: Any = tuple(map(_as_entry, index)) if isinstance(index, tuple) else _as_entry(index)
 
     def _mask(self):
         """The index, where it is one boolean array whose numbers are not known."""

@@ -100,6 +100,7 @@ PRIVATE: dict[str, Served] = {
         names={
             **of(_SETTINGS, " ".join(NAMES)),
             **of(_SETTINGS, "config parse_flags_with_absl config_with_absl update _read FLAGS check_tracer_leaks"),
+            **of(_SETTINGS, "jax_export_calling_convention_version"),
             **of(_SETTINGS, "bool_state int_state float_state string_state enum_state optional_string_state"),
             **of(_SETTINGS, "string_or_object_state optional_enum_state bool_flag int_flag float_flag string_flag"),
             **of(_SETTINGS, "enum_flag"),
@@ -245,9 +246,17 @@ PRIVATE: dict[str, Served] = {
         f"jax._src.random.{name}": Served(names=of("weft.as_jax.random_hashes", f"{name}_p"))
         for name in ("threefry4x32", "philox2x32", "philox4x32")
     },
-    "jax._src.random.threefry2x32": Served(names=of("weft.as_jax.random_hashes", "threefry2x32_p threefry_2x32")),
-    "jax._src.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
-    "jax._src.random.prng": Served(names=of(_KEYS, "PRNGKeyArray")),
+    "jax._src.random.threefry2x32": Served(
+        names=of("weft.as_jax.random_hashes", "threefry2x32_p threefry_2x32")
+        | of("weft.as_jax.keys", "threefry_prng_impl threefry_random_bits")
+    ),
+    "jax._src.random.prng": Served(
+        names=of(_KEYS, "PRNGKeyArray") | of("weft.as_jax.keys", "random_seed random_wrap random_unwrap")
+    ),
+    "jax._src.prng": Served(
+        names=of(_KEYS, "PRNGKeyArray")
+        | of("weft.as_jax.keys", "random_seed random_wrap random_unwrap threefry_prng_impl threefry_random_bits")
+    ),
     "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape")),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
@@ -272,7 +281,7 @@ PRIVATE: dict[str, Served] = {
         names=of(
             "weft.as_jax.devices",
             "_backends get_backend backends default_backend devices local_devices device_count process_count "
-            "process_index",
+            "process_index canonicalize_platform",
         )
     ),
     "jax._src.compiler": Served(),

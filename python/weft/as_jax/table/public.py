@@ -48,6 +48,7 @@ PUBLIC: dict[str, Served] = {
             "config": f"{_SETTINGS}:config",
             **of(_SETTINGS, _OPTIONS),
             **of("weft.as_jax.dtypes", "float0"),
+            **of("weft.as_jax.core", "typeof"),
             **of(
                 "weft.as_jax.transforms",
                 "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
@@ -235,7 +236,11 @@ PUBLIC: dict[str, Served] = {
             **of("weft.numpy", "finfo iinfo result_type"),
         }
     ),
-    "jax.errors": Served(everything_of=("weft.errors",), names=of("weft.as_jax.errors", "KeyReuseError")),
+    "jax.errors": Served(
+        everything_of=("weft.errors",),
+        names={**of("weft.as_jax.errors", "KeyReuseError"), **of("weft.as_jax.jaxprs", "JaxprTypeError")},
+        without=frozenset(["ArgumentError", "AxisError", "TypePromotionError"]),
+    ),
     "jax.debug": Served(
         everything_of=("weft.debug",),
         names=of("weft.as_jax.debugging", "print callback log"),
@@ -309,7 +314,12 @@ PUBLIC: dict[str, Served] = {
         names=of("weft.as_jax.api_util", "argnums_partial flatten_fun flatten_fun_nokwargs safe_map debug_info")
     ),
     "jax.export": Served(
-        absent=because("weft.aot writes programs for other processes", "export deserialize Exported symbolic_shape")
+        names=of(
+            "weft.as_jax.export",
+            "DisabledSafetyCheck Exported SymbolicScope default_export_platform deserialize export is_symbolic_dim "
+            "maximum_supported_calling_convention_version minimum_supported_calling_convention_version "
+            "register_namedtuple_serialization register_pytree_node_serialization symbolic_args_specs symbolic_shape",
+        )
     ),
     "jax.ffi": Served(absent=because("call C from Python by jax.pure_callback", "ffi_call register_ffi_target")),
     "jax.example_libraries": Served(),

@@ -1,4 +1,4 @@
-"""JAX's words for errors about arrays, indices, axes, loops and random keys; wording.py says how to read them."""
+"""JAX's words for errors about arrays, indices, axes, loops and random keys; words.py says how to read them."""
 
 from __future__ import annotations
 
