@@ -2,8 +2,8 @@
 
     ./bazelw run //examples:s1_09_memory
 
-`y = x + 1` is `Add(x, 1) -> y` in the usual form, and `Allocate -> y_storage; Add(x, 1, y_storage) -> y` in the explicit
-one. The pass "explicit-alloc" leads from the first to the second, as the compiler decides it: what is computed
+`y = x + 1` is `Add(x, 1) -> y` in the usual form, and `Allocate -> y_storage; Add(x, 1, y_storage) -> y` in the
+explicit one. The pass "explicit-alloc" leads from the first to the second, as the compiler decides it: what is computed
 together, what is computed over what nobody reads any more, and where in the arena everything lies.
 """
 
@@ -34,13 +34,20 @@ again = weft.parse_ir(explicit.text)
 np.testing.assert_array_equal(again(w, x), usual(w, x))
 
 # Its arena is the one that compiled code asks for.
-ends = [
-    op.attributes["at"] + int(np.prod(op.results[0].type.shape)) * np.dtype(op.results[0].type.dtype).itemsize
-    for op in explicit.walk()
-    if op.name == "allocate" and op.attributes["place"] == "arena"
-]
 compiled = weft.jit(layer)
 compiled(w, x)
 planned = compiled.explain()[0]["arena_bytes"]
-assert -(-max(ends) // 64) * 64 == planned, (max(ends), planned)
+reached = weft.ir.verify_memory(explicit)
+assert -(-reached // 64) * 64 == planned, (reached, planned)
 print(f"{planned} bytes of memory beside arguments and results")
+
+# A program that gives memory back too early is refused, with the lines of both operations.
+lines = explicit.text.splitlines()
+free = next(i for i, line in enumerate(lines) if line.startswith("  free "))
+early = [*lines[: free - 1], lines[free], lines[free - 1], *lines[free + 1 :]]
+try:
+    weft.ir.verify_memory(weft.parse_ir("\n".join(early), "early.weft"))
+except ValueError as error:
+    print(str(error).splitlines()[0])
+else:
+    raise SystemExit("a value was read after its memory was given back, and nobody noticed")

@@ -57,10 +57,16 @@ class Fuser {
   // Whether each reader computes the result of equation e, and then what that costs.
   bool MayInline(int e);
   // One number, repeated.
+  // Whether every element is one number that the program knows.
   bool IsUniform(const Atom& a) const {
-    if (!a.is_var() || defining_[a.id()] < 0) return false;
+    const Atom* number = RepeatedNumber(a);
+    return number != nullptr && number->is_literal();
+  }
+  // The number that an array repeats, which a kernel reads once; null for other arrays.
+  const Atom* RepeatedNumber(const Atom& a) const {
+    if (!a.is_var() || defining_[a.id()] < 0) return nullptr;
     const Eqn& e = eqn(defining_[a.id()]);
-    return IsView(fn_, e) && !e.operands.empty() && e.operands[0].is_literal() && e.operands[0].literal().rank() == 0;
+    return IsView(fn_, e) && !e.operands.empty() && fn_.TypeOf(e.operands[0]).rank() == 0 ? &e.operands[0] : nullptr;
   }
   void Collect(const Atom& a, const std::vector<Affine>& index, std::vector<Dep>* out);
   void CollectOperands(int e, const std::vector<Affine>& index, std::vector<Dep>* out);
@@ -170,7 +176,7 @@ bool Fuser::MayInline(int i) {
   std::set<uint32_t> seen;
   for (const Atom& a : e.operands) {
     if (!a.is_var() || !seen.insert(a.id()).second) continue;
-    if (fn_.TypeOf(a).rank() > 0) ++arrays;
+    if (fn_.TypeOf(a).rank() > 0 && RepeatedNumber(a) == nullptr) ++arrays;
     const BlockPlan::Value& v = plan_.values[a.id()];
     cost += v.cost;
     viewed += v.viewed_cost;

@@ -132,6 +132,18 @@ TEST(Fusion, SentencesNameBothOperationsTheirLinesAndThoseInsideOfLoops) {
   EXPECT_EQ(WhyNotFused(*f, {}), expected);
 }
 
+// What reads one array and a number is computed by each of its readers, whether or not the program knows the number.
+TEST(Fusion, NumbersAreNoArrays) {
+  for (const bool known : {true, false}) {
+    Builder b("f");
+    const Atom x = b.Parameter(F32({8, 16})), p = b.Parameter(F32({}));
+    const Atom y = Mul(b, x, known ? Atom::Scalar(DType::kF32, 0.3) : Broadcast(b, p, {8, 16}, {}));
+    const FnRef f = b.Build({Exp(b, y), Contract(b, "ij,kj->ik", Tanh(b, y), x)});
+    const BlockPlan plan = Fuse(*f, {});
+    EXPECT_EQ(plan.values[y.id()].how, BlockPlan::How::kInline) << known;
+  }
+}
+
 // Blocks of the same kind, as many as one likes, are few kernels of a bounded size.
 TEST(Fusion, ManyPassesOverRowsAreFewKernels) {
   for (int blocks : {30, 90}) {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/memory_form.h"
 #include "ir/ops.h"
 #include "ir/text/printer.h"
 #include "ir/verify.h"
@@ -260,6 +261,11 @@ void BindRewrites(py::module_& m) {
   m.def("load_plugin", [](const std::string& path) {
     const LoadedPlugin& p = LoadPlugin(path);
     return py::make_tuple(p.name, p.path, p.passes, p.rules, p.primitives);
+  });
+  // Raises ValueError where the program reads memory that something else has; the bytes of its arena.
+  m.def("verify_memory", [](const FnHandle& f) {
+    VerifyMemory(*f.fn);
+    return ArenaBytes(*f.fn);
   });
   m.def("verify", [](const FnHandle& f) { Verify(*f.fn, {.large_literals = true}); });
   m.def("set_plan_hook", [](py::object hook) { g_plan_hook = hook.release().ptr(); });

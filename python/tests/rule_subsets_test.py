@@ -1,5 +1,5 @@
-"""Every formula that people write unstably × subsets of the rules that apply to it: whatever is left out, a result is no
-worse than with all of the rules or with none, and infinite only where one of these is."""
+"""Every formula that people write unstably × subsets of the rules that apply to it: whatever is left out, a result is
+no worse than with all of the rules or with none, and infinite only where one of these is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random keys as jax._src.prng makes them: arrays of seeds become arrays of keys. `impl` is the name of a kind of keys."""
+"""Random keys as jax._src.prng makes them: arrays of seeds become arrays of keys. `impl` names a kind of keys."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from .dataflow import Dataflow, Frame, Node
 from .dataflow_of import to_dataflow
 from .executor import ExecutionFrame, Executor
 from .interpreter import Interpreter, rule
+from .memory import verify_memory
 from .reasons import why
 from .rewriting import Rewrite
 from .stablehlo import from_stablehlo, to_stablehlo
@@ -54,6 +55,7 @@ __all__ = [
     "to_cfg",
     "to_dataflow",
     "to_stablehlo",
+    "verify_memory",
     "why",
 ]
 
@@ -86,5 +88,6 @@ _belong_to(
     to_dataflow,
     from_stablehlo,
     to_stablehlo,
+    verify_memory,
     why,
 )
