@@ -26,6 +26,7 @@ namespace {
 constexpr int64_t kMostRowsBefore = 2;  // of a product that is computed before the loop
 constexpr int64_t kMostRowsTogether = 4;
 constexpr int64_t kLeastTrips = 8;
+constexpr int64_t kElementsPerCall = 600;  // that are copied in the time that a call takes besides its arithmetic
 
 int64_t Elements(const Type& t) { return t.size().value(); }
 
@@ -91,6 +92,20 @@ class LoopProducts {
   static bool IsPlainProduct(const Eqn& e) { return Is<"contract">(*e.prim) && e.attrs.entries().size() == 1; }
   static ContractSpec SpecOf(const Eqn& e) { return ContractSpec::Parse(e.attrs.Get<std::string>("spec")); }
 
+  // Whether a product sums over the first dimensions of both factors, in one order. A sum over trips too is read as it
+  // lies then.
+  static bool SumsLeadingDims(const Eqn& e) {
+    const ContractSpec spec = SpecOf(e);
+    std::string summed;
+    for (const char c : spec.lhs) {
+      if (spec.out.find(c) == std::string::npos)
+        summed += c;
+      else if (spec.rhs.find(c) != std::string::npos)
+        return false;  // a stack of products
+    }
+    return spec.lhs.substr(0, summed.size()) == summed && spec.rhs.substr(0, summed.size()) == summed;
+  }
+
   void FindSums() {
     // Products first: what they stack, sums over dimensions may read.
     for (const bool products : {true, false}) {
@@ -106,7 +121,7 @@ class LoopProducts {
         const auto from = static_cast<size_t>(made_by_[other.id()]);
         const Eqn& addend = body_.eqns()[from];
         const bool sums = Is<"reduce_sum">(*addend.prim) && addend.attrs.entries().size() == 1;
-        if (!(products ? IsPlainProduct(addend) : sums)) continue;
+        if (!(products ? IsPlainProduct(addend) && SumsLeadingDims(addend) : sums)) continue;
         const Type& type = body_.TypeOf(carry);
         if (!IsPlain(type) || !(body_.TypeOf(other) == type) || !(body_.TypeOf(next) == type)) continue;
         if (type.dtype == DType::kF16 || IsFloat8(type.dtype)) continue;  // may overflow on the way
@@ -185,7 +200,10 @@ class LoopProducts {
       }
     }
     for (auto& [key, group] : groups) {
-      if (group.products.size() >= 2) groups_.push_back(std::move(group));
+      int64_t copied = 0;
+      for (const size_t k : group.products) copied += Elements(body_.TypeOf(body_.eqns()[k].operands[group.factor]));
+      const int64_t saved = length_ * static_cast<int64_t>(group.products.size() - 1);  // calls
+      if (copied / kElementsPerCall < saved) groups_.push_back(std::move(group));
     }
   }
 

@@ -208,7 +208,7 @@ void Run(const Problem& p, const Casts<C>& casts) {
     if (swapped.direct && !swapped.transposed) return Run(q, casts);
   }
   if (c.transposed) c.direct = false;
-  const bool halved = kHasGemm<C> && k > 0 && IsWorthHalving(n) && IsSymmetric(p);
+  const bool halved = kHasGemm<C> && IsWorthHalving(n, k) && IsSymmetric(p);
   std::vector<int64_t> bx, by, bo;
   if (batches > 1) {
     bx = Offsets(p.batch, &Dimension::x);

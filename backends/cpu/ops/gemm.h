@@ -12,9 +12,10 @@ template <class T>
 void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
           int64_t ldb, T* c, int64_t ldc);
 
-// Whether the halves of a symmetric product of n rows beside its diagonal are worth one call per kRowsOfHalf rows.
+// Whether to compute half of a symmetric product of n rows in calls of kRowsOfHalf rows is quicker than all of it in
+// one: what is saved grows with k, what it costs to write the other half with n, and more where that leaves the caches.
 constexpr int64_t kRowsOfHalf = 48;
-inline bool IsWorthHalving(int64_t n) { return n >= 2 * kRowsOfHalf; }
+inline bool IsWorthHalving(int64_t n, int64_t k) { return n >= 2 * kRowsOfHalf && k >= (n > 1280 ? n / 20 : 64); }
 // C[n, n] = A[n, k] A^T, with A stored [k, n] where `transpose`: the products above the diagonal, each written twice.
 template <class T>
 void SymmetricGemm(bool transpose, int64_t n, int64_t k, const T* a, int64_t lda, T* c, int64_t ldc);
