@@ -21,7 +21,8 @@ def random_seed(seeds: Any, impl: Any = None) -> Any:
     """A key of each seed."""
     _check(impl)
     given = wnp.asarray(seeds)
-    return weft.vmap(weft.random.key)(given.reshape(-1)).reshape(given.shape)
+    key: Any = weft.random.key
+    return weft.vmap(key)(given.reshape(-1)).reshape(given.shape)
 
 
 def random_wrap(base_arr: Any, *, impl: Any = None) -> Any:

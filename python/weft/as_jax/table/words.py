@@ -328,6 +328,11 @@ WORDS: list[tuple[str, str]] = [
         r"PartitionSpec: the name of an axis is a string, got \(",
         "A tuple inside PartitionSpec cannot contain a nested tuple.",
     ),
+    (
+        r"(PartitionSpec\(.*\)) uses the axis '([^']*)' twice",
+        "A single NamedSharding specification can map every mesh axis to at most one positional dimension, but {0} has "
+        "duplicate entries for `{1}`",
+    ),
     (r"device_put: expected a device or a sharding, got (.*) of type", "Received invalid value for device_put: {0}"),
     (
         r"has constraints or functions for several meshes|operands lie on several sets of devices",
