@@ -120,7 +120,11 @@ class _LinearFunction:
     """What linearize's function calls, with its program where JAX's has it: f_jvp.func.args[0]."""
 
     def __init__(self, function: Any):
-        self.fun, self._function = self, function
+        self._function = function
+
+    @property
+    def fun(self) -> _LinearFunction:
+        return self
 
     @property
     def args(self) -> tuple[Any, ...]:

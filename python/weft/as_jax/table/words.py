@@ -367,7 +367,7 @@ WORDS: list[tuple[str, str]] = [
     (r"len\(\) of a type without dimensions", "len() of unsized object"),
     # Containers.
     (
-        r"^map: (Expected an instance of|list arity|tuple arity|dictionary key|Custom node|namedtuple type)",
+        r"^\w+: (Expected an instance of|list arity|tuple arity|dictionary key|Custom node|namedtuple type)",
         "pytree structure error: the trees differ",
     ),
     (
