@@ -263,6 +263,24 @@ def test_programs_inside_of_equations():
     )
 
 
+def test_operations_of_programs_are_counted():
+    both(
+        """
+        from jax._src import jaxpr_util
+        def f(x, y):
+            s = jnp.sin(x)
+            t = lax.fori_loop(0, 3, lambda i, c: jnp.exp(c), y)
+            return jnp.sin(s) + jnp.cos(t)
+        jaxpr = jax.make_jaxpr(f)(1.0, 1.0).jaxpr
+        wanted = ("sin", "cos", "exp")
+        out["names"] = {k: n for k, n in jaxpr_util.primitives(jaxpr).items() if k in wanted}
+        out["types"] = {k: n for k, n in jaxpr_util.primitives_by_shape(jaxpr).items() if k.split(" ")[0] in wanted}
+        lines = [k for k in jaxpr_util.primitives_by_source(jaxpr) if k.startswith("sin @ ")]
+        out["lines"] = len(lines)
+        """
+    )
+
+
 def test_options_check_their_values():
     both(
         """
