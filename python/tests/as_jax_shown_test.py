@@ -362,7 +362,12 @@ def test_parts_of_references():
             return r[...]
         x = jnp.arange(3.0)
         out["values"] = jax.jit(run)(x).tolist()
-        out["slope"] = jax.grad(lambda x: (jax.jit(run)(x) ** 2).sum())(x).tolist()
+        @jax.jit
+        def added(x):
+            r = jax.new_ref(jnp.ones(5))
+            r.at[1:4][...] += x
+            return (r[...] ** 2).sum()
+        out["slope"] = jax.grad(added)(x).tolist()
         """
     )
 
