@@ -263,6 +263,24 @@ def test_programs_inside_of_equations():
     )
 
 
+def test_operations_of_programs_are_counted():
+    both(
+        """
+        from jax._src import jaxpr_util
+        def f(x, y):
+            s = jnp.sin(x)
+            t = lax.fori_loop(0, 3, lambda i, c: jnp.exp(c), y)
+            return jnp.sin(s) + jnp.cos(t)
+        jaxpr = jax.make_jaxpr(f)(1.0, 1.0).jaxpr
+        wanted = ("sin", "cos", "exp")
+        out["names"] = {k: n for k, n in jaxpr_util.primitives(jaxpr).items() if k in wanted}
+        out["types"] = {k: n for k, n in jaxpr_util.primitives_by_shape(jaxpr).items() if k.split(" ")[0] in wanted}
+        lines = [k for k in jaxpr_util.primitives_by_source(jaxpr) if k.startswith("sin @ ")]
+        out["lines"] = len(lines)
+        """
+    )
+
+
 def test_options_check_their_values():
     both(
         """
@@ -344,7 +362,12 @@ def test_parts_of_references():
             return r[...]
         x = jnp.arange(3.0)
         out["values"] = jax.jit(run)(x).tolist()
-        out["slope"] = jax.jit(jax.grad(lambda x: (run(x) ** 2).sum()))(x).tolist()
+        @jax.jit
+        def added(x):
+            r = jax.new_ref(jnp.ones(5))
+            r.at[1:4][...] += x
+            return (r[...] ** 2).sum()
+        out["slope"] = jax.grad(added)(x).tolist()
         """
     )
 
@@ -368,13 +391,13 @@ def test_indices_of_several_numbers_that_are_not_known():
 def test_keys_of_many_seeds():
     both(
         """
-        from jax._src import prng
-        make = lambda seeds: prng.random_seed(seeds, impl=prng.threefry_prng_impl)
+        from jax._src.random import prng, threefry2x32
+        make = lambda seeds: prng.random_seed(seeds, impl=threefry2x32.threefry_prng_impl)
         keys = make(jnp.arange(6).reshape(2, 3))
         words = prng.random_unwrap(keys)
         out["words"] = [list(keys.shape), np.asarray(words).tolist()]
         out["jit"] = np.asarray(jax.jit(lambda s: jax.random.key_data(make(s)))(jnp.arange(2))).tolist()
-        again = prng.random_wrap(words, impl=prng.threefry_prng_impl)
+        again = prng.random_wrap(words, impl=threefry2x32.threefry_prng_impl)
         out["same"] = [bool(jax.random.uniform(a) == jax.random.uniform(b)) for a, b in zip(keys[0], again[0])]
         """
     )

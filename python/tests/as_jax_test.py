@@ -121,7 +121,7 @@ def test_without_it_nothing_is_served():
         ("import jax.nothing", "ModuleNotFoundError", "jax.nothing", ""),
         ("from jax import linear_util", "ImportError", "jax.linear_util", "use jax.extend.linear_util"),
         ("import jax.experimental.pallas", "ModuleNotFoundError", "jax.experimental.pallas", "kernels are written"),
-        ("jax.export.export", "AttributeError", "jax.export.export", "weft.aot"),
+        ("jax.ffi.ffi_call", "AttributeError", "jax.ffi.ffi_call", "jax.pure_callback"),
         ("import jaxlib.mlir.ir", "ModuleNotFoundError", "jaxlib.mlir", "Weft's own IR"),
     ],
 )

@@ -628,6 +628,7 @@ WITHOUT_LINE = {
     "as_jax/settings.py": {"AttributeError"},
     # JAX's own kind, for libraries that catch it.
     "as_jax/api_util.py": {"AssertionError"},
+    "as_jax/jaxprs.py": {"JaxprTypeError"},
     # Raised before, by the tracer.
     "control.py": {"suspended"},
     # The message has the line that calls itself.

@@ -112,7 +112,7 @@ MESSAGES = {
     "jax.vmap(jnp.add)(jnp.ones(3), jnp.ones(4))": "vmap: mapped sizes of 'add' differ: 3 (axis 0 of argument x) and 4 (axis 0 of argument y)",
     "jax.vmap(jnp.sin, in_axes=1)(jnp.ones(3))": "vmap: in_axes maps axis 1 of argument x of 'sin', which is f32[3], of 1 dimensions",
     "jax.vmap(jnp.sin, in_axes=(0,0))(jnp.ones(3))": "vmap: in_axes has 2 entries, but 'sin' was called with 1 positional arguments",
-    "jax.vmap(jnp.sin, in_axes=None)(jnp.ones(3))": "vmap: no argument of 'sin' is mapped",
+    "jax.vmap(jnp.sin, in_axes=None)(jnp.ones(3))": "vmap: no argument of 'sin' is mapped, and axis_size is not given",
     'jax.vmap(jnp.sin, in_axes="x")(jnp.ones(3))': "vmap: in_axes must hold integers and None, got 'x'",
     "jax.vmap(jnp.sin, out_axes=5)(jnp.ones(3))": "vmap: out_axes has 5 for a result of 0 dimensions (without the mapped one)",
     "jax.vmap(lambda x: x, out_axes=None)(jnp.ones(3))": "vmap: result 0 depends on a mapped argument, but its out_axes entry is None",

@@ -16,20 +16,12 @@ from .user_primitives import Primitive
 AxisName = Any
 
 
-# Types of shardings do not fit.
-ShardingTypeError = weft.errors.ArgumentError
+# Types of shardings do not fit; an axis cannot be cut into equal parts; an axis of a mesh is used twice.
+ShardingTypeError = IndivisibleError = DuplicateSpecError = weft.errors.ArgumentError
 
 
 class InconclusiveDimensionOperation(Exception):
     """Two sizes that are not known cannot be compared."""
-
-
-class IndivisibleError(ValueError):
-    """An axis cannot be cut into equal parts. Weft raises a ValueError."""
-
-
-class DuplicateSpecError(ValueError):
-    """An axis of a mesh is used twice. Weft raises a ValueError."""
 
 
 def is_symbolic_dim(size: Any) -> bool:

@@ -178,10 +178,6 @@ class JaxprTypeError(TypeError):
     """A program is not well-formed."""
 
 
-def _ill_formed(message: str) -> JaxprTypeError:
-    return JaxprTypeError(at_line(message))
-
-
 class JaxprEqn:
     """An equation: outvars = primitive(invars), with params."""
 
@@ -482,7 +478,9 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for effect in eqn.effects:
             if effect not in jaxpr.effects and not isinstance(effect, JaxprInputEffect):
-                raise _ill_formed(f"Equation effect not present in jaxpr effects. Equation effect: {effect}")
+                raise JaxprTypeError(
+                    at_line(f"Equation effect not present in jaxpr effects. Equation effect: {effect}")
+                )
     defined = {*jaxpr.constvars, *jaxpr.invars}
     for eqn in [*jaxpr.eqns, JaxprEqn(jaxpr.outvars, [], primitive("return"), {}, None)]:
         for atom in eqn.invars:

@@ -30,8 +30,10 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return with_trace(jitted) if hasattr(jitted, "lower") else jitted
 
 
-def pjit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """jit, where out_shardings=None says that results lie on every device of the mesh around the call."""
+def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: Any) -> Any:
+    """jit, where out_shardings=None says that results lie on every device of the mesh around the call; in_shardings and
+    out_shardings may be given by position."""
+    options.update(zip(("in_shardings", "out_shardings"), shardings))
     if fun is None:
         return functools.partial(pjit, **options)
     if options.get("out_shardings", 0) is None:
@@ -118,7 +120,11 @@ class _LinearFunction:
     """What linearize's function calls, with its program where JAX's has it: f_jvp.func.args[0]."""
 
     def __init__(self, function: Any):
-        self.fun, self._function = self, function
+        self._function = function
+
+    @property
+    def fun(self) -> _LinearFunction:
+        return self
 
     @property
     def args(self) -> tuple[Any, ...]:

@@ -189,7 +189,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.compilation_cache": Served(
         names=of("weft.as_jax.state", "set_cache_dir reset_cache is_persistent_cache_enabled")
     ),
-    "jax._src.jaxpr_util": Served(),
+    "jax._src.jaxpr_util": Served(everything_of=("weft.as_jax.jaxpr_util",)),
     "jax._src.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
     "jax._src.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax._src.lax.utils": Served(),

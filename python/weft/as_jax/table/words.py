@@ -329,6 +329,11 @@ WORDS: list[tuple[str, str]] = [
         r"PartitionSpec: the name of an axis is a string, got \(",
         "A tuple inside PartitionSpec cannot contain a nested tuple.",
     ),
+    (
+        r"(PartitionSpec\(.*\)) uses the axis '([^']*)' twice",
+        "A single NamedSharding specification can map every mesh axis to at most one positional dimension, but {0} has "
+        "duplicate entries for `{1}`",
+    ),
     (r"device_put: expected a device or a sharding, got (.*) of type", "Received invalid value for device_put: {0}"),
     (
         r"has constraints or functions for several meshes|operands lie on several sets of devices",
@@ -363,7 +368,7 @@ WORDS: list[tuple[str, str]] = [
     (r"len\(\) of a type without dimensions", "len() of unsized object"),
     # Containers.
     (
-        r"^map: (Expected an instance of|list arity|tuple arity|dictionary key|Custom node|namedtuple type)",
+        r"^\w+: (Expected an instance of|list arity|tuple arity|dictionary key|Custom node|namedtuple type)",
         "pytree structure error: the trees differ",
     ),
     (
