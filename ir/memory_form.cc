@@ -12,13 +12,12 @@
 namespace weft {
 namespace {
 
-struct MemoryPrims {
-  const Prim &allocate = FindPrim("allocate"), &into = FindPrim("into"), &free = FindPrim("free"),
-             &load = FindPrim("load"), &scan = FindPrim("scan"), &while_loop = FindPrim("while");
-};
-const MemoryPrims& Prims() {
-  static const MemoryPrims prims;
-  return prims;
+// What an operation does with memory itself.
+enum class Role : uint8_t { kNone, kAllocates, kFrees, kLoads, kComputes };
+Role RoleOf(const Prim& prim) {
+  static const auto& roles = *new PrimTable<Role>{
+      {"allocate", Role::kAllocates}, {"free", Role::kFrees}, {"load", Role::kLoads}, {"into", Role::kComputes}};
+  return roles[prim];
 }
 
 int64_t Bytes(const Type& t) { return t.size().value() * ByteWidth(t.dtype); }
@@ -64,18 +63,19 @@ class Checker {
   Effects Run() {
     for (const Eqn& e : fn_.eqns()) {
       at_ = &e;
-      if (e.prim == &Prims().allocate)
-        Allocate(e);
-      else if (e.prim == &Prims().free)
-        Free(e);
-      else if (e.prim == &Prims().load)
-        Load(e);
-      else if (e.prim == &Prims().into)
-        Into(e);
-      else if (e.prim->region_use == RegionUse::kBranches || e.prim == &Prims().scan || e.prim == &Prims().while_loop)
-        WithRegions(e);
-      else
-        Elsewhere(e);
+      switch (RoleOf(*e.prim)) {
+        case Role::kAllocates: Allocate(e); break;
+        case Role::kFrees: Free(e); break;
+        case Role::kLoads: Load(e); break;
+        case Role::kComputes: Into(e); break;
+        case Role::kNone:
+          switch (e.prim->region_use) {
+            case RegionUse::kBranches:
+            case RegionUse::kCounted:
+            case RegionUse::kUncounted: WithRegions(e); break;
+            default: Elsewhere(e);
+          }
+      }
     }
     at_ = nullptr;
     Finish();
@@ -229,6 +229,10 @@ class Checker {
 
   void WithRegions(const Eqn& e) {
     const bool branches = e.prim->region_use == RegionUse::kBranches;
+    const bool counted = e.prim->region_use == RegionUse::kCounted;
+    for (const Atom& a : e.operands) {
+      if (fn_.TypeOf(a).dtype == DType::kTape) Fail(Named(e) + " works on tapes, which have no explicit memory form");
+    }
     std::vector<Effects> done;
     // A loop's second trip finds what the first one has left.
     const size_t offset = branches ? 1 : 0;
@@ -239,7 +243,7 @@ class Checker {
     }
     for (const FnRef& region : e.regions) done.push_back(Checker(*region, false, ranges).Run());
     const auto carries = branches ? size_t{0} : static_cast<size_t>(e.attrs.GetInt("num_carry"));
-    const size_t consts = e.prim == &Prims().scan ? static_cast<size_t>(e.attrs.GetInt("num_consts")) : 0;
+    const size_t consts = counted ? static_cast<size_t>(e.attrs.GetInt("num_consts")) : 0;
     std::vector<bool> written(e.operands.size(), false);
     for (size_t i = 0; i < e.operands.size(); ++i) {
       bool read = i < offset;
@@ -253,7 +257,7 @@ class Checker {
     if (!branches) {
       const Effects& body = done.back();
       for (size_t i = 0; i < e.operands.size(); ++i) {
-        const bool is_const = e.prim == &Prims().scan ? i < consts : i >= carries;
+        const bool is_const = counted ? i < consts : i >= carries;
         if (is_const && i < body.written.size() && body.written[i])
           Fail(Named(e) + " computes in its body into operand " + std::to_string(i) + ", which the next trip reads");
       }
@@ -283,7 +287,7 @@ class Checker {
         operand = consts + r;
       } else {
         for (const Effects& d : done) {
-          if (e.prim == &Prims().while_loop && &d == &done[0]) continue;
+          if (!branches && &d != &done.back()) continue;
           const bool first = !operand && !left;
           const std::optional<size_t> lies = d.lies_in[r] ? std::optional(*d.lies_in[r] + offset) : std::nullopt;
           if ((!lies && !d.left[r]) || (!first && (lies != operand || d.left[r] != left)))
@@ -353,7 +357,8 @@ class Checker {
 
 bool IsInMemoryForm(const Fn& fn) {
   return AnyFunction(fn, [](const Fn& f) {
-    return std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return e.prim == &Prims().allocate; });
+    return std::any_of(f.eqns().begin(), f.eqns().end(),
+                       [](const Eqn& e) { return RoleOf(*e.prim) == Role::kAllocates; });
   });
 }
 
@@ -363,7 +368,7 @@ int64_t ArenaBytes(const Fn& fn) {
   int64_t most = 0;
   AnyFunction(fn, [&](const Fn& f) {
     for (const Eqn& e : f.eqns()) {
-      if (e.prim == &Prims().allocate && e.attrs.Get<std::string>("place") == "arena")
+      if (RoleOf(*e.prim) == Role::kAllocates && e.attrs.Get<std::string>("place") == "arena")
         most = std::max(most, e.attrs.GetInt("at") + Bytes(f.TypeOf(Var{e.first_result})));
     }
     return false;

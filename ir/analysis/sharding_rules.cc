@@ -638,6 +638,8 @@ Rules MakeRules() {
     rules[name] = Reason("the parts of a recursive function have one type at every depth, so they stay whole");
   for (const char* name : {"tape_scan", "tape_add"})
     rules[name] = Reason("a tape holds rows by reference; what is recorded on it stays whole");
+  for (const char* name : {"allocate", "free", "load", "into"})
+    rules[name] = Reason("it says where values lie in the memory of one device");
   for (const char* name : {"debug_print", "io_callback"}) {
     rules[name] = Reason("the world outside sees whole values, once: the first device calls it");
     rules[name].once = true;

@@ -113,13 +113,16 @@ void RegisterInto(PrimRegistry& r) {
   p.split = [](SplitContext& c) { SplitCall(c, {}); };
   p.keeps_results = "each of them says where it lies";
   p.samples = [] {
-    const Type type{DType::kF32, {5}, {}};
-    Builder b("f");
-    const Atom to = b.Parameter(type), x = b.Parameter(type);
-    (void)to;
-    Sample s = SampleOf({type, type});
-    s.regions = {b.Build({Sin(b, x)})};
-    return std::vector<Sample>{s};
+    std::vector<Sample> samples;
+    for (const DType dtype : {DType::kF32, DType::kF64}) {
+      const Type type{dtype, {5}, {}};
+      Builder b("f");
+      b.Parameter(type);
+      const Atom x = b.Parameter(type);
+      samples.push_back(SampleOf({type, type}));
+      samples.back().regions = {b.Build({Sin(b, x)})};
+    }
+    return samples;
   };
 }
 

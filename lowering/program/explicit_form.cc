@@ -301,16 +301,17 @@ class Writer {
   // ---- Branches and loops ------------------------------------------------------------------------------------------
 
   void WriteRegions(Scope& s, const BlockTrace::Unit& traced, const Eqn& e, absl::Span<const Step> steps) {
-    static const Prim &scan = FindPrim("scan"), &while_loop = FindPrim("while");
-    const bool branches = e.prim->region_use == RegionUse::kBranches, is_scan = e.prim == &scan;
-    if (!branches && !is_scan && e.prim != &while_loop) Refuse("programs with '" + e.prim->name + "'", e.loc);
+    const bool branches = e.prim->region_use == RegionUse::kBranches;
+    const bool counted = e.prim->region_use == RegionUse::kCounted;
+    if (!branches && !counted && e.prim->region_use != RegionUse::kUncounted)
+      Refuse("programs with '" + e.prim->name + "'", e.loc);
     for (const Step& step : steps.first(steps.size() - 1)) {
       if (step.kind != Step::Kind::kCopy) Refuse("loops that record on tapes", e.loc);
       Copy(s, step);
     }
     const Step& step = steps.back();
     const size_t carries = branches ? 0 : static_cast<size_t>(e.attrs.GetInt("num_carry"));
-    const size_t consts = is_scan ? static_cast<size_t>(e.attrs.GetInt("num_consts")) : 0;
+    const size_t consts = counted ? static_cast<size_t>(e.attrs.GetInt("num_consts")) : 0;
     const std::vector<int>& values = s.trace.values;
     const size_t first = branches ? 1 : 0;  // of the operands that are parameters of the regions
     const auto is_carry = [&](size_t i) { return i >= consts && i < consts + carries; };
@@ -322,7 +323,7 @@ class Writer {
     }
     Atoms operands;
     Attrs attrs = e.attrs;
-    if (is_scan)
+    if (counted)
       attrs.Set("num_consts",
                 static_cast<int64_t>(std::count(kept.begin(), kept.begin() + static_cast<int64_t>(consts), true)));
     if (branches) {

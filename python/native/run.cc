@@ -2,6 +2,7 @@
 
 #include <Python.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -115,10 +116,13 @@ WarmUp& TheWarmUp() {
 
 // oneDNN takes 30 ms before its first product, longer than code generation for a small network does. A process that
 // compiles one program tends to compile others, and few of those do without products.
+// Where memory is limited it may be somebody else's while oneDNN, which does not look, makes its code: that waits then.
 void PrepareProductsOnce() {
   static std::once_flag once;
   std::call_once(once, [] {
-    if (DefaultThreads() > 1) TheWarmUp().Start(&cpu::PrepareProducts);
+    rlimit memory{};
+    const bool limited = getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur != RLIM_INFINITY;
+    if (DefaultThreads() > 1 && !limited) TheWarmUp().Start(&cpu::PrepareProducts);
   });
 }
 

@@ -345,7 +345,7 @@ def test_tapes_that_programs_captured():
     x = np.ones(2, "float32")
     _, pull = weft.vjp(growing, x)
     ir = weft.make_ir(pull)(x)
-    assert "const a: tape[]" in ir.text
+    assert "const b: tape[]" in ir.text
     for read in (weft.parse_ir(ir.text), weft.deserialize_ir(ir.serialize())):
         assert read == ir
         assert read(x, *ir.constants).tolist() == pull(x)[0].tolist() == [4160, 4160]

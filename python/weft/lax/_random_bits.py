@@ -170,8 +170,8 @@ def rng_bit_generator(
         flat = drawn.reshape(4 * count)[:needed]
     if bits == 64:
         flat = flat.view("uint64")
-    step, upper = at[0] + _word(count % 2**32), at[1] + _word(count // 2**32)
-    new = wnp.stack([*k, step, wnp.where(step < at[0], upper + _word(1), upper)])
+    step, blocks = at[0] + _word(count % 2**32), at[1] + _word(count // 2**32)
+    new = wnp.stack([*k, step, wnp.where(step < at[0], blocks + _word(1), blocks)])
     return (new.view("uint64") if wide else new), flat.reshape(shape).astype(kind)
 
 
