@@ -1,5 +1,5 @@
 // The explicit memory form (docs/program_forms.md): arrays without elements, operations that say where their results
-// lie, and memory that is given back. lowering/memory/explicit_form.h makes it, ir/memory_form.h checks it.
+// lie, and memory that is given back. lowering/program/explicit_form.h makes it, ir/memory_form.h checks it.
 #include <cstring>
 
 #include "ir/ops.h"

@@ -1,5 +1,5 @@
 // Which steps of a schedule compute what: for the form of a program that says where its values lie
-// (lowering/memory/explicit_form.h).
+// (lowering/program/explicit_form.h).
 #ifndef WEFT_LOWERING_SCHEDULE_BLOCK_TRACE_H_
 #define WEFT_LOWERING_SCHEDULE_BLOCK_TRACE_H_
 

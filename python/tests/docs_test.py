@@ -1,12 +1,14 @@
 """What documentation shows runs, and everything public is documented: a summary, what each parameter is, what comes
 back, and an example whose output is checked. The quickstart of the README runs, too."""
 
+import ast
 import builtins
 import contextlib
 import doctest
 import importlib
 import inspect
 import io
+import json
 import linecache
 import os
 import pathlib
@@ -321,6 +323,37 @@ def test_pages_do_what_they_say(page, least, tmp_path, monkeypatch):
             printed = run.stdout
         else:
             assert printed.rstrip().startswith(code.rstrip()), printed
+
+
+def test_the_tutorial_does_what_it_shows(tmp_path, monkeypatch):
+    """The notebook from top to bottom: what its cells print, and the values of their last lines."""
+    cells = json.loads(pathlib.Path("docs/tutorial.ipynb").read_text())["cells"]
+    monkeypatch.chdir(tmp_path)
+    module = types.ModuleType("notebook")
+    count = 0
+    for cell in cells:
+        if cell["cell_type"] != "code":
+            continue
+        count += 1
+        source = "".join(cell["source"])
+        (tmp_path / f"cell_{count}.py").write_text(source)
+        tree = ast.parse(source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) and not source.endswith(";") else None
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(tree, f"cell_{count}.py", "exec"), module.__dict__)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), f"cell_{count}.py", "eval"), module.__dict__)
+                if value is not None:
+                    print(repr(value))
+        shown = "".join(
+            "".join(output["text"])
+            if output["output_type"] == "stream"
+            else "".join(output["data"]["text/plain"]) + "\n"
+            for output in cell["outputs"]
+        )
+        assert out.getvalue() == shown, source
+    assert count > 25
 
 
 def test_the_example_of_saved_residuals_prints_what_it_says(capsys):

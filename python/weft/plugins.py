@@ -74,7 +74,7 @@ def sdk() -> Path:
 
     Example:
         >>> try:
-        ...     print((weft.plugins.sdk() / "include/weft/sdk/plugin.h").exists())
+        ...     print((weft.plugins.sdk() / "include").is_dir())
         ... except ValueError:
         ...     print(True)
         True
