@@ -1,7 +1,5 @@
 // The explicit memory form (docs/program_forms.md): arrays without elements, operations that say where their results
 // lie, and memory that is given back. lowering/program/explicit_form.h makes it, ir/memory_form.h checks it.
-#include <cstring>
-
 #include "ir/ops.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/families.h"
@@ -14,7 +12,7 @@ void RegisterAllocate(PrimRegistry& r) {
   Prim& p = r.Add("allocate", Family::kEffect, 0,
                   "Memory for an array of `shape` and `dtype`, `at` so many bytes from the start of the program's "
                   "arena; of place \"result\", that of the program's result number `at`. What its elements are is not "
-                  "said: the interpreter makes every bit of them 1. Takes the place of nothing when it is compiled.");
+                  "said; who looks finds 0.");
   p.has_effect = true;
   p.infer = [](const Sig& s) -> Types {
     const std::string& place = s.attrs.Get<std::string>("place");
@@ -24,9 +22,7 @@ void RegisterAllocate(PrimRegistry& r) {
     return {Type{s.attrs.Get<DType>("dtype"), s.attrs.Get<Dims>("shape"), {}}};
   };
   p.eval = [](const EvalContext& c, const Tensors&) -> Tensors {
-    Tensor t = Tensor::Zeros(c.results[0].dtype, StaticSizes(c.results[0].dims, "eval"));
-    if (t.dtype() != DType::kTape) std::memset(t.raw(), t.dtype() == DType::kBool ? 1 : 0xff, t.bytes());
-    return {t};
+    return {Tensor::Zeros(c.results[0].dtype, StaticSizes(c.results[0].dims, "eval"))};
   };
   p.not_differentiable = "it has no elements before something is computed into it";
   p.batch = [](BatchContext& c) {

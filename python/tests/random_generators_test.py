@@ -45,7 +45,10 @@ def test_keys_and_bits_are_those_of_jax(impl, x64):
                 same(random.bits(ours, shape, dtype), jax.random.bits(theirs, shape, dtype), f"{dtype}{shape}")
         for dtype in ("float32", "float16", "bfloat16", *["float64"] * x64):
             same(random.uniform(ours, (7,), dtype), jax.random.uniform(theirs, (7,), dtype), dtype)
-        same(random.normal(ours, (5,)), jax.random.normal(theirs, (5,)))
+        # The inverse of erf is rounded otherwise.
+        np.testing.assert_allclose(
+            random.normal(ours, (5,)), jax.random.normal(theirs, (5,)), rtol=1e-15 if x64 else 1e-6
+        )
         same(random.randint(ours, (5,), 0, 99), jax.random.randint(theirs, (5,), 0, 99))
         same(random.permutation(ours, 9), jax.random.permutation(theirs, 9))
         same(random.bernoulli(ours, 0.3, (9,)), jax.random.bernoulli(theirs, 0.3, (9,)))

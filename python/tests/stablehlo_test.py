@@ -406,7 +406,7 @@ WRONG = {
         TypeError,
         r"wrong.mlir:3: stablehlo.add is refused: add: ",
     ),
-    "element type": (_module(types="tensor<3xf4E2M1FN>"), ValueError, r"wrong.mlir:1: expected an element type"),
+    "element type": (_module(types="tensor<3xf6E2M3FN>"), ValueError, r"wrong.mlir:1: expected an element type"),
     "quantized": (
         _module(types="tensor<3x!quant.uniform<i8:f32, 1.0>>"),
         ValueError,

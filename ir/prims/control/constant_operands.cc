@@ -80,6 +80,7 @@ const std::unordered_map<const Prim*, Rule>& Table() {
     std::unordered_map<const Prim*, Rule> rules;
     for (const auto& [name, rule] :
          std::initializer_list<std::pair<const char*, Rule>>{{"call", AtEnd},
+                                                             {"into", AtEnd},
                                                              {"cond", OfCond},
                                                              {"custom_jvp", OfCustomJvp},
                                                              {"custom_linear", AfterResiduals},

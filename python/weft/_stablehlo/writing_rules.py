@@ -427,6 +427,7 @@ _RECORDS = (
     ": a loop of unknown length records what its derivative needs. Give it a known one (weft.fori_loop, weft.scan)"
 )
 # Why an operation has no counterpart.
+_MEMORY = ": there nobody says where values lie; write the program from before 'explicit-alloc'"
 REASONS: dict[str, str] = {
     **dict.fromkeys(("assert", "debug_print", "io_callback", "pure_callback"), _HOST),
     **dict.fromkeys(("eig", "eigh", "svd", "qr", "lu"), _FACTORS),
@@ -436,5 +437,6 @@ REASONS: dict[str, str] = {
         _DEVICES,
     ),
     **dict.fromkeys(("box", "unbox", "tape_add", "tape_scan"), _RECORDS),
+    **dict.fromkeys(("allocate", "free", "into", "load"), _MEMORY),
     "while": _RECORDS,
 }

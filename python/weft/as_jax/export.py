@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 
 import weft
 
@@ -245,8 +246,6 @@ def _read(written: Any) -> Any:
 
 
 def _structure_of(cls: type, data: Any, n: int) -> Any:
-    import optree
-
     entry: Any = optree.register_pytree_node.get(cls, namespace=_tree.NAMESPACE)
     return _tree.structure(entry.unflatten_func(data, [0] * n))
 

@@ -23,9 +23,9 @@ def verify_memory(ir: IR) -> int:
         ValueError: the program is wrong; the error names the operations and their lines.
 
     Example:
-        >>> ir = weft.make_ir(lambda x: wnp.exp(x).sum() + x)(wnp.ones(8)).optimized("optimize", "explicit-alloc")
+        >>> ir = weft.make_ir(lambda x: (x @ x).sum())(wnp.ones((4, 4))).optimized("optimize", "explicit-alloc")
         >>> weft.ir.verify_memory(ir)
-        4
+        64
     """
     if not isinstance(ir, IR):
         raise type_error(f"verify_memory: expected a program (weft.IR), got {ir!r} of type '{type(ir).__name__}'")

@@ -9,7 +9,7 @@ from ..._weft import Array
 from ...typing import NestedLike
 from .. import special as sp
 from ._described import UNIVARIATE, described
-from ._distributions import _INF, _log_of_rest, _standard, where_valid
+from ._distributions import _INF, _log_of_rest, _standard, unless
 from ._distributions import gamma as _gamma
 from ._distributions import norm as _norm
 
@@ -200,8 +200,8 @@ class truncnorm:
     def logpdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density."""
         z, log_scale, a, b = _standard(x, loc, scale, a, b)
-        return where_valid(
-            (a < b) & (wnp.asarray(scale) > 0),
+        return unless(
+            (a >= b) | (wnp.asarray(scale) <= 0),
             wnp.where((z < a) | (z > b), -_INF, _norm.logpdf(z) - log_scale - _log_mass(a, b)),
         )
 
@@ -211,7 +211,7 @@ class truncnorm:
         z, _, a, b = _standard(x, loc, scale, a, b)
         inside = (z > a) & (z < b)
         value = _log_mass(a, wnp.where(inside, z, b)) - _log_mass(a, b)
-        return where_valid((a < b) & (wnp.asarray(scale) > 0), wnp.where(z <= a, -_INF, wnp.where(z >= b, 0, value)))
+        return unless((a >= b) | (wnp.asarray(scale) <= 0), wnp.where(z <= a, -_INF, wnp.where(z >= b, 0, value)))
 
     @staticmethod
     def cdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
@@ -224,7 +224,7 @@ class truncnorm:
         z, _, a, b = _standard(x, loc, scale, a, b)
         inside = (z > a) & (z < b)
         value = _log_mass(wnp.where(inside, z, a), b) - _log_mass(a, b)
-        return where_valid((a < b) & (wnp.asarray(scale) > 0), wnp.where(z <= a, 0, wnp.where(z >= b, -_INF, value)))
+        return unless((a >= b) | (wnp.asarray(scale) <= 0), wnp.where(z <= a, 0, wnp.where(z >= b, -_INF, value)))
 
     @staticmethod
     def sf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:

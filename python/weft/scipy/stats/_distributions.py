@@ -20,9 +20,10 @@ def _standard(x, loc, scale, *shapes) -> tuple[Array, ...]:
     return (x - loc) / scale, wnp.log(scale), *converted
 
 
-def where_valid(valid: Array, value: Array) -> Array:
-    """NaN where parameters are none of the distribution, as in SciPy."""
-    return wnp.where(valid, value, float("nan"))
+def unless(invalid: Array, value: Array) -> Array:
+    """NaN where parameters are none of the distribution, as in SciPy. Of parameters that are NaN the value is, and so
+    are its derivatives."""
+    return wnp.where(invalid, float("nan"), value)
 
 
 def _log_of_rest(log_p: Array) -> Array:
@@ -172,8 +173,8 @@ class gamma:
         return wnp.log(gamma.sf(x, a, loc, scale))
 
 
-def _is_valid(a: Array, b: Array, scale: NestedLike) -> Array:
-    return (a > 0) & (b > 0) & (wnp.asarray(scale) > 0)
+def _are_none(a: Array, b: Array, scale: NestedLike) -> Array:
+    return (a <= 0) | (b <= 0) | (wnp.asarray(scale) <= 0)
 
 
 @described(UNIVARIATE.format(25))
@@ -187,13 +188,13 @@ class beta:
         outside = (z < 0) | (z > 1)
         z = wnp.where(outside, 0.5, z)
         value = sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b) - log_scale
-        return where_valid(_is_valid(a, b, scale), wnp.where(outside, -_INF, value))
+        return unless(_are_none(a, b, scale), wnp.where(outside, -_INF, value))
 
     @staticmethod
     def cdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The distribution function: betainc(a, b, z)."""
         z, _, a, b = _standard(x, loc, scale, a, b)
-        return where_valid(_is_valid(a, b, scale), sp.betainc(a, b, wnp.clip(z, 0, 1)))
+        return unless(_are_none(a, b, scale), sp.betainc(a, b, wnp.clip(z, 0, 1)))
 
     @staticmethod
     def logcdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
@@ -204,7 +205,7 @@ class beta:
     def sf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The survival function: betainc(b, a, 1 - z)."""
         z, _, a, b = _standard(x, loc, scale, a, b)
-        return where_valid(_is_valid(a, b, scale), sp.betainc(b, a, 1 - wnp.clip(z, 0, 1)))
+        return unless(_are_none(a, b, scale), sp.betainc(b, a, 1 - wnp.clip(z, 0, 1)))
 
     @staticmethod
     def logsf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
