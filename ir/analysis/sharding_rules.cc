@@ -458,10 +458,13 @@ Atoms EmitGather(const LocalEqn& e) {
 // `batch`: what happens to the dimensions that walk over the indices, of which each device has some.
 OpShardingRule Scatter(std::optional<Kind> batch) {
   OpShardingRule r;
-  r.map = [batch](const Sig& s, const Types& results) -> ShardingRule {
+  r.map = [combined = batch](const Sig& s, const Types& results) -> ShardingRule {
     Map m(s, results);
     const ScatterDims d = ScatterDims::Of(s.attrs);
     const Type &x = s.operands[0], &indices = s.operands[1], &u = s.operands[2];
+    // Partial sums begin with 0, which a dtype of powers of 2 has not.
+    const bool has_zero = Tensor::Zeros(x.dtype, {}).Get(0) == 0.0;
+    const std::optional<Kind> batch = combined == Kind::kSum && !has_zero ? std::nullopt : combined;
     const std::vector<int> window = WindowDims(x.rank(), d.inserted_dims, d.operand_batch_dims),
                            positions = BatchPositions(u.rank(), d.update_window_dims);
     for (size_t w = 0; w < window.size(); ++w) {
