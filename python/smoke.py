@@ -61,5 +61,5 @@ with tempfile.TemporaryDirectory() as name:
     absl = ["-labsl_strings", "-labsl_hash", "-labsl_raw_hash_set"]
     subprocess.run([*build, folder / "program.cc", *flags["--libs"], *absl, "-o", folder / "program"], check=True)
     text = subprocess.run([folder / "program"], capture_output=True, text=True, check=True).stdout
-    assert "exp" in text and weft.parse_ir(text)([0.0, 0.0, 0.0]).tolist() == [1.0, 1.0, 1.0]
+    assert "exp" in text and weft.parse_ir(text)(np.zeros(3, np.float32)).tolist() == [1.0, 1.0, 1.0]
 print("weft", weft.__version__, "works")
