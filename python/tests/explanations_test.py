@@ -1,6 +1,7 @@
 """What made an operation, which rules applied, which of them changes a result; programs transformed and compiled."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -283,6 +284,8 @@ def test_the_command(tmp_path):
         (["run", "f.weft"], 1, "takes 1 arrays"),
         (["dump", "f.weft", "--stage=none"], 1, "none"),
         (["ops", "no_such"], 1, "there is no operation"),
+        (["sdk"], 1, "runs from its sources"),
+        (["why", "f.weft", "because"], 1, "'not fused', 'not folded', 'kept' or the name of a rule, got 'because'"),
         (["opt", "broken.weft"], 1, "broken.weft:1"),
         ([], 2, "COMMAND"),
         (["dance"], 2, "dance"),
@@ -293,6 +296,28 @@ def test_the_command_refuses(arguments, status, message, tmp_path):
     (tmp_path / "broken.weft").write_text("fn broken( {")
     run = command(*arguments, folder=tmp_path, check=False)
     assert run.returncode == status and message in run.stderr and "Traceback" not in run.stderr
+
+
+def test_the_command_lays_out_memory(tmp_path):
+    """Written, read back, run; and what is wrong is refused where it is checked."""
+    (tmp_path / "f.weft").write_text(weft.make_ir(lambda x: wnp.exp(x @ x).sum(0))(wnp.ones((3, 3))).text)
+    explicit = command("opt", "f.weft", "--passes=optimize,explicit-alloc", folder=tmp_path).stdout
+    assert all(f"{word} " in explicit or f"{word}[" in explicit for word in ("allocate", "into", "free"))
+    (tmp_path / "explicit.weft").write_text(explicit)
+    x = np.float32([[0.1, 0.2, 0.3]] * 3)
+    np.save(tmp_path / "x.npy", x)
+    for how in ([], ["--interpret"]):
+        command("run", "explicit.weft", "--inputs", "x.npy", "--outputs", "out", *how, folder=tmp_path)
+        np.testing.assert_allclose(np.load(tmp_path / "out/0.npy"), np.exp(x @ x).sum(0), rtol=1e-6)
+    program = weft.parse_ir(explicit, "explicit.weft")
+    assert weft.ir.verify_memory(program) >= 36
+    with pytest.raises(ValueError, match=r"nobody gives back the memory of 'allocate' at explicit\.weft:\d+"):
+        weft.ir.verify_memory(weft.parse_ir(re.sub(r"  free .*\n", "", explicit), "explicit.weft"))
+    with pytest.raises(TypeError, match=r"expected a program \(weft\.IR\), got 3"):
+        weft.ir.verify_memory(3)
+    with pytest.raises(NotImplementedError, match="symbolic sizes have no explicit memory form"):
+        sized = weft.make_ir(wnp.sin)(weft.ShapeDtype(("n",), "float32"))
+        sized.optimized("explicit-alloc")
 
 
 # Programs transformed and compiled (S0-02).
