@@ -2,7 +2,6 @@
 
 #include <Python.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -11,7 +10,6 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
-#include <vector>
 
 #include "backends/cpu/ops/gemm.h"
 #include "base/environment.h"
@@ -78,52 +76,9 @@ std::shared_ptr<Program> EagerProgram(const FnRef& fn) {
   return Compile(request);
 }
 
-// Threads that make ready what later compilations would wait for. A process without a thread or memory to spare makes
-// it when it is needed.
-class WarmUp {
- public:
-  void Start(void (*what)()) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (finished_) return;
-    try {
-      threads_.emplace_back([what] {
-        try {
-          what();
-        } catch (const std::exception&) {
-          // Who needs it fails in the same way, and is heard.
-        }
-      });
-    } catch (const std::exception&) {}
-  }
-  // Waits for those that run; no other starts.
-  void Finish() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    finished_ = true;
-    for (std::thread& t : threads_) t.join();
-    threads_.clear();
-  }
-
- private:
-  std::mutex mutex_;
-  bool finished_ = false;
-  std::vector<std::thread> threads_;
-};
-
-WarmUp& TheWarmUp() {
-  static auto& warm_up = *new WarmUp;
-  return warm_up;
-}
-
-// oneDNN takes 30 ms before its first product, longer than code generation for a small network does. A process that
-// compiles one program tends to compile others, and few of those do without products.
-// Where memory is limited it may be somebody else's while oneDNN, which does not look, makes its code: that waits then.
-void PrepareProductsOnce() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    rlimit memory{};
-    const bool limited = getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur != RLIM_INFINITY;
-    if (DefaultThreads() > 1 && !limited) TheWarmUp().Start(&cpu::PrepareProducts);
-  });
+std::thread& WarmUpThread() {
+  static auto& thread = *new std::thread();
+  return thread;
 }
 
 }  // namespace
@@ -147,9 +102,7 @@ CompileRequest RequestFor(const FnRef& fn, const HowToCompile& how) {
 
 std::shared_ptr<Program> ProgramOf(const FnRef& fn, const HowToCompile& how) {
   Unlocked unlocked;  // compiling takes long
-  std::shared_ptr<Program> program = Compile(RequestFor(fn, how));
-  PrepareProductsOnce();
-  return program;
+  return Compile(RequestFor(fn, how));
 }
 
 void CheckMayRun(const std::string& what) {
@@ -196,7 +149,18 @@ void InstallRunner() {
   InstallShardsRunner();
   InstallEffects();
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
-  if (!InterpretAlways()) TheWarmUp().Start(&WarmUpCompiler);
+  if (InterpretAlways()) return;
+  try {
+    WarmUpThread() = std::thread([] {
+      try {
+        WarmUpCompiler();
+      } catch (const std::exception&) {
+        // The first compilation fails in the same way, and is heard.
+      }
+    });
+  } catch (const std::exception&) {
+    // No thread, or no memory for one: the first compilation loads the compiler, and takes longer.
+  }
 }
 
 void LeaveRunningThreads() {
@@ -221,7 +185,9 @@ void LeaveRunningThreads() {
 
 void FinishWarmUp() {
   Unlocked unlocked;
-  TheWarmUp().Finish();
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (WarmUpThread().joinable()) WarmUpThread().join();
 }
 
 }  // namespace weft::python

@@ -21,7 +21,6 @@ def function(n):
 {warm}
 f = function({n})
 f = f.lower(x).compile()
-weft._weft.finish_warm_up()  # oneDNN is ready by then where there are several threads
 pages = lambda: int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 for megabytes in range(0, 2000, {step}):
     resource.setrlimit(resource.RLIMIT_AS, (pages() + (megabytes << 20), -1))
