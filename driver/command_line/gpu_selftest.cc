@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -95,8 +96,9 @@ Tensor Repeated(const Tensor& block, const Bundle::Value& v, const std::string& 
 double Error(const Tensor& got, const Tensor& want, const Case& c) {
   double error = 0;
   for (int64_t i = 0; i < got.size(); ++i) {
-    const double g = got.Get(i).real(), w = want.Get(i % want.size()).real();
-    if (g == w || (std::isnan(g) && std::isnan(w))) continue;
+    const std::complex<double> g = got.Get(i), w = want.Get(i % want.size());
+    const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    if (same(g.real(), w.real()) && same(g.imag(), w.imag())) continue;
     const double allowed = c.relative * std::abs(w) + c.absolute, by = std::abs(g - w) / allowed;
     if (!(by <= error)) error = std::isnan(by) ? std::numeric_limits<double>::infinity() : by;
   }
@@ -122,7 +124,7 @@ void RunCase(const Material& material, const std::string& target, Outcome* outco
   for (size_t i = 0; i < results.size(); ++i) {
     cuda::HostArray& a = results[i];
     const Tensor got(static_cast<DType>(a.dtype), a.shape, std::make_shared<int>(), a.bytes.data());
-    const Tensor want = material.Array(name + ".out." + std::to_string(i), DType::kF64);
+    const Tensor want = material.Array(name + ".out." + std::to_string(i), got.dtype());
     if (want.size() == 0 || got.size() % want.size() != 0)
       throw TypeError("result ", i, " is ", got.type(), ", which does not repeat ", want.type());
     outcome->error = std::max(outcome->error, Error(got, want, outcome->of));

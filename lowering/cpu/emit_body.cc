@@ -34,7 +34,6 @@ const ReductionRow& ReductionOf(const std::string& op) {
   std::abort();
 }
 
-bool IsHalf(DType t) { return IsFloat(t) && ByteWidth(t) == 2; }
 
 // Integers of which some bits of the byte are no part: they are stored as numbers of 8 bits.
 bool IsSmallInteger(DType t) { return IsInteger(t) && IsStored(t); }
@@ -140,7 +139,8 @@ Lanes BodyEmitter::FromMemory(DType dtype, Value raw) {
 Value BodyEmitter::ToMemory(DType dtype, Lanes v) {
   if (IsBool(dtype)) return m_.ExtU(v.re, m_.i8());
   if (dtype == DType::kF16) return m_.f16c ? m_.TruncF(v.re, m_.b.getF16Type()) : RoundToF16(v.re);
-  if (dtype == DType::kBF16) return RoundToBF16(v.re);
+  if (dtype == DType::kBF16)
+    return m_.bf16 ? m_.Bits(m_.TruncF(v.re, m_.b.getBF16Type()), m_.b.getI16Type()) : RoundToBF16(v.re);
   if (!IsComplex(dtype)) return v.re;
   const int64_t n = m_.Lanes(v.re);
   std::vector<int32_t> mixed;

@@ -67,7 +67,7 @@ Lanes LogisticOnDevice(const Args& a) {
   Value e = a.body.Device("exp", {a.m.Neg(a.x())});
   if (!e) return {};
   Value one = a.F(1);
-  return {a.m.Div(one, a.m.Add(one, e))};
+  return {a.Quotient(one, a.m.Add(one, e))};
 }
 
 // --- Integers --------------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ const PrimTable<ScalarOp>& Rows() {
        {.on_float = [](const Args& a) { return Lanes{a.m.MulForSum(a.x(), a.y())}; },
         .on_integer = [](const Args& a) { return Lanes{a.m.IMul(a.x(), a.y())}; },
         .on_complex = [](const Args& a) { return Product(a, a.in[0], a.in[1]); }}},
-      {"div", {.on_float = [](const Args& a) { return Lanes{a.m.Div(a.x(), a.y())}; }, .on_integer = DivideIntegers}},
+      {"div", {.on_float = [](const Args& a) { return Lanes{a.Quotient(a.x(), a.y())}; }, .on_integer = DivideIntegers}},
       {"rem", {.on_integer = RemainderOfIntegers, .device = "fmod"}},
       {"max", {.on_float = [](const Args& a) { return Lanes{a.m.Max(a.x(), a.y())}; }, .on_integer = MaxOfIntegers}},
       {"min", {.on_float = [](const Args& a) { return Lanes{a.m.Min(a.x(), a.y())}; }, .on_integer = MinOfIntegers}},
@@ -248,7 +248,7 @@ const PrimTable<ScalarOp>& Rows() {
 
       // Floats alone.
       {"sqrt", {.on_float = [](const Args& a) { return Lanes{a.m.Sqrt(a.x())}; }}},
-      {"rsqrt", {.on_float = [](const Args& a) { return Lanes{a.m.Div(a.F(1), a.m.Sqrt(a.x()))}; }}},
+      {"rsqrt", {.on_float = [](const Args& a) { return Lanes{a.Quotient(a.F(1), a.m.Sqrt(a.x()))}; }}},
       {"floor", {.on_float = Make<math::FloorOp>}},
       {"ceil", {.on_float = Make<math::CeilOp>}},
       {"trunc", {.on_float = Make<math::TruncOp>}},

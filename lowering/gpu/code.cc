@@ -5,6 +5,7 @@
 
 #include "ir/error.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
@@ -19,6 +20,7 @@
 #include "lowering/abi/emulation_abi.h"
 #include "lowering/cpu/codegen.h"
 #include "lowering/cpu/compiler_memory.h"
+#include "lowering/cpu/mlir/builder.h"
 #include "lowering/gpu/lower.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -153,7 +155,10 @@ class EmulationMaker {
       return Access(i, load->getPointerOperand(), load->getType(), load->getAlign(), false);
     if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
       return Access(i, store->getPointerOperand(), store->getValueOperand()->getType(), store->getAlign(), true);
+    if (auto* rounding = llvm::dyn_cast<llvm::FPTruncInst>(&i); rounding && rounding->getType()->isBFloatTy())
+      return RoundToBF16(*rounding);
     auto* call = llvm::dyn_cast<llvm::CallInst>(&i);
+    if (call != nullptr && call->isInlineAsm()) return Assembly(*call);
     if (call == nullptr || call->getCalledFunction() == nullptr) return;
     const llvm::StringRef name = call->getCalledFunction()->getName();
     builder_.SetInsertPoint(call);
@@ -176,6 +181,30 @@ class EmulationMaker {
     }
     if (replacement != nullptr) call->replaceAllUsesWith(replacement);
     call->eraseFromParent();
+  }
+
+  void Replace(llvm::Instruction& i, llvm::Value* by) {
+    i.replaceAllUsesWith(by);
+    i.eraseFromParent();
+  }
+
+  // To nearest, ties to even, on the bits: for this processor LLVM would call a function that a kernel does not have.
+  void RoundToBF16(llvm::FPTruncInst& i) {
+    builder_.SetInsertPoint(&i);
+    llvm::Value* x = i.getOperand(0);
+    llvm::Value* bits = builder_.CreateBitCast(x, builder_.getInt32Ty());
+    llvm::Value* odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), 1);
+    llvm::Value* rounded = builder_.CreateAdd(bits, builder_.CreateAdd(odd, builder_.getInt32(0x7FFF)));
+    llvm::Value* kept = builder_.CreateSelect(builder_.CreateFCmpUNO(x, x), builder_.getInt32(0x7FFF0000), rounded);
+    Replace(i, builder_.CreateBitCast(builder_.CreateTrunc(builder_.CreateLShr(kept, 16), builder_.getInt16Ty()),
+                                      i.getType()));
+  }
+
+  void Assembly(llvm::CallInst& call) {
+    const llvm::StringRef text = llvm::cast<llvm::InlineAsm>(call.getCalledOperand())->getAsmString();
+    WEFT_CHECK(text == kDivFull) << "host emulation lacks " << text.str();
+    builder_.SetInsertPoint(&call);
+    Replace(call, builder_.CreateFDiv(call.getArgOperand(0), call.getArgOperand(1)));
   }
 
   void Launcher(llvm::Function& f) {

@@ -51,7 +51,7 @@ GpuKernelEmitter::GpuKernelEmitter(const KernelSpec& spec, const GpuPlan& plan, 
       phases_(spec.Phases()),
       dims_(spec.sizes.size()),
       lanes_(plan.lanes) {
-  m_.fused_sums = true;
+  m_.fused_sums = m_.nan_max = m_.bf16 = m_.div_full = true;
 }
 
 void GpuKernelEmitter::Close() {

@@ -14,6 +14,7 @@
 #include "ir/eval/eval.h"
 #include "ir/fn.h"
 #include "lowering/gpu/lower.h"
+#include "tests/gpu/card_cases.h"
 
 namespace weft {
 
@@ -34,7 +35,9 @@ inline Tensors RunEmulated(const FnRef& fn, const Tensors& args, const GpuTarget
   cuda::Program program(std::move(a), device);
   std::vector<cuda::HostArgument> arguments;
   for (const Tensor& t : args) arguments.push_back({t.raw(), t.shape()});
-  return FromHost(program.Run(arguments));
+  const Tensors results = FromHost(program.Run(arguments));
+  KeepForCard(fn, args, results);
+  return results;
 }
 
 // Why `got` is not `want` up to rounding; empty when it is. `ulps`: units in the last place of each element's own type,

@@ -23,12 +23,17 @@ using MType = mlir::Type;
 using Pred = arith::CmpFPredicate;
 using IPred = arith::CmpIPredicate;
 
+inline constexpr char kDivFull[] = "div.full.f32 $0, $1, $2;";
+
 struct MlirBuilder {
   mlir::OpBuilder b;
   mlir::Location loc;
   bool avx512 = false;  // intrinsics of AVX-512 may be used
   bool f16c = true;     // f16 is converted by instructions; else LLVM would call functions that a program does not have
   bool fused_sums = false;  // sums may take up products that are not rounded (MulForSum)
+  // Instructions of GPUs: the larger and smaller of two f32, NaN when either is; f32 rounded to bf16; a quotient of f32
+  // within two units in the last place, which costs a third of a rounded one.
+  bool nan_max = false, bf16 = false, div_full = false;
 
   explicit MlirBuilder(mlir::MLIRContext* context) : b(context), loc(mlir::UnknownLoc::get(context)) {}
 
@@ -92,6 +97,11 @@ struct MlirBuilder {
   Value Sub(Value x, Value y) { return Make<arith::SubFOp>(x, y); }
   Value Mul(Value x, Value y) { return Make<arith::MulFOp>(x, y); }
   Value Div(Value x, Value y) { return Make<arith::DivFOp>(x, y); }
+  // Of f32, within two units in the last place; needs `div_full`.
+  Value DivFull(Value x, Value y) {
+    return Make<LLVM::InlineAsmOp>(f32(), mlir::ValueRange{x, y}, kDivFull, "=f,f,f", /*has_side_effects=*/false,
+                                   /*is_align_stack=*/false, LLVM::AsmDialectAttr(), mlir::ArrayAttr());
+  }
   Value Neg(Value x) { return Make<arith::NegFOp>(x); }
   // A product that is rounded by itself, unless a sum takes it up: a step of a reduction, or an addition or subtraction
   // that says so. No others are fused: what element-wise code computes is what its operations compute one after the
@@ -118,8 +128,14 @@ struct MlirBuilder {
   Value RawMax(Value x, Value y) { return Select(Cmp(Pred::OGT, x, y), x, y); }
   Value RawMin(Value x, Value y) { return Select(Cmp(Pred::OLT, x, y), x, y); }
   // NaN when either is NaN.
-  Value Max(Value x, Value y) { return Select(IsNan(x), x, RawMax(x, y)); }
-  Value Min(Value x, Value y) { return Select(IsNan(x), x, RawMin(x, y)); }
+  Value Max(Value x, Value y) {
+    if (nan_max && Element(x).isF32()) return Make<arith::MaximumFOp>(x, y);
+    return Select(IsNan(x), x, RawMax(x, y));
+  }
+  Value Min(Value x, Value y) {
+    if (nan_max && Element(x).isF32()) return Make<arith::MinimumFOp>(x, y);
+    return Select(IsNan(x), x, RawMin(x, y));
+  }
 
   // Integers.
   Value IAdd(Value x, Value y) { return Make<arith::AddIOp>(x, y); }

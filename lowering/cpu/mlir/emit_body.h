@@ -26,6 +26,9 @@ enum class Comparison { kEq, kNe, kLt, kLe, kGt, kGe };
 struct ScalarOp;
 struct ScalarOpArgs;
 
+// f16 and bf16, which registers hold as f32.
+inline bool IsHalf(DType t) { return IsFloat(t) && ByteWidth(t) == 2; }
+
 class BodyEmitter {
  public:
   // Calls the scalar function `op` of `dtype` for every lane; operands are registers of that dtype (f16, bf16: f32).

@@ -22,6 +22,10 @@ struct ScalarOpArgs {
   Value y() const { return in[1].re; }
   Value F(double v) const { return m.F(x().getType(), v); }
   Value I(int64_t v) const { return m.I(x().getType(), v); }
+  // Registers of f16 and bf16 are f32, and what they hold is rounded in the end: no one sees its last two units.
+  Value Quotient(Value over, Value under) const {
+    return m.div_full && IsHalf(dtype()) ? m.DivFull(over, under) : m.Div(over, under);
+  }
 };
 
 struct ScalarOp {
