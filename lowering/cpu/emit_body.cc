@@ -34,7 +34,6 @@ const ReductionRow& ReductionOf(const std::string& op) {
   std::abort();
 }
 
-
 // Integers of which some bits of the byte are no part: they are stored as numbers of 8 bits.
 bool IsSmallInteger(DType t) { return IsInteger(t) && IsStored(t); }
 

@@ -122,16 +122,53 @@ void GpuKernelEmitter::Group(const std::vector<int>& reductions, const std::vect
       if (guard) v = body_.Select(guard, v, Neutral(n));
       values.push_back(v);
     }
+    const auto add = [&](Lanes& sum, const Lanes& v) { sum = sum.re ? Combine(n, sum, v) : v; };
     if (AcrossMemory()) {
-      for (int l = 0; l < lanes_; ++l) (*sums)[i][l] = Combine(n, (*sums)[i][l], values[l]);
+      for (int l = 0; l < lanes_; ++l) add((*sums)[i][l], values[l]);
       continue;
     }
     for (size_t half = values.size() / 2; half > 0; half /= 2) {
       for (size_t l = 0; l < half; ++l) values[l] = Combine(n, values[l], values[l + half]);
     }
-    (*sums)[i][0] = Combine(n, (*sums)[i][0], values[0]);
+    add((*sums)[i][0], values[0]);
   }
   StoreAll(stores, And(row_guard_, guard));
+}
+
+void GpuKernelEmitter::RowLoop(Value begin, int64_t groups, int together, const std::vector<int>& reductions,
+                               const std::vector<const KernelStore*>& stores, std::vector<std::vector<Lanes>>* sums) {
+  const int64_t threads = plan_.threads_per_row;
+  const std::vector<Value> start = Flat(*sums);
+  auto loop = m_.b.create<scf::ForOp>(m_.loc, begin, At(groups), At(threads * together), start);
+  {
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.setInsertionPointToStart(loop.getBody());
+    Open();
+    Unflatten(loop.getRegionIterArgs(), sums);
+    std::vector<std::vector<std::vector<Lanes>>> parts;
+    for (int k = 0; k < together; ++k) {
+      group_ = together > 1 ? k : -1;
+      Decompose(m_.IAdd(loop.getInductionVar(), At(k * threads)), spec_.num_outer,
+                static_cast<int>(spec_.sizes.size()));
+      std::vector<std::vector<Lanes>> part;
+      for (const auto& lanes : *sums) part.emplace_back(lanes.size());
+      Group(reductions, stores, {}, &part);
+      parts.push_back(std::move(part));
+    }
+    group_ = -1;
+    for (size_t i = 0; i < reductions.size(); ++i) {
+      const KernelNode& n = spec_.nodes[static_cast<size_t>(reductions[i])];
+      for (size_t l = 0; l < (*sums)[i].size(); ++l) {
+        for (size_t half = parts.size() / 2; half > 0; half /= 2) {
+          for (size_t k = 0; k < half; ++k) parts[k][i][l] = Combine(n, parts[k][i][l], parts[k + half][i][l]);
+        }
+        (*sums)[i][l] = Combine(n, (*sums)[i][l], parts[0][i][l]);
+      }
+    }
+    if (!start.empty()) m_.b.create<scf::YieldOp>(m_.loc, Flat(*sums));
+    Close();
+  }
+  Unflatten(loop.getResults(), sums);
 }
 
 void GpuKernelEmitter::RunPhase(const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores) {
@@ -158,19 +195,12 @@ void GpuKernelEmitter::RunPhase(const std::vector<int>& reductions, const std::v
     }
     group_ = -1;
   } else {
-    const std::vector<Value> start = Flat(sums);
-    auto loop = m_.b.create<scf::ForOp>(m_.loc, row_thread_, At(groups), At(threads), start);
-    {
-      mlir::OpBuilder::InsertionGuard guard(m_.b);
-      m_.b.setInsertionPointToStart(loop.getBody());
-      Open();
-      Unflatten(loop.getRegionIterArgs(), &sums);
-      Decompose(loop.getInductionVar(), spec_.num_outer, rank);
-      Group(reductions, stores, {}, &sums);
-      if (!start.empty()) m_.b.create<scf::YieldOp>(m_.loc, Flat(sums));
-      Close();
-    }
-    Unflatten(loop.getResults(), &sums);
+    // Groups are added up eight at a time, in pairs: a long sum is as exact as one an eighth as long, and as many loads
+    // are on their way together.
+    constexpr int64_t kTogether = 8;
+    const int64_t whole = reductions.empty() ? 0 : groups / (threads * kTogether) * (threads * kTogether);
+    if (whole > 0) RowLoop(row_thread_, whole, kTogether, reductions, stores, &sums);
+    if (whole < groups) RowLoop(m_.IAdd(row_thread_, At(whole)), groups, 1, reductions, stores, &sums);
   }
   CombineThreads(reductions, &sums);
   for (size_t i = 0; i < reductions.size(); ++i) {

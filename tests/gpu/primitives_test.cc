@@ -161,6 +161,29 @@ void CheckAll(const std::string& expected) {
   EXPECT_EQ(text, expected);
 }
 
+// Rows that threads read in a loop, several elements in each pass and one by one at its end.
+TEST(GpuPrimitives, LongRows) {
+  std::mt19937 rng(3);
+  const struct {
+    Dims dims;
+    Ints reduced;
+  } rows[] = {{{259, 8}, {0}}, {{1200, 33}, {0}}, {{517, 64}, {0}}, {{2, 40000}, {1}}, {{2, 70001}, {1}}};
+  for (const auto& [dims, reduced] : rows) {
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32}) {
+      for (const char* op : {"reduce_sum", "reduce_max"}) {
+        Builder b("f");
+        const Atom x = b.Parameter({dtype, dims, {}});
+        const FnRef fn = b.Build({Reduce(b, op, x, reduced)});
+        const Tensors args = {Draw(fn->ParamTypes()[0], -2, 2, rng)};
+        const Tensors got = RunEmulated(fn, args), want = Eval(*fn, args);
+        // Of the interpreter's sums, which are rounded one after the other where numbers are f32.
+        EXPECT_EQ(Difference(got[0], want[0], 12, dtype == DType::kBF16 ? 16 : 400), "")
+            << op << ToString(fn->ParamTypes());
+      }
+    }
+  }
+}
+
 TEST(GpuPrimitives, EqualTheInterpreterWithoutLibdevice) {
   setenv("WEFT_LIBDEVICE", "none", 1);
   CheckAll(kNeedsLibdevice);

@@ -98,7 +98,10 @@ class GpuKernelEmitter {
   void Elements();
   void Rows();
   void RunPhase(const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores);
-  // One group of the row: adds to the accumulators (by reduction, by lane) and writes the stores.
+  // Every threads_per_row-th group of [begin, groups), `together` of them in each pass, which divides their number.
+  void RowLoop(Value begin, int64_t groups, int together, const std::vector<int>& reductions,
+               const std::vector<const KernelStore*>& stores, std::vector<std::vector<Lanes>>* sums);
+  // One group of the row: adds to the accumulators (by reduction, by lane; null: nothing yet) and writes the stores.
   void Group(const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores, Value guard,
              std::vector<std::vector<Lanes>>* sums);
   // Between the threads of a row; all of them get the totals.
