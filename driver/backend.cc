@@ -36,6 +36,8 @@ const DeviceMemory& Backend::Memory() const {
   throw Error(ErrorKind::kUnsupported, "memory: programs for " + Description() + " run on no device of this process");
 }
 
+std::shared_ptr<void> Backend::Prepare(const Fn&) const { return nullptr; }
+
 Tensors Backend::Emulate(const CompileRequest&, const FnRef&, const Tensors&) const {
   throw ValueError("emulate: the program is for ", Description(),
                    "; lower(..., target=\"cuda:sm_90a\") makes one for a GPU");

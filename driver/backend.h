@@ -49,6 +49,9 @@ class Backend {
   // A form of `optimized`, the request's program after its passes, on the way to code, as text.
   virtual std::string StageText(const CompileRequest& request, const FnRef& optimized,
                                 const std::string& stage) const = 0;
+  // Begins to make what running the program takes besides its code, in a thread of its own; what is returned waits for
+  // that when it goes. Null: nothing.
+  virtual std::shared_ptr<void> Prepare(const Fn& program) const;
   // Makes code and loads it. Raises kUnsupported where programs do not run in this process.
   virtual std::unique_ptr<const LoadedProgram> Load(const CompileRequest& request, const FnRef& optimized) const = 0;
   // Runs the code on the host in place of its device, with every access checked. Raises kUnsupported unless there is

@@ -5,9 +5,12 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -58,7 +61,7 @@ std::string DiskKey(const CompileRequest& request) {
          Print(*request.program);
 }
 
-LowerOptions OptionsOf(const CompileRequest& request) { return {request.fusion, request.donated, {}}; }
+LowerOptions OptionsOf(const CompileRequest& request) { return {request.fusion, request.donated}; }
 
 // What code is made of: the optimized program without its numbers, which follow its arguments when it is called.
 CompileRequest ForCode(const CompileRequest& request, const FnRef& optimized, Tensors* numbers) {
@@ -114,19 +117,7 @@ std::atomic<int64_t> g_generated{0};
 
 Artifact LoweredCode(const CompileRequest& request, const std::string& disk_key) {
   g_generated.fetch_add(1);
-  LowerOptions options = OptionsOf(request);
-  // oneDNN takes 40 ms before its first product, as long as code generation takes for a small network.
-  if (std::unordered_set<const Fn*> seen;
-      DefaultThreads() > 1 && !cpu::ProductsArePrepared() && NeedsOneDnn(*request.program, seen)) {
-    options.beside = [] {
-      try {
-        cpu::PrepareProducts();
-      } catch (const std::bad_alloc&) {
-        // The first product will say so.
-      }
-    };
-  }
-  Artifact artifact = Lower(request.program, request.target, options);
+  Artifact artifact = Lower(request.program, request.target, OptionsOf(request));
   if (request.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
   return artifact;
 }
@@ -261,9 +252,27 @@ class Cpu : public Backend {
     const CompileRequest of_code = ForCode(request, optimized, &numbers);
     return LowerToText(of_code.program, request.target, OptionsOf(of_code), stage);
   }
+  std::shared_ptr<void> Prepare(const Fn& program) const override;
   std::unique_ptr<const LoadedProgram> Load(const CompileRequest& request, const FnRef& optimized) const override;
   void Export(const CompileRequest& request, const FnRef& optimized, bool, Bundle* bundle) const override;
 };
+
+// oneDNN takes 30 ms before its first product, as long as compiling a small network takes.
+std::shared_ptr<void> Cpu::Prepare(const Fn& program) const {
+  std::unordered_set<const Fn*> seen;
+  if (DefaultThreads() == 1 || cpu::ProductsArePrepared() || !NeedsOneDnn(program, seen)) return nullptr;
+  try {
+    return std::make_shared<std::jthread>([] {
+      try {
+        cpu::PrepareProducts();
+      } catch (const std::bad_alloc&) {
+        // The first product will say so.
+      }
+    });
+  } catch (const std::system_error&) {
+    return nullptr;  // No thread: the first product takes the longer.
+  }
+}
 
 std::unique_ptr<const LoadedProgram> Cpu::Load(const CompileRequest& request, const FnRef& optimized) const {
   ConnectEffects();

@@ -98,6 +98,7 @@ std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
     const auto start = std::chrono::steady_clock::now();
     auto e = std::make_shared<Executable>();
     e->request_ = request;
+    const std::shared_ptr<void> beside = backend->Prepare(*request.program);
     e->optimized_ = request.Optimized();
     e->loaded_ = backend->Load(request, e->optimized_);
     e->is_short_ = IsShort(*e->optimized_);

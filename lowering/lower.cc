@@ -61,14 +61,12 @@ std::string StageOf(const Program& program, const Target& target, CodeStage stag
 }
 
 // An image. Of many kernels in parts at once, since the code generator takes most of the time.
-std::string CodeOf(const Program& program, const Target& target, size_t equations,
-                   const std::function<void()>& beside) {
+std::string CodeOf(const Program& program, const Target& target, size_t equations) {
   const std::vector<LoopPlan> plans = LoopPlansOf(program, target);
   size_t count = 0;
   const std::vector<size_t> part_of = PartsOf(program, &count);
   std::vector<std::string> objects(count);
-  CompileParts(beside ? count + 1 : count, [&](size_t part) {
-    if (part == count) return beside();
+  CompileParts(count, [&](size_t part) {
     objects[part] = WithModule(equations, [&](mlir::ModuleOp module) {
       for (size_t k = 0; k < plans.size(); ++k) {
         PollCompilation();
@@ -105,7 +103,7 @@ Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& option
   PollInterrupt();
   Program program = BuildProgram(*flat, options.fusion, options.donated);
   PollInterrupt();
-  program.artifact.code = CodeOf(program, target, flat->eqns().size(), options.beside);
+  program.artifact.code = CodeOf(program, target, flat->eqns().size());
   program.artifact.target = target.ToString();
   return std::move(program.artifact);
 }

@@ -4,7 +4,6 @@
 #ifndef WEFT_LOWERING_LOWER_H_
 #define WEFT_LOWERING_LOWER_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,6 @@ struct LowerOptions {
   FusionPolicy fusion;
   // By parameter: whoever runs the code gives its memory away, for results or temporaries. Empty: none.
   std::vector<bool> donated;
-  // What the program will need when it runs, made by a thread of its own while code is generated. Empty: nothing.
-  std::function<void()> beside;
 };
 
 // Compiles `fn`, which is taken as it is: optimising it first is the caller's business.
