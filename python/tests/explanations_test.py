@@ -354,3 +354,16 @@ def test_what_is_no_program():
     compiled = weft.compile(weft.make_ir(wnp.sin)(wnp.ones(3)))
     with pytest.raises(TypeError, match="compiled for argument"):
         compiled(wnp.ones(4))
+
+
+def test_what_a_compiled_program_costs_is_what_its_rules_leave():
+    A, v = np.ones((300, 300), np.float32), np.ones(300, np.float32)
+    product = lambda a, b, x: (a @ b) @ x
+    costs = {}
+    for disabled in ((), ("product-order",)):
+        lowered = weft.jit(product, disable=disabled).lower(A, A, v)
+        costs[disabled] = [p.cost_analysis()["flops"] for p in (lowered, lowered.compile())]
+    assert costs[()] == [2 * 2 * 300**2] * 2
+    assert costs["product-order",] == [2 * 300**3 + 2 * 300**2] * 2
+    exact = weft.jit(lambda x: wnp.log(1 + wnp.exp(x)), licence="exact").lower(v).cost_analysis()
+    assert exact != weft.jit(lambda x: wnp.log(1 + wnp.exp(x))).lower(v).cost_analysis()

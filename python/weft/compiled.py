@@ -363,6 +363,10 @@ class Lowered(Described):
             return self._fn, False
         return self._licensed(lambda: plan.run(IR(self._fn)))._fn, True
 
+    def _optimized(self) -> Any:
+        fn, has_passes = self._planned
+        return fn if has_passes else self._licensed(lambda: IR(fn).optimized())._fn
+
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of
         them does: accesses outside of the arrays or misaligned, threads that touch the same memory with no barrier in
