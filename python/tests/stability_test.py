@@ -342,6 +342,36 @@ def test_the_variance_is_that_of_distances_from_the_mean():
         np.testing.assert_allclose(weft.jit(f)(x), want, rtol=1e-4)
 
 
+NORMS = {
+    "norm": lambda np_, v, **k: np_.sqrt(np_.sum(v**2, **k)),
+    "norm, product": lambda np_, v, **k: np_.sqrt((v * v).sum(**k)),
+    "root mean square": lambda np_, v, **k: np_.sqrt(np_.mean(np_.square(v), **k)),
+    "geometric mean": lambda np_, v, **k: np_.exp(np_.mean(np_.log(v), **k)),
+    "geometric mean, quotient": lambda np_, v, **k: np_.exp(np_.sum(np_.log(v), **k) / 12),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_norms_and_geometric_means_of_any_size(name, axis):
+    f = NORMS[name]
+    shares = np.random.default_rng(1).uniform(0.5, 2, (3, 4))
+    for size in (1e-30, 1e-22, 1.0, 1e22, 1e30):
+        x = (size * shares).astype(np.float32)
+        wide = x.astype(np.float64)
+        want = f(np, wide, axis=axis)
+        got = weft.jit(lambda v: f(wnp, v, axis=axis))(x)
+        np.testing.assert_allclose(got, want, rtol=3e-7)
+        stacked = weft.jit(weft.vmap(lambda v: f(wnp, v, axis=axis)))(np.stack([x, x, x]))
+        np.testing.assert_allclose(stacked, [want, want, want], rtol=3e-7)
+        whole = lambda v: f(wnp, v, axis=axis).sum()
+        gradient = np.asarray(weft.jit(weft.grad(whole))(x))
+        moved = (f(np, wide * (1 + 1e-6), axis=axis).sum() - f(np, wide * (1 - 1e-6), axis=axis).sum()) / 2e-6
+        np.testing.assert_allclose((gradient.astype(np.float64) * wide).sum(), moved, rtol=1e-5)
+        second = weft.jit(weft.grad(lambda v: (weft.grad(whole)(v) * x).sum()))(x)
+        assert np.isfinite(np.asarray(second)).all()
+
+
 # Few operations on one value: formula, a point, its value there.
 OF_ONE_VALUE = {
     "function": (lambda x: x - wnp.sin(x), 1e-2, 1e-6 / 6 - 1e-10 / 120),

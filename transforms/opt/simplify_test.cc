@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 #include <regex>
 #include <sstream>
@@ -228,8 +229,12 @@ TEST_P(Rules, KeepsTangents) {
 TEST_P(Rules, IsWhatThePassDoes) {
   const SimplifyRule& rule = *GetParam();
   const FnRef f = SampleIn(DType::kF32, rule);
-  const ScopedLicences all(EveryLicence());
-  const FnRef applied = Applied(rule, f);
+  std::optional<ScopedLicences> all(EveryLicence());
+  FnRef applied = Applied(rule, f);
+  if (applied == nullptr) {  // a rule that gives way where all of a program may be computed in a wider dtype
+    all.reset();
+    applied = Applied(rule, f);
+  }
   ASSERT_NE(applied, nullptr);
   if (rule.time == RuleTime::kBeforeDerivatives) {
     EXPECT_TRUE(EliminateDeadCode(Stabilize(f))->StructurallyEquals(*applied));

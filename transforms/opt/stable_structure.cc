@@ -106,6 +106,13 @@ Scaled WithoutFactor(const Builder& b, const Atom& a) {
   return {a, 1};
 }
 bool Near(double x, double y) { return std::abs(x - y) <= 1e-6 * std::abs(y); }
+// A number is divided by as it was written: its reciprocal would be rounded.
+Atom Times(Builder& b, const Atom& a, double factor) {
+  if (factor == 1) return a;
+  const double whole = std::round(1 / factor);
+  const DType dtype = b.DTypeOf(a);
+  return Near(1 / factor, whole) ? Div(b, a, Atom::Scalar(dtype, whole)) : Mul(b, a, Atom::Scalar(dtype, factor));
+}
 
 // log(sum(exp(x))), or of a mean: the largest exponent apart.
 std::optional<Atom> LogSumExp(Builder& b, const Eqn& e, const Atoms& x) {
@@ -119,14 +126,7 @@ std::optional<Atom> LogSumExp(Builder& b, const Eqn& e, const Atoms& x) {
   if (!exponent || IsShifted(b, *exponent)) return std::nullopt;
   const Atom largest = Largest(b, *exponent, sum->dims);
   const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims)));
-  Atom total = ReduceSum(b, rest, sum->dims);
-  if (mean.factor != 1) {
-    // A number is divided by as it was written: its reciprocal would be rounded.
-    const double whole = std::round(1 / mean.factor);
-    const DType dtype = b.DTypeOf(total);
-    total = Near(1 / mean.factor, whole) ? Div(b, total, Atom::Scalar(dtype, whole))
-                                         : Mul(b, total, Atom::Scalar(dtype, mean.factor));
-  }
+  const Atom total = Times(b, ReduceSum(b, rest, sum->dims), mean.factor);
   return Again(b, outer, Again(b, shaped, Add(b, largest, Log(b, total))));
 }
 
@@ -260,6 +260,45 @@ std::optional<Atom> LogOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
   return Again(b, shaped, Convert(b, Log(b, wide), dtype));
 }
 
+// --- What f32 cannot hold and f64 can
+// ---------------------------------------------------------------------------------
+
+// f(factor * sum(g(v))), of numbers of less than 64 bits: all of it in f64.
+template <class Of, class Outside, class Inside>
+std::optional<Atom> InF64(Builder& b, const Atom& x, const Of& of, const Outside& f, const Inside& g) {
+  const DType dtype = b.DTypeOf(x);
+  if (!IsFloat(dtype) || ByteWidth(dtype) >= 8) return std::nullopt;
+  if (CurrentLicences().Allow(Licence::kRounding)) return std::nullopt;  // `widen` does so with all that is around it
+  const Shaped outer = ThroughShapes(b, x);
+  const Scaled mean = WithoutFactor(b, outer.inner);
+  const Shaped shaped = ThroughShapes(b, mean.of);
+  const std::optional<Sum> sum = SumOf(b, shaped.inner);
+  if (!sum || !(mean.factor > 0)) return std::nullopt;
+  const std::optional<Atom> v = of(sum->of);
+  if (!v) return std::nullopt;
+  const Atom total = Times(b, ReduceSum(b, g(Convert(b, *v, DType::kF64)), sum->dims), mean.factor);
+  return Convert(b, f(Again(b, outer, Again(b, shaped, total))), dtype);
+}
+
+// sqrt(sum(x^2)), sqrt(mean(x^2)): squares of 1e-25 and 1e25.
+std::optional<Atom> Norm(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty()) return std::nullopt;
+  return InF64(
+      b, x[0], [&](const Atom& a) { return RootOf(b, a); }, [&](const Atom& a) { return Sqrt(b, a); },
+      [&](const Atom& a) { return Mul(b, a, a); });
+}
+
+// exp(mean(log(x))): an exponent of 40 has lost two digits of the result.
+std::optional<Atom> GeometricMean(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty()) return std::nullopt;
+  const auto logarithm = [&](const Atom& a) -> std::optional<Atom> {
+    const Eqn* log = DefinedBy(b, a, Prims().log);
+    if (log == nullptr || !log->attrs.entries().empty()) return std::nullopt;
+    return log->operands[0];
+  };
+  return InF64(b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, [&](const Atom& a) { return Log(b, a); });
+}
+
 // --- Choices ---------------------------------------------------------------------------------------------------------
 
 // What an operation's operand is where its result is not chosen: a number at which its derivatives are finite.
@@ -347,6 +386,11 @@ const SimplifyRule kRules[] = {
      "fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; r = log s; return r }", false, kStable},
     {"log-of-product", "log", Licence::kAccurate, LogOfProduct,
      "fn f(x: f32[3]) { s = reduce_prod[dims=[0]] x; r = log s; return r }", false, kStable},
+    {"norm", "sqrt", Licence::kAccurate, Norm,
+     "fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; r = sqrt s; return r }", false, kStable},
+    {"geometric-mean", "exp", Licence::kAccurate, GeometricMean,
+     "fn f(x: f32[3]) { l = log x; s = reduce_sum[dims=[0]] l; m = div s 3.0:f32; r = exp m; return r }", false,
+     kStable},
     {"softmax-mean", "div", Licence::kAccurate, SoftmaxMean,
      R"(fn f(x: f32[3], y: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; p = mul y a
         t = reduce_sum[dims=[0]] p; q = div t s; return q })",
