@@ -2,9 +2,9 @@
 
     ./bazelw run -c opt //bench:stability              # the table
     ./bazelw run -c opt //bench:stability -- --wrong    # and every point that is wrong with the rules
-    ./bazelw run -c opt //bench:stability -- --alone    # without JAX
+    ./bazelw run -c opt //bench:stability -- --alone    # without other libraries
 
-Values, gradients and second derivatives in f32, jitted. Right is what differs from the exact value (by mpmath) by no
+PyTensor, which has rules of the same purpose, is counted where it is installed. Values, gradients and second derivatives in f32, jitted. Right is what differs from the exact value (by mpmath) by no
 more than 8 units in the last place, or than a change of x by 4 units explains. A formula counts where all of its points
 are right.
 """
@@ -12,10 +12,12 @@ are right.
 from __future__ import annotations
 
 import collections
+import contextlib
 import math
 import sys
 import types
 import warnings
+from collections.abc import Callable
 
 import exact_series
 import mpmath
@@ -31,6 +33,12 @@ try:
     import jax.numpy as jnp
 except ImportError:
     jax = None
+try:
+    import pytensor
+    import pytensor.gradient
+    import pytensor.tensor
+except ImportError:
+    pytensor = None
 
 mpmath.mp.dps = 400
 ORDERS = ("value", "gradient", "second")
@@ -41,29 +49,31 @@ EXACT = types.SimpleNamespace(
 )
 
 
+NAMES = [
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "arctan",
+    "absolute",
+    "sum",
+    "mean",
+    "prod",
+    "max",
+    "maximum",
+]
+
+
 def module_of(numpy, special) -> types.SimpleNamespace:
-    names = [
-        "exp",
-        "expm1",
-        "log",
-        "log1p",
-        "sqrt",
-        "sin",
-        "cos",
-        "tan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "arctan",
-        "absolute",
-        "sum",
-        "mean",
-        "prod",
-        "max",
-        "maximum",
-    ]
     return types.SimpleNamespace(
-        **{name: getattr(numpy, name) for name in names},
+        **{name: getattr(numpy, name) for name in NAMES},
         erf=special.erf,
         erfc=special.erfc,
         gammaln=special.gammaln,
@@ -100,19 +110,57 @@ def derivatives(grad, jit, formula, module, **options) -> list:
     return [jit(f, **options), jit(grad(f), **options), jit(grad(grad(f)), **options)]
 
 
+def pytensor_module() -> types.SimpleNamespace:
+    """Its functions under NumPy's names."""
+    pytensor.config.floatX = "float32"  # what Python's numbers become
+    tensor = pytensor.tensor
+    renamed = {"absolute": "abs"}
+    module = module_of(
+        types.SimpleNamespace(
+            asarray=lambda a: tensor.constant(a),
+            where=lambda condition, x, y: tensor.switch(condition, x, y),
+            **{n: getattr(tensor, renamed.get(n, n)) for n in NAMES},
+        ),
+        types.SimpleNamespace(erf=tensor.erf, erfc=tensor.erfc, gammaln=tensor.gammaln),
+    )
+    return module
+
+
+def pytensor_derivatives(formula, module) -> list:
+    """With FAST_RUN's rewrites, all together. What it has no derivative of is wrong."""
+    x = pytensor.tensor.fscalar("x")
+    outputs = [formula(module, x)]
+    with contextlib.suppress(pytensor.gradient.NullTypeGradError, pytensor.gradient.DisconnectedInputError):
+        for _ in ORDERS[1:]:
+            outputs.append(pytensor.grad(outputs[-1], x))
+    together = pytensor.function([x], outputs, mode="FAST_RUN")
+    known: dict = {}
+
+    def result(order: int):
+        def at(number: np.float32) -> float:
+            if number not in known:
+                known[number] = together(number)
+            return float(known[number][order]) if order < len(outputs) else math.nan
+
+        return at
+
+    return [result(order) for order in range(3)]
+
+
 def is_right(got: float, exact, within) -> bool:
     if abs(exact) > np.finfo(np.float32).max:
         return True  # no number of f32
     return math.isfinite(got) and abs(mpmath.mpf(got) - exact) <= within
 
 
-def count(which: str, grad, jit, module, show: bool = False, **options) -> dict:
-    """kind -> order -> how many formulas are right, and how many are not finite; `which` names the library."""
+def count(which: str, functions_of: Callable, show: bool = False) -> dict:
+    """kind -> order -> how many formulas are right, and how many are not finite; `which` names the library.
+    functions_of(formula): the value and its derivatives, compiled."""
     counts: dict = collections.defaultdict(lambda: collections.Counter())
     for kind, programs in PROGRAMS.items():
         for name, (formula, points) in programs.items():
             wrong, infinite = set(), set()
-            functions = derivatives(grad, jit, formula, module, **options)
+            functions = functions_of(formula)
             for x in map(np.float32, points):
                 known = truths(formula, x)
                 if known is None:
@@ -155,12 +203,18 @@ def main() -> None:
     show = "--wrong" in sys.argv
     ours = module_of(wnp, weft.scipy.special)
     found = {
-        "Weft": count("Weft", weft.grad, weft.jit, ours, show),
-        "Weft, licence=rounding": count("wide", weft.grad, weft.jit, ours, licence="rounding"),
-        "Weft, licence=signed-zero": count("plain", weft.grad, weft.jit, ours, licence="signed-zero"),
+        "Weft": count("Weft", lambda f: derivatives(weft.grad, weft.jit, f, ours), show),
     }
+    for licence in ("rounding", "signed-zero"):
+        found[f"Weft, licence={licence}"] = count(
+            licence, lambda f, licence=licence: derivatives(weft.grad, weft.jit, f, ours, licence=licence)
+        )
     if jax is not None and "--alone" not in sys.argv:
-        found["JAX"] = count("JAX", jax.grad, jax.jit, module_of(jnp, jax.scipy.special))
+        theirs = module_of(jnp, jax.scipy.special)
+        found["JAX"] = count("JAX", lambda f: derivatives(jax.grad, jax.jit, f, theirs))
+    if pytensor is not None and "--alone" not in sys.argv:
+        symbolic = pytensor_module()
+        found["PyTensor, FAST_RUN"] = count("PyTensor", lambda f: pytensor_derivatives(f, symbolic))
     print("Right of value, gradient, second derivative\n")
     print_table(found)
 
