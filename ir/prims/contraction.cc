@@ -2,9 +2,9 @@
 #include "ir/prims/contraction.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <map>
-#include <set>
 
 #include "base/product.h"
 #include "ir/ops.h"
@@ -20,22 +20,27 @@ ContractSpec ContractSpec::Parse(const std::string& text) {
   if (comma == std::string::npos || arrow == std::string::npos || comma > arrow)
     throw ValueError("contract: spec \"", text, "\" is not of the form \"mk,kn->mn\"");
   ContractSpec spec{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
-  std::map<char, int> places;
+  // Sets of letters: bit c of the word for the character `base` + c.
+  uint64_t once = 0, twice = 0;
+  constexpr char kBase = 'A';
   for (const std::string* part : {&spec.lhs, &spec.rhs, &spec.out}) {
-    std::set<char> seen;
+    uint64_t seen = 0;
     for (char letter : *part) {
       if (!std::isalpha(static_cast<unsigned char>(letter)))
         throw ValueError("contract: spec \"", text, "\" holds '", std::string(1, letter),
                          "'; only letters name dimensions");
-      if (!seen.insert(letter).second)
+      const uint64_t bit = uint64_t{1} << (letter - kBase);
+      if (seen & bit)
         throw ValueError("contract: spec \"", text, "\" repeats '", std::string(1, letter), "' in one term");
-      ++places[letter];
+      seen |= bit;
     }
+    twice |= once & seen;
+    once |= seen;
   }
-  for (const auto& [letter, count] : places) {
-    if (count < 2)
-      throw ValueError("contract: spec \"", text, "\": '", std::string(1, letter),
-                       "' must occur in two of the three terms");
+  if (once != twice) {
+    const char letter = static_cast<char>(kBase + std::countr_zero(once & ~twice));
+    throw ValueError("contract: spec \"", text, "\": '", std::string(1, letter),
+                     "' must occur in two of the three terms");
   }
   return spec;
 }

@@ -1,6 +1,7 @@
 #include "transforms/opt/network.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -204,14 +205,16 @@ bool ProductNetwork::AddEquation(const Eqn& e, const Atoms& x, const std::string
     return false;
   if (IsPlainProduct(e)) {
     const ContractSpec spec = ContractSpec::Parse(e.attrs.Get<std::string>("spec"));
-    std::map<char, char> name;
-    for (size_t i = 0; i < spec.out.size(); ++i) name[spec.out[i]] = letters[i];
+    std::array<char, 128> name;  // by letter of the spec; letters of the network are less than kMostLetters, or kUnit
+    constexpr char kNone = 126;
+    name.fill(kNone);
+    for (size_t i = 0; i < spec.out.size(); ++i) name[static_cast<size_t>(spec.out[i])] = letters[i];
     const auto named = [&](const std::string& term, const Atom& a) {
       std::string out;
       for (size_t i = 0; i < term.size(); ++i) {
-        const auto [at, fresh] = name.emplace(term[i], 0);
-        if (fresh) at->second = NewLetter(b_.TypeOf(a).dims[i]);
-        out += at->second;
+        char& known = name[static_cast<size_t>(term[i])];
+        if (known == kNone) known = NewLetter(b_.TypeOf(a).dims[i]);
+        out += known;
       }
       return out;
     };
