@@ -1,17 +1,24 @@
 // What each pass and stage before code generation costs per equation, for programs of 1,000, 10,000 and 100,000
-// equations, and how that grows from the shortest to the longest. It is to grow by half at most.
+// equations, and how that grows from the shortest to the longest. It is to grow by half at most. Beside it a hundred
+// programs of 1,000, one after the other: what they take more than one of them is waiting for memory.
 //
 //   ./bazelw run --config=release //bench:growth
 //   ./bazelw run --config=release //bench:growth -- cse loops     # one row, one program
+//   ./bazelw run --config=release //bench:growth -- cse loops 1000    # once, of this length, for bench/growth_work.py;
+//                                                                        with a fifth word what comes before is alone
 //
 // What grows more is marked.
 #include <time.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "bench/long_programs.h"
@@ -36,14 +43,31 @@
 namespace weft {
 namespace {
 
+// What is timed; its result lives until all of a run is timed, so that many programs take as much memory as a long one.
+using Timed = std::function<std::shared_ptr<void>()>;
+
+template <class F>
+Timed Keep(F run) {
+  return [run = std::move(run)]() mutable -> std::shared_ptr<void> {
+    using Result = decltype(run());
+    if constexpr (std::is_void_v<Result>) {
+      run();
+      return nullptr;
+    } else {
+      return std::make_shared<Result>(run());
+    }
+  };
+}
+
 struct Row {
   std::string name;
-  // What is timed, of what it is given: it may not be called twice with the same.
-  std::function<std::function<void()>(const FnRef&)> prepare;
+  // Of what it is given: it may not be called twice with the same.
+  std::function<Timed(const FnRef&)> prepare;
 };
 
-Row Of(std::string name, std::function<void(const FnRef&)> run) {
-  return {std::move(name), [run = std::move(run)](const FnRef& f) { return [=] { run(f); }; }};
+template <class F>
+Row Of(std::string name, F run) {
+  return {std::move(name), [run = std::move(run)](const FnRef& f) { return Keep([=] { return run(f); }); }};
 }
 
 // What tracing records, operation by operation; regions are there already.
@@ -70,58 +94,59 @@ std::vector<Row> Rows() {
       // What any pass costs that leaves the program as it is: memory that no cache holds, for the longest.
       Of("rewrite nothing",
          [](const FnRef& f) {
-           Rewrite(f, [](Builder&, const Eqn&, const Atoms&) -> std::optional<Atoms> { return std::nullopt; });
+           return Rewrite(f, [](Builder&, const Eqn&, const Atoms&) -> std::optional<Atoms> { return std::nullopt; });
          }),
       Of("trace", [](const FnRef& f) { Record(*f); }),
-      Of("print", [](const FnRef& f) { Print(*f); }),
-      {"parse", [](const FnRef& f) { return [text = Print(*f)] { ParseFn(text); }; }},
-      Of("write bytes", [](const FnRef& f) { Serialize(*f); }),
-      {"read bytes", [](const FnRef& f) { return [bytes = Serialize(*f)] { Deserialize(bytes); }; }},
-      {"hash", [](const FnRef& f) { return [copy = ParseFn(Print(*f))] { (void)copy->StructuralHash(); }; }},
+      Of("print", [](const FnRef& f) { return Print(*f); }),
+      {"parse", [](const FnRef& f) { return Keep([text = Print(*f)] { return ParseFn(text); }); }},
+      Of("write bytes", [](const FnRef& f) { return Serialize(*f); }),
+      {"read bytes", [](const FnRef& f) { return Keep([bytes = Serialize(*f)] { return Deserialize(bytes); }); }},
+      {"hash", [](const FnRef& f) { return Keep([copy = ParseFn(Print(*f))] { (void)copy->StructuralHash(); }); }},
       {"compare",
-       [](const FnRef& f) { return [=, copy = ParseFn(Print(*f))] { (void)copy->StructurallyEquals(*f); }; }},
+       [](const FnRef& f) { return Keep([=, copy = ParseFn(Print(*f))] { (void)copy->StructurallyEquals(*f); }); }},
       Of("verify", [](const FnRef& f) { Verify(*f); }),
       Of("cost", [](const FnRef& f) { CostOf(*f); }),
       Of("loop memory", [](const FnRef& f) { LoopMemory(*f); }),
       Of("ordinals",
          [](const FnRef& f) {
            Ints callbacks;
-           WithOrdinals(f, &callbacks);
+           return WithOrdinals(f, &callbacks);
          }),
-      Of("jvp", [](const FnRef& f) { Jvp(f, AllOf(f)); }),
-      Of("jet", [](const FnRef& f) { Jet(f, AllOf(f), 2); }),
+      Of("jvp", [](const FnRef& f) { return Jvp(f, AllOf(f)); }),
+      Of("jet", [](const FnRef& f) { return Jet(f, AllOf(f), 2); }),
       Of("grad",
          [](const FnRef& f) {
            Mask first = AllOf(f, false);
            first[0] = true;
-           Grad(f, {.wrt = first});
+           return Grad(f, {.wrt = first});
          }),
       Of("vmap",
          [](const FnRef& f) {
            VmapOptions o{{}, {}, 8};
            o.in_axes.assign(f->params().size(), 0);
            o.out_axes.assign(1, 0);
-           Vmap(f, o);
+           return Vmap(f, o);
          }),
   };
-  for (const Pass& p : AllPasses()) rows.push_back(Of(p.name, [run = p.run](const FnRef& f) { run(f); }));
-  rows.push_back(Of("all passes", [](const FnRef& f) { Optimize(f); }));
-  rows.push_back(Of("all passes of grad", nullptr));
-  rows.back().prepare = [](const FnRef& f) {
-    Mask first = AllOf(f, false);
-    first[0] = true;
-    return [g = Grad(f, {.wrt = first})] { Optimize(g); };
-  };
-  rows.push_back(Of("expand calls", [](const FnRef& f) { WithoutCalls(f); }));
-  rows.push_back(Of("fusion", [](const FnRef& f) { Fuse(*f, {}); }));
-  rows.push_back(Of("schedule", [](const FnRef& f) { BuildSchedule(*f, {}); }));
-  rows.push_back(
-      {"liveness", [](const FnRef& f) { return [schedule = BuildSchedule(*f, {})] { FindLiveness(schedule); }; }});
+  for (const Pass& p : AllPasses()) rows.push_back(Of(p.name, [run = p.run](const FnRef& f) { return run(f); }));
+  rows.push_back(Of("all passes", [](const FnRef& f) { return Optimize(f); }));
+  rows.push_back({"all passes of grad", [](const FnRef& f) {
+                    Mask first = AllOf(f, false);
+                    first[0] = true;
+                    return Keep([g = Grad(f, {.wrt = first})] { return Optimize(g); });
+                  }});
+  rows.push_back(Of("expand calls", [](const FnRef& f) { return WithoutCalls(f); }));
+  rows.push_back(Of("fusion", [](const FnRef& f) { return Fuse(*f, {}); }));
+  rows.push_back(Of("schedule", [](const FnRef& f) { return BuildSchedule(*f, {}); }));
+  rows.push_back({"liveness", [](const FnRef& f) {
+                    return Keep([schedule = BuildSchedule(*f, {})] { return FindLiveness(schedule); });
+                  }});
   rows.push_back({"buffers", [](const FnRef& f) {
                     const Schedule schedule = BuildSchedule(*f, {});
-                    return [schedule, liveness = FindLiveness(schedule)] { AssignBuffers(schedule, liveness); };
+                    return Keep(
+                        [schedule, liveness = FindLiveness(schedule)] { return AssignBuffers(schedule, liveness); });
                   }});
-  rows.push_back(Of("all of the program", [](const FnRef& f) { BuildProgram(*f, {}); }));
+  rows.push_back(Of("all of the program", [](const FnRef& f) { return BuildProgram(*f, {}); }));
   return rows;
 }
 
@@ -131,43 +156,65 @@ double Now() {
   return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
 }
 
-// Microseconds per equation: the median of five runs, each long enough to be timed.
-double Measure(const Row& row, FnRef (*make)(int), int length) {
-  const FnRef f = make(length);
+// Microseconds per equation of `programs` programs of `length` equations, one after the other: the median of five runs,
+// each long enough to be timed. Of one short program, all is in the caches from the second repeat on; of many, nothing
+// is, as of a long one.
+double Measure(const Row& row, FnRef (*make)(int), int length, int programs = 1) {
+  std::vector<FnRef> fns;
+  int64_t eqns = 0;
+  for (int i = 0; i < programs; ++i) {
+    fns.push_back(make(length));
+    eqns += fns.back()->NumEqns();
+  }
   std::vector<double> times;
   for (int run = 0; run < 5; ++run) {
     double spent = 0;
     int repeats = 0;
     while (spent < 3000 && repeats < 100) {
-      const std::function<void()> timed = row.prepare(f);
+      std::vector<Timed> timed;
+      std::vector<std::shared_ptr<void>> results;
+      for (const FnRef& f : fns) timed.push_back(row.prepare(f));
+      results.reserve(timed.size());
       const double begin = Now();
-      timed();
+      for (const Timed& run_one : timed) results.push_back(run_one());
       spent += Now() - begin;
       ++repeats;
     }
     times.push_back(spent / repeats);
   }
   std::sort(times.begin(), times.end());
-  return times[2] / static_cast<double>(f->NumEqns());
+  return times[2] / static_cast<double>(eqns);
 }
 
 int Main(int argc, char** argv) {
   const std::string only_row = argc > 1 ? argv[1] : "", only_program = argc > 2 ? argv[2] : "";
+  const int only_length = argc > 3 ? std::atoi(argv[3]) : 0;
   const bench::Program programs[] = {{"straight", bench::ChainFunction},
                                      {"one loop", bench::InScan},
                                      {"loops", bench::Loops},
                                      {"products", bench::Products}};
-  std::printf(
-      "| microseconds per equation | program | 1,000 | 10,000 | 100,000 | growth |\n|---|---|---|---|---|---|\n");
+  if (only_length == 0)
+    std::printf(
+        "| microseconds per equation | program | 1,000 | 10,000 | 100,000 | growth | 100 programs of 1,000 | growth "
+        "from there |\n|---|---|---|---|---|---|---|---|\n");
   for (const Row& row : Rows()) {
     if (!only_row.empty() && row.name != only_row) continue;
     for (const bench::Program& p : programs) {
       if (!only_program.empty() && p.name != only_program) continue;
+      if (only_length > 0) {
+        const FnRef f = p.make(only_length);
+        const Timed timed = row.prepare(f);
+        if (argc == 4) timed();
+        std::printf("%lld\n", static_cast<long long>(f->NumEqns()));
+        continue;
+      }
       double per[3];
       for (int i = 0; i < 3; ++i) per[i] = Measure(row, p.make, i == 0 ? 1000 : i == 1 ? 10000 : 100000);
-      const double growth = per[2] / per[0];
-      std::printf("| %s | %s | %.3f | %.3f | %.3f | %s%.2f%s |\n", row.name.c_str(), p.name, per[0], per[1], per[2],
-                  growth > 1.5 ? "**" : "", growth, growth > 1.5 ? "**" : "");
+      const double many = Measure(row, p.make, 1000, 100), growth = per[2] / per[0], from_many = per[2] / many;
+      const auto mark = [](double g) { return g > 1.5 ? "**" : ""; };
+      std::printf("| %s | %s | %.3f | %.3f | %.3f | %s%.2f%s | %.3f | %s%.2f%s |\n", row.name.c_str(), p.name, per[0],
+                  per[1], per[2], mark(growth), growth, mark(growth), many, mark(from_many), from_many,
+                  mark(from_many));
       std::fflush(stdout);
     }
   }
