@@ -184,12 +184,16 @@ def test_specs_of_sums():
         a = weft.device_put(X, P(None, "y"))
         out = weft.jit(lambda a: weft.reshard(a @ a.T, P(unreduced={"y"})) * 2)(a)
         np.testing.assert_allclose(out, 2 * X @ X.T)
-        # The devices have no terms of it.
+        # The first device has all of it, and the others nothing; a result is summed.
         sums, rows = P(unreduced={"y"}), P("x")
-        for into, out_of in ((sums, P()), (rows, sums), ((rows, sums), rows)):
-            f = weft.shard_map(lambda *v: v[0], in_specs=into, out_specs=out_of)
-            with pytest.raises(NotImplementedError, match=r"unreduced.*Weft's arrays hold the sums"):
-                f(*[a, a][: 2 if type(into) is tuple else 1])
+        whole = weft.shard_map(lambda v: v * 2, in_specs=P("x", unreduced={"y"}), out_specs=P("x", unreduced={"y"}))(a)
+        np.testing.assert_array_equal(whole, 2 * X)
+        parts = weft.shard_map(lambda v: v, in_specs=P("x", unreduced={"y"}), out_specs=P("x", "y"))(a)
+        np.testing.assert_array_equal(np.asarray(parts)[:, :4], X)
+        assert not np.asarray(parts)[:, 4:].any()
+        for into, out_of in ((sums, P()), (rows, sums)):
+            with pytest.raises(ValueError, match="may differ between the devices along"):
+                weft.shard_map(lambda v: v, in_specs=into, out_specs=out_of)(a)
 
 
 # --- Functions over some axes of a mesh -------------------------------------------------------------------------------
@@ -483,11 +487,11 @@ TYPED |= {
     ),
 }
 REFUSED = {
-    "row": (lambda n, lax, P, a, b, c, r: a[0], "needs a dimension of it whole"),
+    "row": (lambda n, lax, P, a, b, c, r: a[0], "devices cannot share the 1 of the result"),
     "two ways": (lambda n, lax, P, a, b, c, r: a + c, "operands 0 and 1 lie as P('x', None) and P('y', None)"),
     "sum of products": (lambda n, lax, P, a, b, c, r: a.T @ a, "the dimension that is summed over is cut by 'x'"),
     "split in front": (lambda n, lax, P, a, b, c, r: a.reshape(2, 4, 8), "reshape: "),
-    "sort": (lambda n, lax, P, a, b, c, r: n.sort(a, 0), "needs a dimension of it whole"),
+    "sort": (lambda n, lax, P, a, b, c, r: n.sort(a, 0), "needs dimension 0 of it whole"),
     "axis twice": (lambda n, lax, P, a, b, c, r: a + a.T, "would cut two dimensions"),
 }
 

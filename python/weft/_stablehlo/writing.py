@@ -15,9 +15,10 @@ from .writing_rules import REASONS, RULES
 __all__ = ["write"]
 
 
-def write(ir: IR) -> str:
-    """A module whose function `main` is the program; constants that the program captured are in it."""
-    return _Module().text(ir)
+def write(ir: IR, with_shardings: bool = False) -> str:
+    """A module whose function `main` is the program; constants that the program captured are in it.
+    `with_shardings`: and what constraints say of where values lie."""
+    return _Module(with_shardings).text(ir)
 
 
 class _Module:
@@ -25,7 +26,8 @@ class _Module:
 
     rules, reasons = RULES, REASONS
 
-    def __init__(self) -> None:
+    def __init__(self, with_shardings: bool = False) -> None:
+        self.meshes: dict[str, str] | None = {} if with_shardings else None
         self._functions: list[str] = []
         self._called: dict[Any, str] = {}
         self._names: set[str] = set()
@@ -34,7 +36,8 @@ class _Module:
         self._names.add("main")
         main = self._function(ir, "main", ir.constants)
         name = re.sub(r"\W", "_", ir.__name__) or "f"
-        return "\n".join([f"module @{name} {{", main, *self._functions, "}", ""])
+        meshes = [f"  sdy.mesh @{said} = <[{axes}]>" for axes, said in (self.meshes or {}).items()]
+        return "\n".join([f"module @{name} {{", *meshes, main, *self._functions, "}", ""])
 
     def call(self, ir: IR, name: str) -> str:
         """The name of a function of the module for a program: one for programs that are equal."""

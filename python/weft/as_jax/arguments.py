@@ -12,6 +12,7 @@ from typing import Any
 import weft
 
 from .._core.errors import not_implemented
+from ..numpy._out_sharding import lying
 from ..numpy._ufunc import methods_of, ufunc
 
 _PLACES = frozenset(["device", "out_sharding", "sharding"])
@@ -128,17 +129,19 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
                 continue
             if parameter != "preferred_element_type":
                 raise not_implemented(f"{name}: the argument '{parameter}' has no counterpart in Weft, got {value!r}")
-        result = function(*args, **kwargs)
-        if given.get("preferred_element_type") is not None:
-            result = result.astype(given["preferred_element_type"])
+        wider = given.get("preferred_element_type")
+
+        @functools.wraps(function)
+        def computed(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            return result if wider is None else result.astype(wider)
+
         places = [given[parameter] for parameter in given if parameter in _PLACES and given[parameter] is not None]
-        return _placed(result, places[0]) if places else result
+        if not places:
+            return computed(*args, **kwargs)
+        if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):
+            return lying(places[0], computed, *args, **kwargs)
+        result = computed(*args, **kwargs)
+        return result if isinstance(result, weft.Tracer) else weft.device_put(result, places[0])
 
     return called
-
-
-def _placed(x: Any, place: Any) -> Any:
-    if isinstance(x, weft.Tracer):
-        said = isinstance(place, (weft.NamedSharding, weft.PartitionSpec))
-        return weft.with_sharding_constraint(x, place) if said else x
-    return weft.device_put(x, place)

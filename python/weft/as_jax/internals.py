@@ -17,7 +17,8 @@ AxisName = Any
 
 
 # Types of shardings do not fit; an axis cannot be cut into equal parts; an axis of a mesh is used twice.
-ShardingTypeError = IndivisibleError = DuplicateSpecError = weft.errors.ArgumentError
+ShardingTypeError = weft.errors.ShardingTypeError
+IndivisibleError = DuplicateSpecError = weft.errors.ArgumentError
 
 
 class InconclusiveDimensionOperation(Exception):

@@ -149,7 +149,7 @@ PRIVATE: dict[str, Served] = {
         names={
             **of("weft", "shard_map"),
             **of("weft.as_jax.meshes", "smap"),
-            **refused("jax._src.shard_map", "top_level_all_gather", _TRACES),
+            **of("weft.as_jax.meshes", "top_level_all_gather"),
         }
     ),
     "jax._src.pmap": Served(names=of("weft", "pmap")),
