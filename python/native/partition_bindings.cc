@@ -156,6 +156,10 @@ void BindPartition(py::module_& m) {
     return py::make_tuple(py::reinterpret_borrow<py::object>(l->mesh.get()), l->dims, l->unreduced, l->reduced,
                           l->open);
   });
+  m.def("mesh_of_trace", []() -> py::object {
+    const Ref mesh = MeshOfTrace();
+    return mesh ? py::reinterpret_borrow<py::object>(mesh.get()) : py::none();
+  });
   m.def("set_typed_hook", [](py::handle hook) { SetTypedHook(hook.ptr()); });
   m.def("has_constraint", [](const Traced& t) { return HasConstraint(*t.fn); });
   // The same program with deterministic sums.

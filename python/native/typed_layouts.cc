@@ -166,14 +166,16 @@ ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, PyObject* leaves) : typed_(
   std::optional<Described> here;
   if (Context().mesh != nullptr) {
     here = Describe(static_cast<PyObject*>(Context().mesh));
-  } else if (t_innermost != nullptr && t_innermost->says()) {
+  } else if (t_innermost != nullptr && t_innermost->label.get() != nullptr) {
     here = Describe(t_innermost->label.get());
   } else {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves) && !here; ++i) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
       PyObject* const leaf = PyList_GET_ITEM(leaves, i);
       if (!IsArray(leaf)) continue;
       const Value& value = PeekValue(leaf);
-      if (!value.traced() && value.placement() != nullptr) here = DescriptionOf(*value.placement());
+      if (value.traced() || value.placement() == nullptr) continue;
+      const std::optional<Described>& d = DescriptionOf(*value.placement());
+      if (d && (!here || (here->said.empty() && !d->said.empty()))) here = d;
     }
   }
   if (here) {
@@ -243,6 +245,13 @@ std::optional<ValueLayout> TypedLayoutOf(const Value& value) {
   }
   found.open = l.open;
   return found;
+}
+
+Ref MeshOfTrace() {
+  for (const TypedTrace* t = t_innermost; t != nullptr; t = t->around) {
+    if (t->label.get() != nullptr) return t->label;
+  }
+  return Ref();
 }
 
 void AddTypedLayout(const Value& value, Signature& signature) {

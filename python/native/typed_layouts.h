@@ -42,6 +42,8 @@ struct ValueLayout {
   bool open = false;  // nobody said anything of it
 };
 std::optional<ValueLayout> TypedLayoutOf(const Value& value);
+// The mesh of what is traced here: the one around the code, or that of an argument; null where there is none.
+Ref MeshOfTrace();
 // What a call means besides the types of the arguments.
 void AddTypedLayout(const Value& value, Signature& signature);
 

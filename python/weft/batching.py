@@ -13,7 +13,7 @@ from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
 from ._sharding.meshes import current_mesh
-from ._sharding.partitioning import constrain
+from ._sharding.partitioning import constrain, mapped_over
 from ._sharding.shardings import NamedSharding, PartitionSpec
 from ._sharding.typed import place_of, without_dims
 from .arguments import check_axes, hold, is_fixed, releasing
@@ -125,7 +125,8 @@ def vmap(
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         bound = [] if axis_name is None else [(axis_name, size, False)]
-        t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound)
+        with mapped_over(cut_by):
+            t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound)
         outs = _tree.prefix_leaves(
             out_axes, _tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves), "vmap: out_axes"
         )

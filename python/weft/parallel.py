@@ -18,8 +18,8 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
-from ._sharding.meshes import Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
-from ._sharding.partitioning import constrain, over_processes
+from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
+from ._sharding.partitioning import constrain, on_mesh_of, over_processes
 from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs, spec_axes
 from ._sharding.sums import with_sums
 from ._sharding.typed import place_of, spec_of_dims
@@ -95,7 +95,7 @@ def shard_map(
 
     @wraps(f)
     def sharded(*args):
-        where = check_mesh(mesh, "shard_map")
+        where = _mesh_for(mesh, args)
         manual = _manual_axes(where, chosen)
         in_specs = _as_they_lie(args, manual) if given_specs is None else given_specs
         if manual <= axes_left_alone():
@@ -110,6 +110,18 @@ def shard_map(
 
     over_all_processes = jit(sharded)
     return sharded
+
+
+def _mesh_for(mesh: Any, args: tuple) -> Mesh:
+    """The mesh that is given; where it has no devices, that of an argument of these axes, or the one around."""
+    if isinstance(mesh, AbstractMesh) and not mesh.empty:
+        for leaf in _tree.leaves(args):
+            if isinstance(leaf, _weft.Array):
+                try:
+                    return on_mesh_of(leaf, NamedSharding(mesh, PartitionSpec()), "shard_map").mesh
+                except ValueError:
+                    continue
+    return check_mesh(mesh, "shard_map")
 
 
 def _manual_axes(mesh: Mesh, chosen: frozenset[str] | None) -> frozenset[str]:

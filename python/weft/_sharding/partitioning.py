@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import _weft
@@ -24,6 +26,26 @@ from .meshes import (
     mesh_of,
 )
 from .shardings import NamedSharding, PartitionSpec, cuts_of, processes_of, spans_processes, spec_axes
+
+
+class _Mapped(threading.local):
+    """The axes of a mesh that cut what the vmaps around map."""
+
+    axes: frozenset[str] = frozenset()
+
+
+_mapped = _Mapped()
+
+
+@contextlib.contextmanager
+def mapped_over(names: Iterable[str]) -> Iterator[None]:
+    """Inside it a vmap maps an axis that these axes of a mesh cut."""
+    before = _mapped.axes
+    _mapped.axes = before | frozenset(names)
+    try:
+        yield
+    finally:
+        _mapped.axes = before
 
 
 def over_processes(mesh: Mesh) -> bool:
@@ -85,9 +107,7 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
     if sharding is None:
         return x
     if isinstance(sharding.mesh, AbstractMesh):  # that of the value, or of what is around the call
-        typed = _weft.typed_layout(x)
-        same = typed is not None and typed[0].shape_tuple == sharding.mesh.shape_tuple
-        sharding = NamedSharding(typed[0], sharding.spec) if same else sharding.on_devices(what)
+        sharding = on_mesh_of(x, sharding, what)
     mesh = sharding.mesh
     alone = axes_left_alone()
     if alone and all(name in alone for names in spec_axes(sharding.spec) for name in names):
@@ -101,6 +121,11 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
             )
     spec = sharding.spec
     cuts = cuts_of(mesh, spec, _weft.abstract(x)[0], what, may_be_open=True)
+    if twice := {name for names in cuts for name in names} & _mapped.axes:
+        raise value_error(
+            f"{what}: {spec} names {', '.join(map(repr, sorted(twice)))}, which cuts the mapped axis of the vmap "
+            "around (its spmd_axis_name): one axis of a mesh cuts one dimension"
+        )
     if isinstance(x, _weft.Array) and _weft.spans(x):
         return put(x, sharding)
     open_dims = [d for d, dim in enumerate(spec) if dim is PartitionSpec.UNCONSTRAINED]
@@ -128,6 +153,16 @@ def _said(x: Any, sharding: NamedSharding, what: str) -> Any:
     open_dims = [d for d, dim in enumerate(spec) if dim is PartitionSpec.UNCONSTRAINED]
     sums = sorted(spec.unreduced), sorted(spec.reduced)
     return _weft.sharding_constraint(x, mesh_axes(mesh), mesh_devices(mesh), cuts, open_dims, *sums)
+
+
+def on_mesh_of(x: Any, sharding: NamedSharding, what: str) -> NamedSharding:
+    """A sharding on a mesh without devices on those of the value, of what is traced, or of the mesh around the call."""
+    typed = _weft.typed_layout(x)
+    own = None if _weft.is_traced(x) else getattr(getattr(x, "sharding", None), "mesh", None)
+    for mesh in (current_mesh(), typed and typed[0], own, _weft.mesh_of_trace()):
+        if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
+            return NamedSharding(mesh, sharding.spec)
+    return sharding.on_devices(what)  # raises
 
 
 def _says_each(mesh: Mesh) -> bool:

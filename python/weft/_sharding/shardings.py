@@ -35,9 +35,9 @@ class PartitionSpec(tuple):
         dims: for each dimension the name of an axis, a tuple of names (the first one major; of one name it is that
             name), None if it is not cut, or PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of
             it.
-        unreduced: axes over whose devices the values are still to be summed. The compiler keeps sums in parts by itself
-            where what follows is linear; arrays hold whole sums, so it changes no value.
-        reduced: axes along which values are the same, and cotangents are summed: as the compiler does by itself.
+        unreduced: axes along which devices hold parts of a sum: of arrays the first device has all of it, and the
+            others zeros.
+        reduced: axes along which values are the same, and cotangents are sums in parts.
 
     Raises:
         TypeError, ValueError: something is no name of an axis, or an axis is named twice.

@@ -20,8 +20,6 @@ def _described(what: Any) -> tuple | None:
     each dimension, and those along which it is unreduced and reduced."""
     if isinstance(what, NamedSharding):
         mesh, spec = what.mesh, what.spec
-        if not mesh.explicit_axes:
-            return None
         sums = sorted(spec.unreduced), sorted(spec.reduced)
         return mesh, mesh_axes(mesh), list(mesh.explicit_axes), spec_axes(spec), *sums
     if not isinstance(what, (Mesh, AbstractMesh)):

@@ -11,7 +11,9 @@ from typing import Any
 
 import weft
 
+from .. import _weft
 from .._core.errors import not_implemented
+from .._sharding.meshes import current_mesh
 from ..numpy._out_sharding import lying
 from ..numpy._ufunc import methods_of, ufunc
 
@@ -95,6 +97,21 @@ MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 
+# What makes arrays lies on the mesh around, where types of its axes say how values lie.
+_MADE = frozenset(
+    ["arange", "array", "asarray", "empty", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+)
+
+
+def _on_the_mesh(x: Any) -> Any:
+    mesh = current_mesh()
+    if mesh is None or not mesh.explicit_axes or _weft.is_traced(x) or _weft.sharding_of(x) is not None:
+        return x
+    if _weft.is_tracing() or any(_weft.axis_is_bound(axis) for axis in mesh.axis_names):
+        return x
+    return weft.device_put(x, weft.NamedSharding(mesh, weft.PartitionSpec(*[None] * x.ndim)))
+
+
 class _Ufunc(ufunc):
     """One of weft.numpy's that takes more, and has its methods."""
 
@@ -123,7 +140,7 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
     def called(*args: Any, **kwargs: Any) -> Any:
         given = {parameter: kwargs.pop(parameter) for parameter in more if parameter in kwargs} if kwargs else {}
         if not given:
-            return function(*args, **kwargs)
+            return _on_the_mesh(function(*args, **kwargs)) if name in _MADE else function(*args, **kwargs)
         for parameter, value in given.items():
             if parameter in _PLACES or parameter in _NO_EFFECT or value is None:
                 continue

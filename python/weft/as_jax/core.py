@@ -111,6 +111,8 @@ def typeof(x: Any) -> ShapedArray:
 def _on_mesh(x: Any, aval: Any) -> Any:
     """JAX's types: a mesh without devices, and of the axes that cut each dimension those whose types say it."""
     rank, around = len(aval.shape), get_abstract_mesh()
+    if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
+        around = of_trace.abstract_mesh
     mesh, spec = around, weft.PartitionSpec()
     if isinstance(aval.sharding, weft.NamedSharding):
         mesh, spec = aval.sharding.mesh.abstract_mesh, aval.sharding.spec

@@ -101,7 +101,7 @@ class HloSharding:
                 f"`dims`({len(dims)})."
             )
         devices: Any = np.arange(math.prod(dims))
-        text = ""
+        text = f"<=[{math.prod(dims)}]"
         if reshape_dims:
             devices = devices.reshape(reshape_dims).transpose(transpose_perm)
             turned = f"T({','.join(map(str, transpose_perm))})" * (len(transpose_perm) > 1)

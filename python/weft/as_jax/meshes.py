@@ -11,14 +11,29 @@ import numpy as np
 
 import weft
 
-from .._core.errors import value_error
+from .._core.errors import type_error, value_error
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import by_the_compiler, by_the_program, mesh_of, typed_sharding
-from ..mesh import AbstractMesh, AxisType, get_abstract_mesh, get_mesh, make_mesh, set_mesh  # noqa: F401
+from ..mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, set_mesh  # noqa: F401
+from ..mesh import make_mesh as _make_mesh
 from ..parallel import smap  # noqa: F401
 from ..partitioning import reshard
 
 use_mesh = set_mesh
+
+
+def make_mesh(
+    axis_shapes: Sequence[int], axis_names: Sequence[str], axis_types: Any = None, *, devices: Any = None
+) -> Mesh:
+    """A mesh whose axes are of type Explicit unless axis_types say otherwise."""
+    for size in axis_shapes:
+        if not hasattr(size, "__index__"):
+            raise type_error(
+                f"make_mesh: `axis_shapes` passed to `make_mesh` should be a sequence of ints, got {axis_shapes}"
+            )
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
+    return _make_mesh(axis_shapes, names, types, devices=devices)
 
 
 @contextlib.contextmanager
