@@ -421,10 +421,27 @@ def test_groups_must_fit():
         weft.vmap(lambda z: lax.all_gather(z, "i", axis_index_groups=uneven), axis_name="i")(V)
     with pytest.raises(ValueError, match=r"all_to_all: dimension . of shape .* must have size 4, as the groups have"):
         weft.vmap(lambda z: lax.all_to_all(z, "i", 0, 0, axis_index_groups=HALVES), axis_name="i")(W)
-    with pytest.raises(NotImplementedError, match="axis_index_groups of the axes"):
-        weft.shard_map(lambda z: lax.psum(z, ("x", "y"), axis_index_groups=HALVES), MESH, P(("x", "y")), P(("x", "y")))(
-            V
-        )
+
+
+def test_groups_over_several_axes():
+    groups, axes = [[0, 3, 5, 6], [1, 2, 4, 7]], ("x", "y")  # places along both, x the major one
+    x = np.arange(32.0, dtype="float32") ** 2  # four numbers for each device
+
+    def part(z):
+        taken = lax.psum(z, axes, axis_index_groups=groups), lax.pmax(z, axes, axis_index_groups=groups)
+        gathered = lax.all_gather(z[:1], axes, axis_index_groups=groups, tiled=True)
+        return *taken, gathered, lax.psum_scatter(z, axes, axis_index_groups=groups, tiled=True)
+
+    blocks, mine = x.reshape(8, 4), [next(g for g in groups if i in g) for i in range(8)]
+    wanted = (
+        np.concatenate([blocks[g].sum(0) for g in mine]),
+        np.concatenate([blocks[g].max(0) for g in mine]),
+        np.concatenate([blocks[g, 0] for g in mine]),
+        np.array([blocks[g, g.index(i)].sum() for i, g in enumerate(mine)]),
+    )
+    found = weft.jit(weft.shard_map(part, MESH, P(axes), (P(axes),) * 4))(x)
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 # --- What arrays say --------------------------------------------------------------------------------------------------
