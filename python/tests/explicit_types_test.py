@@ -170,6 +170,8 @@ REFUSED = {
     "a loop over what is cut": lambda L, v: L.lax.scan(lambda c, x: (c, x), 0.0, v["a"])[1],
     "a carry": lambda L, v: L.lax.scan(lambda c, _: (L.reshard(c, None, "x"), None), v["a"], None, length=2)[0],
     "mapped apart": lambda L, v: L.m.vmap(lambda x, y: x + y)(v["a"], v["r"]),
+    "mapped otherwise": lambda L, v: L.m.vmap(lambda x: x * 2, spmd_axis_name="y")(v["a"]),
+    "mapped beside": lambda L, v: L.m.vmap(lambda x, y: x + y.sum(0), in_axes=(0, None))(v["a"], v["a"]),
 }
 
 
@@ -213,6 +215,16 @@ def test_types_without_a_mesh_around():
     f = weft.jit(lambda a, b: (seen.append(library.spec_of(a @ b)), a @ b)[1])
     np.testing.assert_allclose(f(v["a"], v["b"]), SQUARE @ (SQUARE + 1))
     assert seen == [("x", "y")]
+
+
+def test_types_of_results():
+    library, _ = libraries((2, 2))
+    v = library.arrays()
+    with weft.set_mesh(library.mesh):
+        for f in (lambda a, b: (a.T, a @ b), weft.jit(lambda a, b: (a.T, a @ b))):
+            turned, product = weft.eval_shape(f, v["a"], v["b"])
+            assert tuple(turned.sharding.spec) == (None, "x") and tuple(product.sharding.spec) == ("x", "y")
+    assert weft.eval_shape(lambda x: x * 2, wnp.ones(3)).sharding is None
 
 
 # --- Sums in parts ----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
 from ._sharding.meshes import current_mesh
 from ._sharding.partitioning import constrain, mapped_over
-from ._sharding.shardings import NamedSharding, PartitionSpec
+from ._sharding.shardings import NamedSharding, PartitionSpec, spec_axes
 from ._sharding.typed import place_of, without_dims
 from .arguments import check_axes, hold, is_fixed, releasing
 from .collectives import axis_names, check_axis_name
@@ -118,7 +118,7 @@ def vmap(
                     sharding=without_dims(place_of(leaf), [axis], len(shape)),
                 )
             )
-        typed = _mapped_by(flat, axes)
+        typed = _mapped_by(flat, axes, cut_by)
         if size is None:
             empty = "" if flat.leaves else f": the arguments, {args} and {kwargs}, hold no array"
             raise value_error(f"vmap: no argument of '{name}' is mapped, and axis_size is not given{empty}")
@@ -158,9 +158,9 @@ def _all_sizes(flat: Any, axes: list, positional: int) -> str:
     return "".join(lines)
 
 
-def _mapped_by(flat: Any, axes: list) -> tuple[str, ...]:
+def _mapped_by(flat: Any, axes: list, cut_by: tuple[str, ...]) -> tuple[str, ...]:
     """The axes of a mesh that cut the mapped dimensions, as types say it. Raises ShardingTypeError where two arguments
-    are cut differently."""
+    are cut differently, spmd_axis_name says otherwise, or the same axes cut an argument that is not mapped."""
     first: tuple | None = None
     for leaf, axis, path in zip(flat.leaves, axes, flat.names):
         place = None if axis is None else place_of(leaf)
@@ -175,7 +175,22 @@ def _mapped_by(flat: Any, axes: list) -> tuple[str, ...]:
                 f"vmap: the mapped dimension of argument {first[1]} of '{flat.name}' is cut by {cut(first[0])}, and "
                 f"that of argument {path} by {cut(names)}; weft.reshard makes them lie alike"
             )
-    return () if first is None else first[0]
+    if first is None or not first[0]:
+        return ()
+    if cut_by and cut_by != first[0]:
+        raise sharding_type_error(
+            f"vmap: spmd_axis_name is {cut_by}, and the mapped dimension of argument {first[1]} of '{flat.name}' is cut "
+            f"by {first[0]}; leave spmd_axis_name out, or weft.reshard the argument"
+        )
+    for leaf, axis, path in zip(flat.leaves, axes, flat.names):
+        place = place_of(leaf) if axis is None else None
+        twice = [] if place is None else [a for names in spec_axes(place.spec) for a in names if a in first[0]]
+        if twice:
+            raise sharding_type_error(
+                f"vmap: argument {path} of '{flat.name}' is not mapped, and is cut by {', '.join(map(repr, twice))}, "
+                f"as the mapped dimension of argument {first[1]} is; weft.reshard one of them"
+            )
+    return first[0]
 
 
 def _cut_mapped(leaves: list, axes: list, cut_by: tuple[str, ...]) -> list:

@@ -6,7 +6,7 @@ import contextlib
 import enum
 import math
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,15 @@ def _checked_names(names: Any, what: str) -> tuple[str, ...]:
     return names
 
 
+class _TypingRules:
+    """Whether types name an axis of such a size: JAX has an option for those of size 1."""
+
+    keeps_axis: Callable[[int], bool] = staticmethod(lambda size: True)
+
+
+typing_rules = _TypingRules()
+
+
 class _Axes:
     """What meshes with and without devices have in common: names, sizes and types of axes."""
 
@@ -102,6 +111,11 @@ class _Axes:
     def explicit_axes(self) -> tuple[str, ...]:
         """The axes of type Explicit."""
         return self._of_type(AxisType.Explicit)
+
+    @property
+    def typed_axes(self) -> tuple[str, ...]:
+        """The axes of type Explicit that types name: all of them, but for an option of JAX's."""
+        return tuple(name for name in self.explicit_axes if typing_rules.keeps_axis(self.shape[name]))
 
     @property
     def manual_axes(self) -> tuple[str, ...]:

@@ -369,7 +369,7 @@ def with_what_types_say(traced: Any, ir: IR, shardings: list) -> IR:
     if mesh is None or not mesh.explicit_axes:
         return ir
     given = _given(_cuts(traced, mesh, shardings), shardings)
-    fn = _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.explicit_axes), given)
+    fn = _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
     return IR(fn, traced.captures, ir._in_tree, None, traced.weak_results)
 
 
@@ -379,7 +379,7 @@ def _explicit(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
     if not mesh.explicit_axes:
         return []
     given = _given(cuts, shardings)
-    results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.explicit_axes), given)
+    results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
     # Along the other axes the compiler decides.
     return results if len(mesh.explicit_axes) == len(mesh.axis_names) else []
 

@@ -21,11 +21,11 @@ def _described(what: Any) -> tuple | None:
     if isinstance(what, NamedSharding):
         mesh, spec = what.mesh, what.spec
         sums = sorted(spec.unreduced), sorted(spec.reduced)
-        return mesh, mesh_axes(mesh), list(mesh.explicit_axes), spec_axes(spec), *sums
+        return mesh, mesh_axes(mesh), list(mesh.typed_axes), spec_axes(spec), *sums
     if not isinstance(what, (Mesh, AbstractMesh)):
         return None
     alone = axes_left_alone()
-    here = [name for name in what.explicit_axes if name in alone or not _weft.axis_is_bound(name)]
+    here = [name for name in what.typed_axes if name in alone or not _weft.axis_is_bound(name)]
     return what, mesh_axes(what), here
 
 

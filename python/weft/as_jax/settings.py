@@ -19,6 +19,7 @@ import weft
 
 from .._core.errors import runtime_error, value_error
 from .._sharding.devices import before_counting, devices_were_listed
+from .._sharding.meshes import typing_rules
 from ..config import OPTIONS
 from .option_defaults import DEFAULTS
 
@@ -42,7 +43,8 @@ _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items
 
 
 # Those of them that this package does as JAX does.
-_DONE_HERE = frozenset(["jax_default_prng_impl", "jax_traceback_filtering"])
+_OF_TYPES = "jax_remove_size_one_mesh_axis_from_type"
+_DONE_HERE = frozenset(["jax_default_prng_impl", "jax_traceback_filtering", _OF_TYPES])
 
 # What a value of an option must be: gives the value, or raises ValueError.
 _CHECKS: dict[str, Callable[[Any], Any]] = {}
@@ -294,3 +296,6 @@ def read_environment() -> None:
             continue
         config.update(name, value)
     before_counting.append(_count_devices)
+
+
+typing_rules.keeps_axis = lambda size: size > 1 or not config.read(_OF_TYPES)

@@ -128,6 +128,15 @@ WORDS: list[tuple[str, str]] = [
         "Inputs cannot be replicated on the same axes that another input is reduced on.",
     ),
     (
+        r"vmap: spmd_axis_name is (\(.*?\)), and the mapped dimension of argument .* is cut by (\(.*?\));",
+        "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. Got spmd_axis_name={0} "
+        "and arrays sharded on {1}",
+    ),
+    (
+        r"vmap: argument .* is not mapped, and is cut by (.*), as the mapped",
+        "Unmapped values passed to vmap cannot be sharded along the mesh axes that cut the mapped dimension. Got {0}",
+    ),
+    (
         r"vmap: the mapped dimension of argument .* is cut by (.*), and that of argument .* by (.*); weft",
         "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis specs: {0} "
         "vs {1}",
