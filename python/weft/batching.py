@@ -179,8 +179,8 @@ def _mapped_by(flat: Any, axes: list, cut_by: tuple[str, ...]) -> tuple[str, ...
         return ()
     if cut_by and cut_by != first[0]:
         raise sharding_type_error(
-            f"vmap: spmd_axis_name is {cut_by}, and the mapped dimension of argument {first[1]} of '{flat.name}' is cut "
-            f"by {first[0]}; leave spmd_axis_name out, or weft.reshard the argument"
+            f"vmap: spmd_axis_name is {cut_by}, and the mapped dimension of argument {first[1]} of '{flat.name}' is "
+            f"cut by {first[0]}; leave spmd_axis_name out, or weft.reshard the argument"
         )
     for leaf, axis, path in zip(flat.leaves, axes, flat.names):
         place = place_of(leaf) if axis is None else None
