@@ -15,6 +15,7 @@ from .._core.shapes import ShapedArray
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import spec_of_dims
 from ..mesh import get_abstract_mesh
+from . import hlo_shardings
 
 ensure_compile_time_eval = eval_context = weft.ensure_compile_time_eval
 array_types = {weft.Array, np.ndarray, np.generic}
@@ -122,7 +123,8 @@ def _on_mesh(x: Any, aval: Any) -> Any:
 
 
 def install() -> None:
-    """From now on x.aval is typeof(x)."""
+    """From now on x.aval is typeof(x), and shardings say how XLA would put it."""
+    hlo_shardings.install()
     array: Any = weft.Array
     array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
 

@@ -43,8 +43,8 @@ _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items
 
 
 # Those of them that this package does as JAX does.
-_OF_TYPES = "jax_remove_size_one_mesh_axis_from_type"
-_DONE_HERE = frozenset(["jax_default_prng_impl", "jax_traceback_filtering", _OF_TYPES])
+_DONE_HERE = frozenset(["jax_default_prng_impl", "jax_traceback_filtering"])
+_OF_TYPES = "jax_remove_size_one_mesh_axis_from_type"  # which meshes ask for
 
 # What a value of an option must be: gives the value, or raises ValueError.
 _CHECKS: dict[str, Callable[[Any], Any]] = {}
@@ -54,7 +54,7 @@ _said: set[str] = set()
 
 
 def _say_without_effect(name: str, value: Any) -> None:
-    if value == _WITHOUT_EFFECT[name] or value is None or name in _said or name in _DONE_HERE:
+    if value == _WITHOUT_EFFECT[name] or value is None or name in _said or name in _DONE_HERE or name == _OF_TYPES:
         return
     _said.add(name)
     warnings.warn(f"weft.as_jax: the option {name} has no effect in Weft", stacklevel=3)
