@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax._src.interpreters import mlir
+from jax._src.lib.mlir import ir
 
 import weft
 import weft.numpy as wnp
@@ -225,6 +227,26 @@ def test_types_of_results():
             turned, product = weft.eval_shape(f, v["a"], v["b"])
             assert tuple(turned.sharding.spec) == (None, "x") and tuple(product.sharding.spec) == ("x", "y")
     assert weft.eval_shape(lambda x: x * 2, wnp.ones(3)).sharding is None
+
+
+def test_texts_say_it():
+    library, _ = libraries((2, 2))
+    v = library.arrays()
+    with weft.set_mesh(library.mesh):
+        f = weft.jit(lambda a, r: (wnp.sin(a) * 2, wnp.dot(a.T, r, out_sharding=P(None, unreduced={"x"}))))
+        lowered = f.lower(v["a"], v["r"])
+        text = lowered.as_text("stablehlo")
+        compiled, wanted = lowered.compile().as_text(), f(v["a"], v["r"])
+    module = ir.Module.parse(text, mlir.make_ir_context())  # JAX's own parser takes it
+    assert text.count("sdy.sharding_constraint") >= 4 and 'unreduced={"x"}' in text
+    assert "num_partitions = 4" in str(module)
+    for got, want in zip(weft.ir.from_stablehlo(text)(SQUARE, SQUARE - 1), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert "all-reduce (psum) over x" in compiled
+    # Types alone, on a mesh without devices.
+    sharding = weft.NamedSharding(library.mesh.abstract_mesh, P("x"))
+    text = weft.jit(lambda x: x + 1).lower(weft.ShapeDtype((8, 2), sharding=sharding)).as_text("stablehlo")
+    assert '[{"x"}, {}]' in text
 
 
 # --- Sums in parts ----------------------------------------------------------------------------------------------------

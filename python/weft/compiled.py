@@ -334,7 +334,7 @@ class Lowered(Described):
             return self.stage(dialect)
         from ._stablehlo.writing import write
 
-        return write(_partitioning.with_what_types_say(self._traced, self._ir, self._shardings), with_shardings=True)
+        return write(*_partitioning.with_what_types_say(self._traced, self._ir, self._shardings))
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.

@@ -363,14 +363,24 @@ def _given(cuts: list, shardings: list) -> list:
     ]
 
 
-def with_what_types_say(traced: Any, ir: IR, shardings: list) -> IR:
-    """The program, with constraints for what the types of its values say of where they lie."""
-    mesh = _program_mesh(traced, shardings)
-    if mesh is None or not mesh.explicit_axes:
-        return ir
-    given = _given(_cuts(traced, mesh, shardings), shardings)
+def with_what_types_say(traced: Any, ir: IR, shardings: list) -> tuple[IR, int]:
+    """The program, with constraints for what the types of its values say of where they lie; and for how many devices
+    it is. The meshes may have none."""
+    meshes = [sharding.mesh for sharding in shardings if isinstance(sharding, NamedSharding)] + _meshes_of(traced)
+    devices = max((mesh.size for mesh in meshes), default=1)
+    mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
+    if mesh is None:
+        return ir, devices
+    specs = _weft.param_specs(traced)
+    cuts = [
+        cuts_of(mesh, sharding.spec, shape, "lower")
+        if isinstance(sharding, NamedSharding) and sharding.mesh.shape == mesh.shape
+        else None
+        for sharding, (shape, _, _) in zip(shardings, specs)
+    ]
+    given = _given(cuts + [None] * (len(specs) - len(cuts)), shardings)
     fn = _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
-    return IR(fn, traced.captures, ir._in_tree, None, traced.weak_results)
+    return IR(fn, traced.captures, ir._in_tree, None, traced.weak_results), devices
 
 
 def _explicit(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
@@ -481,6 +491,8 @@ _COLLECTIVES = {
 
 def sent(traced: Any, shardings: list, fixed_order: bool = False) -> str:
     """A line for each collective of the program of devices."""
+    if any(isinstance(getattr(sharding, "mesh", None), AbstractMesh) for sharding in shardings):
+        return ""  # of types alone
     try:
         found = comms(traced, shardings, [], fixed_order, cheaper=False)
     except NotImplementedError:

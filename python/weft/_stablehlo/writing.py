@@ -15,10 +15,10 @@ from .writing_rules import REASONS, RULES
 __all__ = ["write"]
 
 
-def write(ir: IR, with_shardings: bool = False) -> str:
-    """A module whose function `main` is the program; constants that the program captured are in it.
-    `with_shardings`: and what constraints say of where values lie."""
-    return _Module(with_shardings).text(ir)
+def write(ir: IR, devices: int | None = None) -> str:
+    """A module whose function `main` is the program; constants that the program captured are in it. `devices`: for how
+    many it is; then what constraints say of where values lie is in the text, too."""
+    return _Module(devices).text(ir)
 
 
 class _Module:
@@ -26,8 +26,9 @@ class _Module:
 
     rules, reasons = RULES, REASONS
 
-    def __init__(self, with_shardings: bool = False) -> None:
-        self.meshes: dict[str, str] | None = {} if with_shardings else None
+    def __init__(self, devices: int | None = None) -> None:
+        self.meshes: dict[str, str] | None = None if devices is None else {}
+        self._devices = devices or 1
         self._functions: list[str] = []
         self._called: dict[Any, str] = {}
         self._names: set[str] = set()
@@ -37,7 +38,9 @@ class _Module:
         main = self._function(ir, "main", ir.constants)
         name = re.sub(r"\W", "_", ir.__name__) or "f"
         meshes = [f"  sdy.mesh @{said} = <[{axes}]>" for axes, said in (self.meshes or {}).items()]
-        return "\n".join([f"module @{name} {{", *meshes, main, *self._functions, "}", ""])
+        counts = f"mhlo.num_partitions = {self._devices} : i32, mhlo.num_replicas = 1 : i32"
+        said = f" attributes {{{counts}}}" if self._devices > 1 else ""
+        return "\n".join([f"module @{name}{said} {{", *meshes, main, *self._functions, "}", ""])
 
     def call(self, ir: IR, name: str) -> str:
         """The name of a function of the module for a program: one for programs that are equal."""
