@@ -328,6 +328,12 @@ FnRef Trace::WithoutDone(const Atoms& results) {
   return b.Build(final);
 }
 
+bool Trace::IsDerived(size_t eqn) const {
+  const auto after = std::upper_bound(derived_.begin(), derived_.end(), eqn,
+                                      [](size_t e, const std::pair<size_t, size_t>& range) { return e < range.first; });
+  return after != derived_.begin() && eqn < std::prev(after)->second;
+}
+
 int Trace::EqnOf(Var var) const {
   const auto& eqns = builder_.eqns();
   auto it =
@@ -531,6 +537,13 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
 
 namespace {
 
+thread_local int t_applied = 0;
+struct AppliedScope {
+  AppliedScope() { ++t_applied; }
+  ~AppliedScope() { --t_applied; }
+  AppliedScope(const AppliedScope&) = delete;
+};
+
 // Equations from which on a function is called rather than copied, so that transforms see it once however often it is
 // applied. (Compiled code has the call only where it is made more than once: transforms/opt/calls.h.)
 constexpr int64_t kLarge = 256;
@@ -542,6 +555,8 @@ bool StaysCall(const Fn& fn, const Types& types) {
 }
 
 }  // namespace
+
+bool RunsApplied() { return t_applied > 0; }
 
 Values Apply(const FnRef& fn, absl::Span<const Value> args) {
   if (EagerScope::Hides(args)) {
@@ -569,13 +584,16 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args) {
     }
     trace->builder().set_loc(CurrentLoc());
     const FnRef fitting = Specialize(fn, MatchArguments(*fn, types));
+    const size_t first = trace->builder().num_eqns();
     const Atoms out = StaysCall(*fitting, types) ? trace->Emit(FindPrim("call"), std::move(atoms), {}, {fitting})
                                                  : trace->builder().Inline(*fitting, atoms);
+    trace->SetDerived(first, trace->builder().num_eqns());
     for (const Atom& a : out) results.push_back(trace->Wrap(a));
     return results;
   }
   Values known;
   for (const Value& v : args) known.push_back(DemandValue(v, fn->name()));
+  const AppliedScope applied;
   return Run(fn, known);
 }
 

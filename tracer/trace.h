@@ -42,6 +42,8 @@ Tensors Run(const FnRef& fn, const Tensors& args);
 // The same where some of the arrays are on devices.
 using ShardsRunner = Values (*)(const FnRef& fn, const Values& args);
 void SetShardsRunner(ShardsRunner runner);
+// Whether what runs now is a function that was applied (Apply): a transform's, or one that was traced before.
+bool RunsApplied();
 // Runs it where its arguments lie.
 Values Run(const FnRef& fn, const Values& args);
 
@@ -84,6 +86,14 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Value Wrap(const Atom& atom, bool weak = false);
   // Appends an equation at the user's current place.
   Atoms Emit(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
+  // Values of outer traces and concrete ones that it has captured: those of the parameters after the first
+  // num_params(), in order.
+  const Values& captures() const { return captures_; }
+  int num_params() const { return num_params_; }
+  // Whether a transform made the equation (a derivative, a batch), or another trace whose function is applied here: the
+  // user wrote none of it here.
+  bool IsDerived(size_t eqn) const;
+  void SetDerived(size_t first, size_t end) { derived_.emplace_back(first, end); }
   Builder& builder() { return builder_; }
   const Builder& builder() const { return builder_; }
 
@@ -144,6 +154,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Strings varying_;
   std::map<std::pair<const void*, uint32_t>, Value> widened_;  // by trace and variable, or by buffer
   std::set<int> done_;                                         // equations with effects that have happened
+  std::vector<std::pair<size_t, size_t>> derived_;             // from one equation up to another, in order
 };
 
 // Whether a value may be used here: it is concrete, its trace is open, or something stands for it.

@@ -629,6 +629,15 @@ Rules MakeRules() {
   rules["random_unwrap"] =
       Simple([](const Sig& s, const Types& results) { return Leading(s, results, s.operands[0].rank()); });
 
+  using Unheld = OpShardingRule::Unheld;
+  for (const char* name : {"slice", "pad", "dynamic_slice", "dynamic_update_slice", "concatenate", "reverse", "conv"})
+    rules[name].unheld = Unheld::kStays;
+  for (const Prim* p : AllPrims()) {
+    if (p->family == Family::kWindow) rules[p->name].unheld = Unheld::kStays;
+  }
+  for (const char* name : {"argmax", "argmin"}) rules[name].unheld = Unheld::kGone;
+  for (const char* name : {"concatenate", "dynamic_update_slice", "sort"}) rules[name].alike = true;
+
   for (const char* name : {"call", "cond", "while", "scan", "spmd"}) {
     rules[name] = Reason("its regions are cut, each as a program of its own");
     rules[name].cuts_regions = true;

@@ -65,6 +65,11 @@ struct OpShardingRule {
   bool cuts_regions = false, once = false;
   // Of a sum: what is found on one device, and nothing (-0.0) on the others.
   bool picks = false;
+  // What types say (transforms/shard/explicit_types.h) where a dimension of an operand is cut and holds no factor: it
+  // has to be whole; the dimension in its place in the results is cut alike if it divides evenly; or results have none.
+  enum class Unheld { kWhole, kStays, kGone } unheld = Unheld::kWhole;
+  // Whether types have to say the same of all operands of the results' rank.
+  bool alike = false;
   // What one device runs; empty: the equation with the attributes that `attrs` gives for its blocks, or its own ones.
   std::function<Attrs(const LocalEqn&)> attrs;
   std::function<Atoms(const LocalEqn&)> emit;

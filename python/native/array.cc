@@ -350,11 +350,19 @@ PyObject* AstypeMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* ReshapeMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
   return Guarded([&]() -> PyObject* {
     bool columns_first = false;
+    if (kwargs && PyDict_GetItemString(kwargs, "out_sharding") != nullptr) {
+      Ref module(Check(PyImport_ImportModule("weft.numpy")));
+      Ref function(Check(PyObject_GetAttrString(module.get(), "reshape")));
+      PyObject* shape = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
+      Ref given(Check(PyTuple_Pack(2, self, shape)));
+      return Check(RunningPython([&] { return PyObject_Call(function.get(), given.get(), kwargs); }));
+    }
     if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
       PyObject *key, *order = nullptr;
       for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &order);) {
         if (PyUnicode_CompareWithASCIIString(key, "order") != 0)
-          throw TypeError("reshape: there is no argument ", python::Repr(key), "; expected sizes and order");
+          throw TypeError("reshape: there is no argument ", python::Repr(key),
+                          "; expected sizes, order and out_sharding");
       }
       columns_first = PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "F") == 0;
       if (!columns_first && !(PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "C") == 0))

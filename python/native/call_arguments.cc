@@ -6,6 +6,7 @@
 #include "python/native/array.h"
 #include "python/native/convert.h"
 #include "python/native/jit.h"
+#include "python/native/typed_layouts.h"
 #include "tracer/differentiated.h"
 
 namespace weft::python {
@@ -80,6 +81,7 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
   if (IsArray(o)) {
     const Value& value = PeekValue(o);
     AddType(value, a.signature);
+    AddTypedLayout(value, a.signature);
     if (const Placement* place = value.placement()) {
       a.signature.tokens.push_back(kShardingToken);
       a.signature.tokens.push_back(reinterpret_cast<uint64_t>(place));

@@ -16,6 +16,7 @@
 #include "tracer/promote.h"
 #include "tracer/site.h"
 #include "tracer/trace.h"
+#include "transforms/shard/explicit_types.h"
 
 namespace weft::python {
 namespace {
@@ -29,6 +30,7 @@ PyObject* g_mask_error = nullptr;
 PyObject* g_unexpected_error = nullptr;
 PyObject* g_promotion_error = nullptr;
 PyObject* g_argument_error = nullptr;
+PyObject* g_sharding_error = nullptr;
 PyObject* g_axis_error = nullptr;
 PyObject* g_derivative_error = nullptr;
 PyObject* g_parse_error = nullptr;
@@ -112,6 +114,14 @@ Example:
     ...     except weft.errors.ArgumentError as error:
     ...         print(isinstance(error, ValueError), isinstance(error, TypeError))
     True True
+)";
+constexpr const char* kShardingErrorDoc =
+    R"(Operands that do not lie on a mesh as an operation needs them, or leave open how its result lies,
+along axes of type Explicit. An ArgumentError: a ValueError.
+
+Example:
+    >>> issubclass(weft.errors.ShardingTypeError, ValueError)
+    True
 )";
 constexpr const char* kAxisErrorDoc =
     R"(An axis or index out of range, where JAX's meaning is asked for: an IndexError and a
@@ -241,6 +251,7 @@ bool AddExceptions(PyObject* module) {
   const Ref of_axes(PyTuple_Pack(2, PyExc_IndexError, PyExc_ValueError));
   return of_masks && of_arguments && of_axes &&
          AddException(module, "ArgumentError", kArgumentErrorDoc, of_arguments.get(), &g_argument_error) &&
+         AddException(module, "ShardingTypeError", kShardingErrorDoc, g_argument_error, &g_sharding_error) &&
          AddException(module, "AxisError", kAxisErrorDoc, of_axes.get(), &g_axis_error) &&
          AddException(module, "TracerBoolConversionError", kBoolErrorDoc, g_concretization_error, &g_bool_error) &&
          AddException(module, "TracerIntegerConversionError", kIntegerErrorDoc, g_tracer_error, &g_integer_error) &&
@@ -269,10 +280,11 @@ void SetPythonException(const Error& error) {
   const bool of_arguments = error.kind() == ErrorKind::kType || error.kind() == ErrorKind::kValue ||
                             error.kind() == ErrorKind::kIndex || error.kind() == ErrorKind::kUnsupported;
   // An error with a location is one of an equation, not of the call.
-  PyObject* type = error.kind() == ErrorKind::kTracer                        ? TracerErrorOf(error.message())
-                   : dynamic_cast<const IntegerOverflow*>(&error) != nullptr ? PyExc_OverflowError
-                   : dynamic_cast<const NoPromotion*>(&error) != nullptr     ? g_promotion_error
-                                                                             : ExceptionOf(error.kind());
+  PyObject* type = error.kind() == ErrorKind::kTracer                          ? TracerErrorOf(error.message())
+                   : dynamic_cast<const IntegerOverflow*>(&error) != nullptr   ? PyExc_OverflowError
+                   : dynamic_cast<const NoPromotion*>(&error) != nullptr       ? g_promotion_error
+                   : dynamic_cast<const ShardingTypeError*>(&error) != nullptr ? g_sharding_error
+                                                                               : ExceptionOf(error.kind());
   SetPythonException(type, of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(),
                      error.loc());
 }

@@ -28,6 +28,10 @@ struct OnDevices {
 OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shardings, bool same_bits,
                        const std::string& backend);
 
+// Whether the program that is placed now is an operation of the user's outside of jit: where its operands leave open
+// how its results lie, the user has to say it. (Programs that were traced have been looked at then.)
+bool IsOneOperation();
+
 // Argument `i` of a part, lying as it wants it: its own memory where it does already.
 Tensor StackFor(const OnDevices& on, size_t i, const Value& v);
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "python/native/bindings.h"
+#include "python/native/jit_mesh.h"
+#include "python/native/typed_layouts.h"
 #include "transforms/opt/pass.h"
 #include "transforms/shard/deterministic.h"
 #include "transforms/shard/explicit_types.h"
@@ -51,17 +53,48 @@ std::optional<std::pair<PlacedMesh, Sharding>> AskedFor(const Fn& fn, const Atom
   return std::nullopt;
 }
 
+// (cuts, unreduced, reduced) of each parameter; nullopt where nobody said it.
+using GivenLayouts = std::vector<std::optional<std::tuple<CutsOfDims, Strings, Strings>>>;
+
+TypedLayouts ParamsFrom(const Fn& fn, const ExplicitTypes& types, const GivenLayouts& given) {
+  TypedLayouts params;
+  for (size_t i = 0; i < fn.params().size(); ++i) {
+    if (i < given.size() && given[i]) {
+      const auto& [cuts, unreduced, reduced] = *given[i];
+      params.push_back(types.Of(Sharding{cuts, {}}, unreduced, reduced));
+    } else {
+      params.push_back(types.Open(fn.TypeOf(Var{static_cast<uint32_t>(i)}).rank()));
+    }
+  }
+  return params;
+}
+
+uint32_t BitsOf(const Mesh& mesh, const Strings& names) {
+  uint32_t bits = 0;
+  for (size_t a = 0; a < mesh.axes.size(); ++a) {
+    if (std::find(names.begin(), names.end(), mesh.axes[a].name) != names.end()) bits |= AxisBit(static_cast<int>(a));
+  }
+  return bits;
+}
+
 }  // namespace
 
 void BindPartition(py::module_& m) {
   // x, which is to lie as `cuts` say on a mesh of these axes and devices; nothing is said of its dimensions `open`.
-  m.def("sharding_constraint",
-        [](py::handle x, const Axes& axes, const Ints& devices, const CutsOfDims& cuts, const Ints& open) {
-          const Value v = ValueFrom(x, "with_sharding_constraint");
-          Attrs attrs = {{"mesh", MeshFrom(axes)}, {"sharding", Shardings{{cuts, {}}}}, {"open", open}};
-          if (!devices.empty()) attrs.Set("devices", devices);
-          return Take(WrapValue(Bind(FindPrim("sharding_constraint"), {v}, attrs)[0].WithWeak(v.weak())));
-        });
+  // Along `unreduced` its type counts it as a sum in parts, along `reduced` its cotangent as one.
+  m.def(
+      "sharding_constraint",
+      [](py::handle x, const Axes& axes, const Ints& devices, const CutsOfDims& cuts, const Ints& open,
+         const Strings& unreduced, const Strings& reduced) {
+        const Value v = ValueFrom(x, "with_sharding_constraint");
+        Attrs attrs = {{"mesh", MeshFrom(axes)}, {"sharding", Shardings{{cuts, {}}}}, {"open", open}};
+        if (!devices.empty()) attrs.Set("devices", devices);
+        if (!unreduced.empty()) attrs.Set("unreduced", unreduced);
+        if (!reduced.empty()) attrs.Set("reduced", reduced);
+        return Take(WrapValue(Bind(FindPrim("sharding_constraint"), {v}, attrs)[0].WithWeak(v.weak())));
+      },
+      py::arg("x"), py::arg("axes"), py::arg("devices"), py::arg("cuts"), py::arg("open"),
+      py::arg("unreduced") = Strings{}, py::arg("reduced") = Strings{});
   // The meshes of the constraints and the spmd equations of a program: [(axes, devices), ...].
   m.def("meshes_of", [](const Traced& t) {
     std::vector<std::pair<Axes, Ints>> meshes;
@@ -91,26 +124,43 @@ void BindPartition(py::module_& m) {
     for (const Atom& a : t.fn->results()) read(a);
     return stays;
   });
-  // The cuts of each result along axes whose types say it: explicit_cuts(traced, axes of the mesh, those axes, cuts of
-  // each parameter or None).
-  m.def("explicit_cuts",
-        [](const Traced& t, const Axes& axes, const Strings& said, const std::vector<std::optional<CutsOfDims>>& cuts) {
+  // How each result lies along axes whose types say it: explicit_cuts(traced, axes of the mesh, those axes, (cuts,
+  // unreduced, reduced) of each parameter or None) -> [(cuts, unreduced, reduced), ...]
+  m.def("explicit_cuts", [](const Traced& t, const Axes& axes, const Strings& said, const GivenLayouts& given) {
+    const Mesh mesh = MeshFrom(axes);
+    const ExplicitTypes types(mesh, BitsOf(mesh, said));
+    std::vector<std::tuple<CutsOfDims, Strings, Strings>> results;
+    for (const TypedLayout& l : types.Results(*t.fn, ParamsFrom(*t.fn, types, given), IsOneOperation())) {
+      CutsOfDims dims;
+      for (const auto& of_dim : l.dims) {
+        dims.emplace_back();
+        for (int a : of_dim) dims.back().push_back(mesh.axes[static_cast<size_t>(a)].name);
+      }
+      results.emplace_back(std::move(dims), AxisNames(mesh, l.unreduced), AxisNames(mesh, l.reduced));
+    }
+    return results;
+  });
+  // The program with what types say, as constraints.
+  m.def("with_typed_constraints",
+        [](const Traced& t, const Axes& axes, const Strings& said, const GivenLayouts& given) {
           const Mesh mesh = MeshFrom(axes);
-          uint32_t bits = 0;
-          for (size_t a = 0; a < mesh.axes.size(); ++a) {
-            if (std::find(said.begin(), said.end(), mesh.axes[a].name) != said.end())
-              bits |= AxisBit(static_cast<int>(a));
-          }
-          const OptionalLayouts given = LayoutsFrom(mesh, cuts);
-          std::vector<Layout> params;
-          for (size_t i = 0; i < t.fn->params().size(); ++i) {
-            const bool known = i < given.size() && given[i];
-            params.push_back(known ? *given[i] : Replicated(t.fn->TypeOf(Var{static_cast<uint32_t>(i)}).rank()));
-          }
-          std::vector<CutsOfDims> results;
-          for (const Layout& l : ExplicitLayouts(t.fn, mesh, bits, params)) results.push_back(ShardingOf(mesh, l).dims);
-          return results;
+          const uint32_t bits = BitsOf(mesh, said);
+          return FnHandle{WithTypedConstraints(t.fn, mesh, bits, ParamsFrom(*t.fn, ExplicitTypes(mesh, bits), given))};
         });
+  // (mesh, axes of each dimension, axes along which it is unreduced, and reduced, whether nobody said anything) of what
+  // the type of an array says, or None.
+  m.def("typed_layout", [](py::handle x) -> py::object {
+    if (!IsArray(x.ptr())) return py::none();
+    const std::optional<ValueLayout> l = TypedLayoutOf(ValueOf(x.ptr()));
+    if (!l) return py::none();
+    return py::make_tuple(py::reinterpret_borrow<py::object>(l->mesh.get()), l->dims, l->unreduced, l->reduced,
+                          l->open);
+  });
+  m.def("mesh_of_trace", []() -> py::object {
+    const Ref mesh = MeshOfTrace();
+    return mesh ? py::reinterpret_borrow<py::object>(mesh.get()) : py::none();
+  });
+  m.def("set_typed_hook", [](py::handle hook) { SetTypedHook(hook.ptr()); });
   m.def("has_constraint", [](const Traced& t) { return HasConstraint(*t.fn); });
   // The same program with deterministic sums.
   m.def("fixed_order", [](const Traced& t) {

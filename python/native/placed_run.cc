@@ -25,11 +25,22 @@ namespace {
 struct Key {
   FnRef fn;
   std::vector<const Placement*> places;
-  friend bool operator==(const Key& a, const Key& b) { return a.places == b.places && FnEqual()(a.fn, b.fn); }
+  bool one_operation = false;
+  friend bool operator==(const Key& a, const Key& b) {
+    return a.places == b.places && a.one_operation == b.one_operation && FnEqual()(a.fn, b.fn);
+  }
   template <class H>
   friend H AbslHashValue(H h, const Key& k) {
-    return H::combine(std::move(h), FnHash()(k.fn), k.places);
+    return H::combine(std::move(h), FnHash()(k.fn), k.places, k.one_operation);
   }
+};
+
+thread_local bool t_one_operation = false;
+struct OneOperation {
+  explicit OneOperation(bool is) : before(t_one_operation) { t_one_operation = is; }
+  ~OneOperation() { t_one_operation = before; }
+  OneOperation(const OneOperation&) = delete;
+  bool before;
 };
 
 struct Placed {
@@ -121,11 +132,12 @@ Values RunPlaced(const FnRef& fn, const Values& args) {
     return results;
   };
   if (place.one_device) return on_whole();
-  Key key{fn, {}};
+  Key key{fn, {}, !RunsApplied()};
   for (const Value& v : args) key.places.push_back(v.placement());
   std::shared_ptr<const Placed> placed;
   if (const auto it = Programs().find(key); it != Programs().end()) placed = it->second;
   if (placed == nullptr) {
+    const OneOperation operation(key.one_operation);
     placed = Made(fn, args);
     if (placed->traced.held.empty()) {  // a function of the host is another one in every call
       if (Programs().size() >= kMostPrograms) Programs().clear();
@@ -142,6 +154,8 @@ Values RunPlaced(const FnRef& fn, const Values& args) {
 }
 
 }  // namespace
+
+bool IsOneOperation() { return t_one_operation; }
 
 void InstallShardsRunner() { SetShardsRunner(RunPlaced); }
 

@@ -6,6 +6,7 @@
 #include "python/native/effects.h"
 #include "python/native/jit.h"
 #include "python/native/placed.h"
+#include "python/native/typed_layouts.h"
 #include "tracer/differentiated.h"
 #include "tracer/eager_scope.h"
 #include "tracer/regions.h"
@@ -77,6 +78,7 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
     trace->set_keeps_known(false);
   else if (std::find(differentiated.begin(), differentiated.end(), true) != differentiated.end())
     trace->set_keeps_known(true);
+  ScopedTypedLayouts typed(*trace, leaves.ptr());
   py::list tracers;
   for (size_t i = 0; i < specs.size(); ++i) {
     const Value* value = i < known.size() && known[i] && specs[i].value ? &*specs[i].value : nullptr;
@@ -85,10 +87,12 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
       SetDifferentiated(*trace, parameter.var());
     else if (value != nullptr)
       SetSource(*trace, parameter.var(), *value);
+    typed.Parameter(PyList_GET_ITEM(leaves.ptr(), static_cast<Py_ssize_t>(i)), parameter);
     tracers.append(Take(WrapValue(parameter)));
   }
   const py::object out = RunningPython([&] { return function(tracers); });
   Values results = ValuesFrom(out, name.c_str());
+  typed.Check(results);
   const Atoms numbers = FloatsAmong(out);
   if (demanded != nullptr) {
     for (const auto& [var, value] : trace->demanded()) {

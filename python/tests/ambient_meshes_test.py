@@ -184,12 +184,16 @@ def test_specs_of_sums():
         a = weft.device_put(X, P(None, "y"))
         out = weft.jit(lambda a: weft.reshard(a @ a.T, P(unreduced={"y"})) * 2)(a)
         np.testing.assert_allclose(out, 2 * X @ X.T)
-        # The devices have no terms of it.
+        # The first device has all of it, and the others nothing; a result is summed.
         sums, rows = P(unreduced={"y"}), P("x")
-        for into, out_of in ((sums, P()), (rows, sums), ((rows, sums), rows)):
-            f = weft.shard_map(lambda *v: v[0], in_specs=into, out_specs=out_of)
-            with pytest.raises(NotImplementedError, match=r"unreduced.*Weft's arrays hold the sums"):
-                f(*[a, a][: 2 if type(into) is tuple else 1])
+        whole = weft.shard_map(lambda v: v * 2, in_specs=P("x", unreduced={"y"}), out_specs=P("x", unreduced={"y"}))(a)
+        np.testing.assert_array_equal(whole, 2 * X)
+        parts = weft.shard_map(lambda v: v, in_specs=P("x", unreduced={"y"}), out_specs=P("x", "y"))(a)
+        np.testing.assert_array_equal(np.asarray(parts)[:, :4], X)
+        assert not np.asarray(parts)[:, 4:].any()
+        for into, out_of in ((sums, P()), (rows, sums)):
+            with pytest.raises(ValueError, match="may differ between the devices along"):
+                weft.shard_map(lambda v: v, in_specs=into, out_specs=out_of)(a)
 
 
 # --- Functions over some axes of a mesh -------------------------------------------------------------------------------
@@ -417,10 +421,27 @@ def test_groups_must_fit():
         weft.vmap(lambda z: lax.all_gather(z, "i", axis_index_groups=uneven), axis_name="i")(V)
     with pytest.raises(ValueError, match=r"all_to_all: dimension . of shape .* must have size 4, as the groups have"):
         weft.vmap(lambda z: lax.all_to_all(z, "i", 0, 0, axis_index_groups=HALVES), axis_name="i")(W)
-    with pytest.raises(NotImplementedError, match="axis_index_groups of the axes"):
-        weft.shard_map(lambda z: lax.psum(z, ("x", "y"), axis_index_groups=HALVES), MESH, P(("x", "y")), P(("x", "y")))(
-            V
-        )
+
+
+def test_groups_over_several_axes():
+    groups, axes = [[0, 3, 5, 6], [1, 2, 4, 7]], ("x", "y")  # places along both, x the major one
+    x = np.arange(32.0, dtype="float32") ** 2  # four numbers for each device
+
+    def part(z):
+        taken = lax.psum(z, axes, axis_index_groups=groups), lax.pmax(z, axes, axis_index_groups=groups)
+        gathered = lax.all_gather(z[:1], axes, axis_index_groups=groups, tiled=True)
+        return *taken, gathered, lax.psum_scatter(z, axes, axis_index_groups=groups, tiled=True)
+
+    blocks, mine = x.reshape(8, 4), [next(g for g in groups if i in g) for i in range(8)]
+    wanted = (
+        np.concatenate([blocks[g].sum(0) for g in mine]),
+        np.concatenate([blocks[g].max(0) for g in mine]),
+        np.concatenate([blocks[g, 0] for g in mine]),
+        np.array([blocks[g, g.index(i)].sum() for i, g in enumerate(mine)]),
+    )
+    found = weft.jit(weft.shard_map(part, MESH, P(axes), (P(axes),) * 4))(x)
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 # --- What arrays say --------------------------------------------------------------------------------------------------
@@ -483,11 +504,11 @@ TYPED |= {
     ),
 }
 REFUSED = {
-    "row": (lambda n, lax, P, a, b, c, r: a[0], "needs a dimension of it whole"),
+    "row": (lambda n, lax, P, a, b, c, r: a[0], "devices cannot share the 1 of the result"),
     "two ways": (lambda n, lax, P, a, b, c, r: a + c, "operands 0 and 1 lie as P('x', None) and P('y', None)"),
     "sum of products": (lambda n, lax, P, a, b, c, r: a.T @ a, "the dimension that is summed over is cut by 'x'"),
     "split in front": (lambda n, lax, P, a, b, c, r: a.reshape(2, 4, 8), "reshape: "),
-    "sort": (lambda n, lax, P, a, b, c, r: n.sort(a, 0), "needs a dimension of it whole"),
+    "sort": (lambda n, lax, P, a, b, c, r: n.sort(a, 0), "needs dimension 0 of it whole"),
     "axis twice": (lambda n, lax, P, a, b, c, r: a + a.T, "would cut two dimensions"),
 }
 

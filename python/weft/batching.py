@@ -8,13 +8,14 @@ from typing import Any, ParamSpec, TypeVar
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.errors import value_error
+from ._core.errors import sharding_type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
 from ._sharding.meshes import current_mesh
-from ._sharding.partitioning import constrain
-from ._sharding.shardings import NamedSharding, PartitionSpec
+from ._sharding.partitioning import constrain, mapped_over
+from ._sharding.shardings import NamedSharding, PartitionSpec, spec_axes
+from ._sharding.typed import place_of, without_dims
 from .arguments import check_axes, hold, is_fixed, releasing
 from .collectives import axis_names, check_axis_name
 
@@ -109,15 +110,23 @@ def vmap(
                 )
             moved.append(_weft.moveaxis(leaf, axis, 0) if axis else leaf)
             specs.append(
-                ShapeDtype(shape[:axis] + shape[axis + 1 :], dtype, weak_type=weak, varying=_weft.varying(leaf))
+                ShapeDtype(
+                    shape[:axis] + shape[axis + 1 :],
+                    dtype,
+                    weak_type=weak,
+                    varying=_weft.varying(leaf),
+                    sharding=without_dims(place_of(leaf), [axis], len(shape)),
+                )
             )
+        typed = _mapped_by(flat, axes, cut_by)
         if size is None:
             empty = "" if flat.leaves else f": the arguments, {args} and {kwargs}, hold no array"
             raise value_error(f"vmap: no argument of '{name}' is mapped, and axis_size is not given{empty}")
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         bound = [] if axis_name is None else [(axis_name, size, False)]
-        t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound)
+        with mapped_over(cut_by):
+            t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound)
         outs = _tree.prefix_leaves(
             out_axes, _tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves), "vmap: out_axes"
         )
@@ -131,8 +140,8 @@ def vmap(
         if cut_by:
             moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
         results = _weft.apply(fn, moved + t.captures, t.weak_results)
-        if cut_by:
-            results = _cut_mapped(results, outs, cut_by)
+        if cut_by or typed:
+            results = _cut_mapped(results, outs, cut_by or typed)
         return _tree.unflatten(flat.out_tree, results)
 
     return mapped
@@ -147,6 +156,41 @@ def _all_sizes(flat: Any, axes: list, positional: int) -> str:
             named = "" if i < positional else ", given by name"
             lines.append(f"\n  {shape[axis]}: axis {axis % len(shape)} of argument {path}, {text}{named}")
     return "".join(lines)
+
+
+def _mapped_by(flat: Any, axes: list, cut_by: tuple[str, ...]) -> tuple[str, ...]:
+    """The axes of a mesh that cut the mapped dimensions, as types say it. Raises ShardingTypeError where two arguments
+    are cut differently, spmd_axis_name says otherwise, or the same axes cut an argument that is not mapped."""
+    first: tuple | None = None
+    for leaf, axis, path in zip(flat.leaves, axes, flat.names):
+        place = None if axis is None else place_of(leaf)
+        if place is None:
+            continue
+        names = place._names_of(axis % len(_weft.abstract(leaf)[0]))
+        if first is None:
+            first = names, path
+        elif names != first[0]:
+            cut = lambda by: ", ".join(map(repr, by)) or "no axis"
+            raise sharding_type_error(
+                f"vmap: the mapped dimension of argument {first[1]} of '{flat.name}' is cut by {cut(first[0])}, and "
+                f"that of argument {path} by {cut(names)}; weft.reshard makes them lie alike"
+            )
+    if first is None or not first[0]:
+        return ()
+    if cut_by and cut_by != first[0]:
+        raise sharding_type_error(
+            f"vmap: spmd_axis_name is {cut_by}, and the mapped dimension of argument {first[1]} of '{flat.name}' is "
+            f"cut by {first[0]}; leave spmd_axis_name out, or weft.reshard the argument"
+        )
+    for leaf, axis, path in zip(flat.leaves, axes, flat.names):
+        place = place_of(leaf) if axis is None else None
+        twice = [] if place is None else [a for names in spec_axes(place.spec) for a in names if a in first[0]]
+        if twice:
+            raise sharding_type_error(
+                f"vmap: argument {path} of '{flat.name}' is not mapped, and is cut by {', '.join(map(repr, twice))}, "
+                f"as the mapped dimension of argument {first[1]} is; weft.reshard one of them"
+            )
+    return first[0]
 
 
 def _cut_mapped(leaves: list, axes: list, cut_by: tuple[str, ...]) -> list:

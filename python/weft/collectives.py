@@ -254,7 +254,7 @@ def all_gather(
         tiled: whether the values are put one after the other instead of stacked.
         axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
         to: "varying", or "invarying": shard_map knows that the result is the same on all devices, so that out_specs
-            need not name the axis.
+            need not name the axis; "reduced": as "varying".
 
     Returns: tree like x, with one dimension more, or a longer one.
 
@@ -270,8 +270,8 @@ def all_gather(
     """
     names, tiled = axis_names(axis_name, "all_gather"), flag(tiled, "all_gather: tiled")
     axis = int64(axis, "all_gather: axis")
-    if to not in ("varying", "invarying"):
-        raise value_error(f"all_gather: to={to!r}; expected 'varying' or 'invarying'")
+    if to not in ("varying", "invarying", "reduced"):
+        raise value_error(f"all_gather: to={to!r}; expected 'varying', 'invarying' or 'reduced'")
     if to == "invarying":
         if axis_index_groups is not None:
             raise value_error("all_gather: with axis_index_groups the result differs between groups; to='varying'")
@@ -540,12 +540,13 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """The same as pvary(x, axis_name), for to="varying".
+    """x as a value that lies otherwise along an axis of a mesh.
 
     Args:
         x: array, number or tree of them.
         axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
-        to: "varying".
+        to: "varying": as pvary; "reduced": the same, so that the cotangent is what each device finds; "unreduced":
+            parts of a sum: what each device has, or where that is the same on all, what the first one has.
 
     Returns: tree like x.
 
@@ -557,6 +558,11 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
         >>> weft.vmap(lambda x: weft.lax.pcast(x, "i", to="varying"), axis_name="i")(wnp.array([1, 2]))
         Array([1, 2], dtype=int32)
     """
-    if to != "varying":
-        raise value_error(f"pcast: to={to!r}; expected 'varying'")
-    return pvary(x, axis_name)
+    if to not in ("varying", "reduced", "unreduced"):
+        raise value_error(f"pcast: to={to!r}; expected 'varying', 'reduced' or 'unreduced'")
+    if to != "unreduced":
+        return pvary(x, axis_name)
+    from ._sharding.sums import parts_of
+
+    names = axis_names(axis_name, "pcast")
+    return _tree.map(lambda leaf: parts_of(leaf, names), x)

@@ -330,9 +330,11 @@ class Lowered(Described):
             return _partitioning.partitioned_text(self._traced, self._shardings, self._fixed_order)
         if dialect is None and not _weft.setting(_options.JAX_SEMANTICS):
             return self._ir.text_with_locations() if debug_info else self._ir.text
-        from .ir.stablehlo import to_stablehlo
+        if dialect not in (None, "stablehlo"):
+            return self.stage(dialect)
+        from ._stablehlo.writing import write
 
-        return to_stablehlo(self._ir) if dialect in (None, "stablehlo") else self.stage(dialect)
+        return write(*_partitioning.with_what_types_say(self._traced, self._ir, self._shardings))
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -490,7 +492,7 @@ class Compiled(Described):
         self._run.__dict__["_licences"] = lowered._jitted._licences
 
     def as_text(self) -> str:
-        """The steps and kernels.
+        """The steps and kernels, and what devices send each other.
 
         Returns: str.
 
@@ -501,7 +503,9 @@ class Compiled(Described):
             >>> "kernel" in weft.jit(lambda x: x + 1).lower(wnp.ones(3)).compile().as_text()
             True
         """
-        return self._lowered.stage("schedule")
+        lowered = self._lowered
+        sent = _partitioning.sent(lowered._traced, lowered._shardings, lowered._fixed_order)
+        return lowered.stage("schedule") + sent
 
     def memory_analysis(self) -> MemoryAnalysis:
         """How much memory the program takes.

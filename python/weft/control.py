@@ -17,6 +17,7 @@ from ._core import tree as _tree
 from ._core.errors import type_error, value_error
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE, Flat, call_name, check_callable, flat_function, trace_flat
+from ._sharding.typed import place_of, without_dims
 from .arguments import count, flag, is_integer
 
 _C = TypeVar("_C")
@@ -492,7 +493,8 @@ def _loop_scan(
     slices = []
     for leaf in xs_leaves:
         shape, dtype, weak, _ = _weft.abstract(leaf)
-        slices.append(ShapeDtype(shape[1:], dtype, weak_type=weak, varying=_weft.varying(leaf)))
+        place = without_dims(place_of(leaf), [0], len(shape))
+        slices.append(ShapeDtype(shape[1:], dtype, weak_type=weak, varying=_weft.varying(leaf), sharding=place))
     carry_paths = _tree.path_texts(carry_tree) if paths is None else list(paths)
     for _ in range(3 + len(carry)):
         flat = Flat()

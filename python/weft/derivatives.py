@@ -18,6 +18,7 @@ from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE as _LEAF_TREE
 from ._core.tracing import Flat, check_callable, flat_function, trace_flat
+from ._sharding.typed import lying_as, of_cotangents
 from .arguments import by_name, checked_argnums, flag, hold_others, holding_aux, positions, released
 from .pullbacks import Pullback
 from .tree_util import Partial
@@ -66,11 +67,6 @@ def _sum_of_lanes(results: list) -> list:
         return results
     same = [axis for axis in _weft.axes_of_lanes() if axis not in _weft.varying(results[0])]
     return [results[0] * _weft.axis_size(same, "grad") if same else results[0], *results]
-
-
-def _no_cotangent(leaf):
-    """What an integer has in place of a cotangent."""
-    return no_derivative(_weft.abstract(leaf)[0])
 
 
 _NOTHING = _tree.structure(())
@@ -270,11 +266,14 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         slopes = [w for w, on in zip(of_leaves, active) if on]
         out = _weft.apply(fn, flat.leaves + t.captures, weak[:1] + slopes + weak[1:])
         n = sum(active)
-        value, found, aux = out[0], iter(out[1 : 1 + n]), out[1 + n :]
+        places = of_cotangents([leaf for leaf, on in zip(flat.leaves, active) if on])
+        value, found, aux = out[0], iter(lying_as(out[1 : 1 + n], places, what)), out[1 + n :]
         if apart:
             value, *aux = aux
         grads = [
-            next(found) if on else _no_cotangent(leaf) for wanted, on, leaf in zip(mask, active, flat.leaves) if wanted
+            next(found) if on else no_derivative(_weft.abstract(leaf)[0])
+            for wanted, on, leaf in zip(mask, active, flat.leaves)
+            if wanted
         ]
         if flat.plain and isinstance(argnums, int):
             result = grads[0]
@@ -441,6 +440,7 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     values, residuals = out[:n], out[n:]
     leaf_types = [_weft.abstract(leaf)[0] for leaf in flat.leaves]
     slopes = [weak for weak, on in zip(_weak(flat.leaves), active) if on]
+    places = of_cotangents([leaf for leaf, on in zip(flat.leaves, active) if on])
     specs = [_weft.abstract(v) for v in values[:count]]
 
     # What it knows beside its arguments belongs to no trace: it is part of the structure of a tree.
@@ -451,7 +451,8 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
                 f"takes one, the cotangent of what '{flat.name}' returns, which may be a container"
             )
         moving = lanes_apart(_cotangents(cotangents[0], value_tree, specs, "vjp"))
-        back = iter(_weft.with_weak(_weft.apply_derivative(backward, residuals + moving), slopes))
+        back = _weft.with_weak(_weft.apply_derivative(backward, residuals + moving), slopes)
+        back = iter(lying_as(back, places, "vjp"))
         grads = [next(back) if a else no_derivative(shape) for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
@@ -588,10 +589,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         if not _weft.is_inexact(dtype):
             raise type_error(f"{what}: '{flat.name}' returns {text}; expected a float or complex dtype")
 
-    weak = _weak(flat.leaves)
+    weak, places = _weak(flat.leaves), of_cotangents(flat.leaves)
 
     def transposed(cotangent):
         moving = lanes_apart(_cotangents(cotangent, out_tree, specs, what))
-        return _tree.unflatten(in_tree, _weft.apply(fn, t.captures + moving, weak))[0]
+        found = lying_as(_weft.apply(fn, t.captures + moving, weak), places, what)
+        return _tree.unflatten(in_tree, found)[0]
 
     return transposed

@@ -20,9 +20,19 @@ from typing import Any
 import numpy as np
 
 from . import _weft
+from ._core import tree as _tree
 from ._core.errors import runtime_error, type_error, unexpected_tracer, value_error
 from ._sharding import devices as _devices
-from ._sharding.shardings import NamedSharding, Sharding, cuts_of, held_blocks
+from ._sharding.devices import Device
+from ._sharding.meshes import check_mesh
+from ._sharding.shardings import (
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    cuts_of,
+    held_blocks,
+)
 
 __all__ = [
     "initialize",
@@ -275,19 +285,19 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(
-    sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None = None
+    sharding: Sharding | Device | PartitionSpec, local_data: Any, global_shape: Any = None
 ) -> Any:
     """An array over several processes, each of which gives what its own devices hold: a batch of which every process
     has read its own rows.
 
     Args:
-        sharding: how the whole array lies.
+        sharding: how the whole array lies: a sharding, a device, or a PartitionSpec for the mesh around the call.
         local_data: the part of this process: of the smallest box around what its devices hold. In a dimension where it
-            is as large as the whole array, it may be all of it.
+            is as large as the whole array, it may be all of it. Or a tree of such parts.
         global_shape: of the whole array; None: in each dimension so much larger than local_data as the devices' box is
-            smaller than the whole.
+            smaller than the whole. Of a tree one for all, or a tree of them.
 
-    Returns: array.
+    Returns: array, or a tree of them.
 
     Raises:
         ValueError: local_data has another shape than what the devices hold.
@@ -297,6 +307,22 @@ def make_array_from_process_local_data(
         >>> weft.make_array_from_process_local_data(rows, wnp.ones(2))
         Array([1., 1.], dtype=float32)
     """
+    what = "make_array_from_process_local_data"
+    if isinstance(sharding, Device):
+        sharding = SingleDeviceSharding(sharding)
+    elif isinstance(sharding, PartitionSpec):
+        sharding = NamedSharding(check_mesh(None, what), sharding)
+    leaves, tree = _tree.flatten(local_data)
+    if isinstance(global_shape, dict):
+        shapes = _tree.leaves(global_shape, is_leaf=lambda shape: isinstance(shape, (tuple, list)))
+    else:
+        shapes = [global_shape] * len(leaves)
+    if len(shapes) != len(leaves):
+        raise value_error(f"{what}: {len(shapes)} global shapes for {len(leaves)} arrays: {global_shape!r}")
+    return _tree.unflatten(tree, [_from_local_data(sharding, leaf, shape) for leaf, shape in zip(leaves, shapes)])
+
+
+def _from_local_data(sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None) -> Any:
     data = np.asarray(local_data)
     if global_shape is None:
         # What share of each dimension the box is, from a shape that every cut divides.

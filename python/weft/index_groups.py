@@ -19,29 +19,28 @@ class IndexGroups:
 
     Args:
         groups: lists of places along the axis, each place in one.
-        names: the names of the axis, one.
+        names: the names of the axis, or of several, the first one major.
         what: the function that was called.
         equal: whether all groups must have the same size.
 
     Raises:
         TypeError: groups are no lists of integers.
         ValueError: a place is missing or there twice; sizes differ and must not.
-        NotImplementedError: there are several axes, or the size of the axis is symbolic.
+        NotImplementedError: the size of the axes is symbolic.
     """
 
     def __init__(self, groups: Any, names: list[str], what: str, equal: bool):
         size = _weft.axis_size(names, what)
-        if len(names) > 1 or not isinstance(size, int):
-            raise not_implemented(
-                f"{what}: axis_index_groups of the axes {tuple(names)}: one axis of known size has some"
-            )
+        if not isinstance(size, int):
+            raise not_implemented(f"{what}: axis_index_groups of the axes {tuple(names)}, whose size is not known")
         try:
             listed = [[int(place) for place in group] for group in groups]
         except (TypeError, ValueError):
             raise type_error(f"{what}: axis_index_groups must be lists of integers, got {groups!r}") from None
         if sorted(place for group in listed for place in group) != list(range(size)):
             raise value_error(
-                f"{what}: axis_index_groups={groups!r} must have each of the {size} places along '{names[0]}' once"
+                f"{what}: axis_index_groups={groups!r} must have each of the {size} places along "
+                f"{', '.join(map(repr, names))} once"
             )
         if equal and len({len(group) for group in listed}) > 1:
             raise value_error(f"{what}: groups of one size are needed, got axis_index_groups={groups!r}")

@@ -7,6 +7,7 @@ of all processes of the job.
 
 from ._core.names import belong_to as _belong_to
 from ._sharding import shardings as _shardings
+from ._sharding import typed as _typed  # noqa: F401
 from ._sharding.arrays import (
     Shard,
     _devices_of,

@@ -9,6 +9,7 @@ from . import numpy as wnp
 from ._core import docs as _docs
 from ._core.errors import value_error
 from ._weft import Array
+from .numpy._out_sharding import lying
 from .typing import NestedLike
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
@@ -38,12 +39,18 @@ def _extreme(which: str):
 
 
 def segment_sum(
-    data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_: Any, **__: Any
+    data: NestedLike,
+    segment_ids: NestedLike,
+    num_segments: int | None = None,
+    *_: Any,
+    out_sharding: Any = None,
+    **__: Any,
 ) -> Array:
     """The sums of rows that have the same id.
 
     Args:
         *_: accepted, without effect.
+        out_sharding: how the result is cut: a weft.NamedSharding, or a PartitionSpec for the mesh around the call.
         **__: accepted, without effect.
 
     Returns: array [num_segments, ...] of the dtype of data: row i is the sum of those with id i, 0 where there are
@@ -57,16 +64,24 @@ def segment_sum(
         >>> weft.ops.segment_sum(wnp.array([1, 2, 3]), wnp.array([0, 0, 2]))
         Array([3, 0, 3], dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, segment_sum, data, segment_ids, num_segments)
     return _segments("segment_sum", "add", data, segment_ids, num_segments, lambda _: 0)
 
 
 def segment_prod(
-    data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_: Any, **__: Any
+    data: NestedLike,
+    segment_ids: NestedLike,
+    num_segments: int | None = None,
+    *_: Any,
+    out_sharding: Any = None,
+    **__: Any,
 ) -> Array:
     """The products of rows that have the same id.
 
     Args:
         *_: accepted, without effect.
+        out_sharding: how the result is cut: a weft.NamedSharding, or a PartitionSpec for the mesh around the call.
         **__: accepted, without effect.
 
     Returns: array [num_segments, ...] of the dtype of data; 1 where there are none.
@@ -79,16 +94,24 @@ def segment_prod(
         >>> weft.ops.segment_prod(wnp.array([2, 3, 4]), wnp.array([0, 0, 2]))
         Array([6, 1, 4], dtype=int32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, segment_prod, data, segment_ids, num_segments)
     return _segments("segment_prod", "multiply", data, segment_ids, num_segments, lambda _: 1)
 
 
 def segment_max(
-    data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_: Any, **__: Any
+    data: NestedLike,
+    segment_ids: NestedLike,
+    num_segments: int | None = None,
+    *_: Any,
+    out_sharding: Any = None,
+    **__: Any,
 ) -> Array:
     """The largest of rows that have the same id.
 
     Args:
         *_: accepted, without effect.
+        out_sharding: how the result is cut: a weft.NamedSharding, or a PartitionSpec for the mesh around the call.
         **__: accepted, without effect.
 
     Returns: array [num_segments, ...] of the dtype of data; -inf (the smallest integer) where there are none.
@@ -101,16 +124,24 @@ def segment_max(
         >>> weft.ops.segment_max(wnp.array([1.0, 5.0, 3.0]), wnp.array([0, 0, 2]))
         Array([  5., -inf,   3.], dtype=float32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, segment_max, data, segment_ids, num_segments)
     return _segments("segment_max", "max", data, segment_ids, num_segments, _extreme("max"))
 
 
 def segment_min(
-    data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_: Any, **__: Any
+    data: NestedLike,
+    segment_ids: NestedLike,
+    num_segments: int | None = None,
+    *_: Any,
+    out_sharding: Any = None,
+    **__: Any,
 ) -> Array:
     """The smallest of rows that have the same id.
 
     Args:
         *_: accepted, without effect.
+        out_sharding: how the result is cut: a weft.NamedSharding, or a PartitionSpec for the mesh around the call.
         **__: accepted, without effect.
 
     Returns: array [num_segments, ...] of the dtype of data; inf (the largest integer) where there are none.
@@ -123,6 +154,8 @@ def segment_min(
         >>> weft.ops.segment_min(wnp.array([1.0, 5.0, 3.0]), wnp.array([0, 0, 2]))
         Array([ 1., inf,  3.], dtype=float32)
     """
+    if out_sharding is not None:
+        return lying(out_sharding, segment_min, data, segment_ids, num_segments)
     return _segments("segment_min", "min", data, segment_ids, num_segments, _extreme("min"))
 
 

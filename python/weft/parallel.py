@@ -18,9 +18,11 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
-from ._sharding.meshes import Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
-from ._sharding.partitioning import over_processes
+from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
+from ._sharding.partitioning import constrain, on_mesh_of, over_processes
 from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs, spec_axes
+from ._sharding.sums import with_sums
+from ._sharding.typed import place_of, spec_of_dims
 from .arguments import check_axes, ints
 from .collectives import (
     axes_left_alone,
@@ -87,13 +89,15 @@ def shard_map(
             check_vma=check_vma,
             check_rep=check_rep,
         )
+    given_specs = in_specs
     chosen = None if axis_names is None else frozenset([axis_names] if isinstance(axis_names, str) else axis_names)
     check = check_vma is not False and check_rep is not False
 
     @wraps(f)
     def sharded(*args):
-        where = check_mesh(mesh, "shard_map")
+        where = _mesh_for(mesh, args)
         manual = _manual_axes(where, chosen)
+        in_specs = _as_they_lie(args, manual) if given_specs is None else given_specs
         if manual <= axes_left_alone():
             return _over_axes_left_alone(f, where, manual, args, in_specs, out_specs, check)
         if over_processes(where) and not _weft.is_tracing():
@@ -108,6 +112,18 @@ def shard_map(
     return sharded
 
 
+def _mesh_for(mesh: Any, args: tuple) -> Mesh:
+    """The mesh that is given; where it has no devices, that of an argument of these axes, or the one around."""
+    if isinstance(mesh, AbstractMesh) and not mesh.empty:
+        for leaf in _tree.leaves(args):
+            if isinstance(leaf, _weft.Array):
+                try:
+                    return on_mesh_of(leaf, NamedSharding(mesh, PartitionSpec()), "shard_map").mesh
+                except ValueError:
+                    continue
+    return check_mesh(mesh, "shard_map")
+
+
 def _manual_axes(mesh: Mesh, chosen: frozenset[str] | None) -> frozenset[str]:
     if chosen is None:
         # Inside of a shard_map over some axes: those that it leaves alone.
@@ -117,14 +133,27 @@ def _manual_axes(mesh: Mesh, chosen: frozenset[str] | None) -> frozenset[str]:
     return chosen or frozenset(mesh.axis_names)
 
 
+def _as_they_lie(args: tuple, manual: frozenset[str]) -> Any:
+    """Specs of arguments of which none are given: as their types say that they lie, along these axes."""
+    leaves, tree = _tree.flatten(args)
+    specs = []
+    for leaf in leaves:
+        place = place_of(leaf)
+        axes = [] if place is None else spec_axes(place.spec)
+        sums = {} if place is None else {"unreduced": place.spec.unreduced, "reduced": place.spec.reduced}
+        sums = {what: axes_of_sum & manual for what, axes_of_sum in sums.items()}
+        specs.append(PartitionSpec(*[tuple(name for name in names if name in manual) for names in axes], **sums))
+    return _tree.unflatten(tree, specs)
+
+
+def _spec(spec: PartitionSpec | None) -> PartitionSpec:
+    return PartitionSpec() if spec is None else spec
+
+
 def _check_named(specs: Sequence[Any], manual: frozenset[str], what: str) -> None:
     for spec in specs:
-        if spec is not None and spec.unreduced:
-            raise not_implemented(
-                f"{what}: {spec}: Weft's arrays hold the sums (docs/differences_from_jax.md), so the devices have no "
-                "terms of them; return the terms cut over the axis, or use lax.psum inside"
-            )
-        for names in spec_axes(spec or PartitionSpec()):
+        of_sums = [] if spec is None else [tuple(sorted(spec.unreduced | spec.reduced))]
+        for names in [*spec_axes(_spec(spec)), *of_sums]:
             for name in names:
                 if name not in manual:
                     raise value_error(
@@ -146,7 +175,7 @@ def _over_axes_left_alone(
     with leaving_alone(alone - manual):
         parts = []
         for leaf, spec in zip(leaves, specs):
-            axes = cuts_of(mesh, spec or PartitionSpec(), _weft.abstract(leaf)[0], what)
+            axes = cuts_of(mesh, _spec(spec), _weft.abstract(leaf)[0], what)
             for d, names in enumerate(axes):
                 if names:
                     leaf = block_of_axes(leaf, names, d)
@@ -157,7 +186,7 @@ def _over_axes_left_alone(
         _check_named(places, manual, "shard_map: out_specs")
         wholes = []
         for i, (leaf, spec) in enumerate(zip(found, places)):
-            axes = cuts_of(mesh, spec or PartitionSpec(), [0] * len(_weft.abstract(leaf)[0]), "shard_map: out_specs")
+            axes = cuts_of(mesh, _spec(spec), [0] * len(_weft.abstract(leaf)[0]), "shard_map: out_specs")
             differ = set(_weft.varying(leaf)) & manual - {name for names in axes for name in names}
             if differ and check:
                 raise value_error(
@@ -185,16 +214,20 @@ def _run(
 ) -> Any:
     _check_named(in_specs, manual, f"{what}: in_specs")
 
+    inside: list[tuple | None] = []
+
     @functools.wraps(f, updated=())
     def on_these(*given):
-        with leaving_alone(set(mesh.axis_names) - manual), mesh_around(mesh):
-            return f(*given)
+        with mesh_around(mesh):
+            result = with_sums(f, given, in_specs, out_specs, f"{what}: out_specs", check)
+            inside[:] = map(_weft.typed_layout, _tree.leaves(result))
+            return result
 
     flat = flat_function(on_these, args, {}, original=f)
     cuts = []
     for leaf, spec, name in zip(flat.leaves, in_specs, flat.names):
         where = f"{what}: argument {name} of '{flat.name}'"
-        cuts.append(cuts_of(mesh, spec or PartitionSpec(), _weft.abstract(leaf)[0], where))
+        cuts.append(cuts_of(mesh, _spec(spec), _weft.abstract(leaf)[0], where))
     outs: list = []
 
     def cut_results(t: Any) -> tuple[list, list]:
@@ -204,10 +237,11 @@ def _run(
         out_cuts, unchecked = [], []
         for i, (shape, _, _) in enumerate(_weft.result_specs(t)):
             which = f"result{paths[i]}" if paths[i] else "the result"
-            outs[i] = spec = outs[i] or PartitionSpec()
+            outs[i] = spec = _spec(outs[i])
             axes = cuts_of(mesh, spec, [0] * len(shape), f"{what}: {which} of '{flat.name}'")
             differ, because = _weft.result_varying(t, i)
-            missing = [a for a in differ if a in mesh.shape and not any(a in names for names in axes)]
+            named = {a for names in axes for a in names} | spec.reduced
+            missing = [a for a in differ if a in mesh.shape and a not in named]
             if missing and check:
                 raise value_error(
                     f"{what}: {which} of '{flat.name}' may differ between the devices along "
@@ -217,14 +251,30 @@ def _run(
                     "the first device's with check_vma=False"
                 )
             out_cuts.append(axes)
-            unchecked.append(missing)
+            unchecked.append(missing + [a for a in differ if a in spec.reduced])
         return out_cuts, unchecked
 
-    results = _on_devices(flat, mesh, cuts, cut_results, what)
+    with leaving_alone(set(mesh.axis_names) - manual):
+        results = _on_devices(flat, mesh, cuts, cut_results, what)
     for i, (result, spec) in enumerate(zip(results, outs)):
         if not _weft.is_traced(result):
             results[i] = put(result, NamedSharding(mesh, spec))
+        place = _with_the_rest(spec, inside[i], set(mesh.axis_names) - manual)
+        if place != spec or (_weft.is_traced(result) and (spec.unreduced or spec.reduced)):
+            results[i] = constrain(results[i], NamedSharding(mesh, place), what)
     return _tree.unflatten(flat.out_tree, results)
+
+
+def _with_the_rest(spec: PartitionSpec, inside: tuple | None, rest: set[str]) -> PartitionSpec:
+    """The spec of a result, with what its type inside says of the axes that the function left alone."""
+    if inside is None:
+        return spec
+    _, dims, _, _, _ = inside
+    axes = [*spec_axes(spec), *[()] * (len(dims) - len(spec))]
+    cuts = [(*names, *(name for name in more if name in rest)) for names, more in zip(axes, dims)]
+    if all(len(cut) == len(names) for cut, names in zip(cuts, axes)):
+        return spec
+    return spec_of_dims(cuts, spec.unreduced, spec.reduced)
 
 
 def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str, lanes: bool = False) -> list:
@@ -234,11 +284,12 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     specs = []
     for leaf, axes in zip(flat.leaves, cuts):
         shape, dtype, weak, _ = _weft.abstract(leaf)
+        place = place_of(leaf)
         local = tuple(
             n // count if (count := math.prod(mesh.shape[a] for a in names)) > 1 else n for n, names in zip(shape, axes)
         )
         varying = sorted({*_weft.varying(leaf), *(a for names in axes for a in names)})
-        specs.append(ShapeDtype(local, dtype, weak_type=weak, varying=varying))
+        specs.append(ShapeDtype(local, dtype, weak_type=weak, varying=varying, sharding=place))
     flat.specs = specs
     t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
     out_cuts, unchecked = cut_results(t)

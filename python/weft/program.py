@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from . import _weft
 from ._core import ir_view as _ir_view
+from ._core import shapes as _shapes
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
@@ -571,8 +572,10 @@ def _types_alone(fun: Callable[..., Any], types: list[Any]) -> Callable[..., Any
         leaves, tree = _tree.flatten(result)
         if not all(_weft.is_operand(leaf) or isinstance(leaf, ShapeDtype) for leaf in leaves):
             return result  # which is refused
-        found = [_weft.abstract(leaf)[:3] for leaf in leaves]
-        types[:] = [tree, *(ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in found)]
+        types[:] = [tree]
+        for leaf in leaves:
+            shape, dtype, weak, _ = _weft.abstract(leaf)
+            types.append(ShapeDtype(shape, dtype, weak_type=weak, sharding=_shapes.typed_sharding(leaf)))
         return ()
 
     return typed

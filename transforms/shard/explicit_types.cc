@@ -1,10 +1,11 @@
 #include "transforms/shard/explicit_types.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <optional>
+#include <sstream>
 
 #include "ir/analysis/sharding_rules.h"
+#include "ir/builder.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
 #include "transforms/shard/propagation.h"
@@ -12,240 +13,452 @@
 namespace weft {
 namespace {
 
-using Layouts = std::vector<Layout>;
+constexpr const char* kRemedy =
+    "; say how the result is to lie: weft.reshard of an operand, or out_sharding= of the function";
 
-class ExplicitTypes {
- public:
-  ExplicitTypes(const Mesh& mesh, uint32_t said) : mesh_(mesh), said_(said) {}
+template <class... Args>
+[[noreturn]] void Fail(const Eqn& e, const Args&... args) {
+  std::ostringstream text;
+  text << e.prim->name << ": ";
+  (text << ... << args);
+  throw ShardingTypeError(text.str(), e.loc);
+}
 
-  Layouts Results(const Fn& fn, const Layouts& params) const {
-    std::vector<Layout> vars(fn.num_vars());
-    for (size_t i = 0; i < params.size(); ++i) vars[i] = Said(params[i]);
-    // What is read by constraints alone needs no layout of its own: they say it.
-    std::vector<bool> said_later(fn.num_vars(), false), read(fn.num_vars(), false);
-    for (const Eqn& e : fn.eqns()) {
-      for (const Atom& a : e.operands) {
-        if (a.is_var()) (IsConstraint(e) ? said_later : read)[a.id()] = true;
-      }
-    }
-    for (const Atom& a : fn.results()) {
-      if (a.is_var()) read[a.id()] = true;
-    }
-    const auto of = [&](const Atom& a) { return a.is_var() ? vars[a.id()] : Replicated(fn.TypeOf(a).rank()); };
-    for (const Eqn& e : fn.eqns()) {
-      Layouts operands;
-      for (const Atom& a : e.operands) operands.push_back(of(a));
-      bool open = e.num_results > 0;
-      for (uint32_t i = 0; i < e.num_results; ++i) {
-        open = open && said_later[e.first_result + i] && !read[e.first_result + i];
-      }
-      Layouts results = OfEqn(fn, e, operands, open);
-      for (uint32_t i = 0; i < e.num_results; ++i) vars[e.first_result + i] = std::move(results[i]);
-    }
-    Layouts results;
-    for (const Atom& a : fn.results()) results.push_back(of(a));
-    return results;
+bool IsStatic(const Types& types) {
+  return std::all_of(types.begin(), types.end(), [](const Type& t) { return t.is_static(); });
+}
+
+uint32_t BitsOf(const Mesh& mesh, const Strings& names) {
+  uint32_t bits = 0;
+  for (size_t a = 0; a < mesh.axes.size(); ++a) {
+    if (std::find(names.begin(), names.end(), mesh.axes[a].name) != names.end()) bits |= AxisBit(static_cast<int>(a));
   }
+  return bits;
+}
 
- private:
-  // Along the axes whose types say it.
-  Layout Said(Layout l) const {
-    for (std::vector<int>& axes : l.dims) {
-      axes.erase(std::remove_if(axes.begin(), axes.end(), [&](int a) { return !(said_ & AxisBit(a)); }), axes.end());
-    }
-    l.partial = 0;
-    return l;
+uint32_t BitsOf(const std::vector<std::vector<int>>& dims) {
+  uint32_t bits = 0;
+  for (const auto& axes : dims) {
+    for (int a : axes) bits |= AxisBit(a);
   }
-
-  std::string Text(const std::vector<int>& axes) const {
-    std::string text;
-    for (int a : axes) text += (text.empty() ? "'" : ", '") + mesh_.axes[a].name + "'";
-    return axes.empty() ? "None" : axes.size() == 1 ? text : "(" + text + ")";
-  }
-  std::string Text(const Layout& l) const {
-    std::string text;
-    for (const auto& axes : l.dims) text += (text.empty() ? "" : ", ") + Text(axes);
-    return "P(" + text + ")";
-  }
-
-  template <class... Args>
-  [[noreturn]] static void Fail(const Eqn& e, const Args&... args) {
-    throw UserError(ErrorKind::kValue, e.loc, e.prim->name, ": ", args...);
-  }
-  static constexpr const char* kRemedy =
-      "; say how the result is to lie: weft.reshard of an operand, or out_sharding= of the function";
-
-  Layouts Whole(const Fn& fn, const Eqn& e) const {
-    Layouts results;
-    for (uint32_t i = 0; i < e.num_results; ++i)
-      results.push_back(Replicated(fn.TypeOf(Var{e.first_result + i}).rank()));
-    return results;
-  }
-
-  // `open`: constraints say how the results lie.
-  Layouts OfEqn(const Fn& fn, const Eqn& e, const Layouts& operands, bool open) const {
-    const RegionUse use = e.prim->region_use;
-    if (use == RegionUse::kDevices) return OfDevices(fn, e);
-    if (IsConstraint(e)) return OfConstraint(e, operands[0]);
-    if (use == RegionUse::kCall || use == RegionUse::kWithRules) {
-      if (e.regions[0]->params().size() == operands.size()) return Results(*e.regions[0], operands);
-    }
-    if (use == RegionUse::kBranches) return OfBranches(e, operands);
-    if (use == RegionUse::kCounted) return OfScan(fn, e, operands);
-    if (use == RegionUse::kUncounted && RegionsAreCut(e)) return OfWhile(e, operands);
-    const OpShardingRule& rule = OpShardingRuleOf(*e.prim);
-    if (rule.map) return OfRule(fn, e, rule, operands, open);
-    return Whole(fn, e);
-  }
-
-  Layouts OfDevices(const Fn& fn, const Eqn& e) const {
-    if (!(e.attrs.Get<Mesh>("mesh") == mesh_)) return Whole(fn, e);
-    Layouts results;
-    for (const Sharding& s : e.attrs.Get<Shardings>("out_shardings")) results.push_back(Said(LayoutOf(mesh_, s)));
-    return results;
-  }
-
-  Layouts OfConstraint(const Eqn& e, const Layout& operand) const {
-    Layout l = Said(LayoutOf(mesh_, e.attrs.Get<Shardings>("sharding")[0]));
-    for (int64_t d : e.attrs.Get<Ints>("open")) {
-      for (int a : operand.dims[d]) {
-        if (!(l.Cuts() & AxisBit(a))) l.dims[d].push_back(a);
-      }
-    }
-    return {l};
-  }
-
-  Layouts OfBranches(const Eqn& e, const Layouts& operands) const {
-    const Layouts given(operands.begin() + 1, operands.end());
-    const Layouts results = Results(*e.regions[0], given);
-    for (size_t r = 1; r < e.regions.size(); ++r) {
-      const Layouts others = Results(*e.regions[r], given);
-      for (size_t i = 0; i < results.size(); ++i) {
-        if (!(others[i] == results[i])) {
-          Fail(e, "result ", i, " lies as ", Text(results[i]), " in branch 0 and as ", Text(others[i]), " in branch ",
-               r, kRemedy);
-        }
-      }
-    }
-    return results;
-  }
-
-  Layouts OfScan(const Fn& fn, const Eqn& e, const Layouts& operands) const {
-    const Scan loop(*e.prim, e.attrs, e.regions[0]);
-    Layouts given = operands;
-    for (size_t i = loop.first_x(); i < loop.operands; ++i) {
-      if (!given[i].dims[0].empty()) {
-        Fail(e, "the loop goes over a dimension that ", Text(given[i].dims[0]),
-             " cuts: each trip needs a slice of its own", kRemedy);
-      }
-      given[i].dims.erase(given[i].dims.begin());
-    }
-    const Layouts body = Results(*loop.body, given);
-    Layouts results = Whole(fn, e);
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (i < loop.carries) {
-        SameCarry(e, i, given[loop.consts + i], body[i]);
-        results[i] = body[i];
-      } else {
-        std::copy(body[i].dims.begin(), body[i].dims.end(), results[i].dims.begin() + 1);
-      }
-    }
-    return results;
-  }
-
-  Layouts OfWhile(const Eqn& e, const Layouts& operands) const {
-    const While loop(e.attrs, e.regions);
-    const Layouts body = Results(*loop.body, operands);
-    for (size_t i = 0; i < loop.carries; ++i) SameCarry(e, i, operands[i], body[i]);
-    return {body.begin(), body.begin() + static_cast<int64_t>(e.num_results)};
-  }
-
-  void SameCarry(const Eqn& e, size_t i, const Layout& before, const Layout& after) const {
-    if (!(before == after)) {
-      Fail(e, "carry ", i, " lies as ", Text(before), " before a trip and as ", Text(after), " after it", kRemedy);
-    }
-  }
-
-  Layouts OfRule(const Fn& fn, const Eqn& e, const OpShardingRule& rule, const Layouts& operands, bool open) const {
-    Types types, result_types;
-    Mask literal;
-    for (const Atom& a : e.operands) {
-      types.push_back(fn.TypeOf(a));
-      literal.push_back(a.is_literal());
-    }
-    for (uint32_t i = 0; i < e.num_results; ++i) result_types.push_back(fn.TypeOf(Var{e.first_result + i}));
-    const ShardingRule map = rule.map(Sig{*e.prim, types, literal, e.attrs, e.regions}, result_types);
-    std::vector<std::vector<int>> cuts(map.factors.size());
-    std::vector<int> who(map.factors.size(), -1), times(map.factors.size(), 0);
-    for (size_t t = 0; t < operands.size(); ++t) {
-      const auto mine = FactorCuts(mesh_, map, map.operands[t], operands[t]);
-      size_t placed = 0, cut = 0;
-      for (const auto& axes : mine) placed += axes.size();
-      for (const auto& axes : operands[t].dims) cut += axes.size();
-      if (placed != cut) {
-        if (open) return Whole(fn, e);
-        Fail(e, "operand ", t, " lies as ", Text(operands[t]), ", and the operation needs a dimension of it whole",
-             kRemedy);
-      }
-      for (size_t f = 0; f < mine.size(); ++f) {
-        if (mine[f].empty()) continue;
-        ++times[f];
-        if (who[f] >= 0 && cuts[f] != mine[f]) {
-          if (open) return Whole(fn, e);
-          Fail(e, "operands ", who[f], " and ", t, " lie as ", Text(operands[who[f]]), " and ", Text(operands[t]),
-               ", which do not go together", kRemedy);
-        }
-        cuts[f] = mine[f];
-        who[f] = static_cast<int>(t);
-      }
-    }
-    // One axis, one dimension.
-    uint32_t taken = 0;
-    for (size_t f = 0; f < cuts.size(); ++f) {
-      for (int a : cuts[f]) {
-        if (taken & AxisBit(a)) {
-          if (open) return Whole(fn, e);
-          Fail(e, "'", mesh_.axes[a].name, "' would cut two dimensions of the operation: its operands lie as ",
-               TextOf(operands), kRemedy);
-        }
-        taken |= AxisBit(a);
-      }
-      if (map.factors[f].kind == ShardingRule::Kind::kSum && times[f] > 1 && !open) {
-        Fail(e, "the dimension that is summed over is cut by ", Text(cuts[f]), " in several operands, which lie as ",
-             TextOf(operands), ": how the result lies is open", kRemedy);
-      }
-    }
-    Layouts results;
-    for (size_t i = 0; i < e.num_results; ++i) {
-      // What the result has no dimension for is put together.
-      std::vector<std::vector<int>> kept(cuts.size());
-      for (const std::vector<int>& held : map.results[i]) {
-        for (int f : held) kept[f] = cuts[f];
-      }
-      std::optional<Layout> l = LayoutOfCuts(mesh_, map, map.results[i], kept);
-      if (!l && !open) {
-        Fail(e, "operands that lie as ", TextOf(operands), " make a result of shape ", result_types[i].ToString(),
-             " whose blocks are not contiguous", kRemedy);
-      }
-      results.push_back(l.value_or(Replicated(result_types[i].rank())));
-    }
-    return results;
-  }
-
-  std::string TextOf(const Layouts& layouts) const {
-    std::string text;
-    for (const Layout& l : layouts) text += (text.empty() ? "" : " and ") + Text(l);
-    return text;
-  }
-
-  const Mesh& mesh_;
-  const uint32_t said_;
-};
+  return bits;
+}
 
 }  // namespace
 
-std::vector<Layout> ExplicitLayouts(const FnRef& fn, const Mesh& mesh, uint32_t said, const Layouts& params) {
-  return ExplicitTypes(mesh, said).Results(*fn, params);
+TypedLayout ExplicitTypes::Open(int rank) const {
+  TypedLayout l;
+  l.dims.resize(static_cast<size_t>(rank));
+  l.open = true;
+  return l;
+}
+
+TypedLayout ExplicitTypes::Said(TypedLayout l) const {
+  for (std::vector<int>& axes : l.dims) {
+    axes.erase(std::remove_if(axes.begin(), axes.end(), [&](int a) { return !(said_ & AxisBit(a)); }), axes.end());
+  }
+  l.unreduced &= said_;
+  l.reduced &= said_;
+  return l;
+}
+
+TypedLayout ExplicitTypes::Of(const Sharding& sharding, const Strings& unreduced, const Strings& reduced) const {
+  TypedLayout l;
+  for (const auto& names : sharding.dims) {
+    l.dims.emplace_back();
+    for (const std::string& name : names) {
+      for (size_t a = 0; a < mesh_.axes.size(); ++a) {
+        if (mesh_.axes[a].name == name) l.dims.back().push_back(static_cast<int>(a));
+      }
+    }
+  }
+  l.unreduced = BitsOf(mesh_, unreduced);
+  l.reduced = BitsOf(mesh_, reduced);
+  return Said(std::move(l));
+}
+
+std::string ExplicitTypes::Text(const std::vector<int>& axes) const {
+  std::string text;
+  for (int a : axes) text += (text.empty() ? "'" : ", '") + mesh_.axes[static_cast<size_t>(a)].name + "'";
+  return axes.empty() ? "None" : axes.size() == 1 ? text : "(" + text + ")";
+}
+
+std::string ExplicitTypes::Text(uint32_t axes) const {
+  std::string text;
+  for (const std::string& name : AxisNames(mesh_, axes)) text += (text.empty() ? "'" : ", '") + name + "'";
+  return "{" + text + "}";
+}
+
+std::string ExplicitTypes::Text(const TypedLayout& l) const {
+  std::string text;
+  for (const auto& axes : l.dims) text += (text.empty() ? "" : ", ") + Text(axes);
+  if (l.unreduced) text += (text.empty() ? "unreduced=" : ", unreduced=") + Text(l.unreduced);
+  if (l.reduced) text += (text.empty() ? "reduced=" : ", reduced=") + Text(l.reduced);
+  return "P(" + text + ")";
+}
+
+std::string ExplicitTypes::Text(const TypedLayouts& layouts) const {
+  std::string text;
+  for (const TypedLayout& l : layouts) text += (text.empty() ? "" : " and ") + Text(l);
+  return text;
+}
+
+int64_t ExplicitTypes::Blocks(const std::vector<int>& axes) const { return weft::Blocks(mesh_, axes); }
+
+TypedLayouts ExplicitTypes::Vars(const Fn& fn, const TypedLayouts& params, bool strict) const {
+  TypedLayouts vars(fn.num_vars());
+  for (size_t i = 0; i < params.size(); ++i) vars[i] = Said(params[i]);
+  const std::vector<bool> said_later = SaidLater(fn.eqns(), 0, fn.results());
+  const auto of = [&](const Atom& a) { return a.is_var() ? vars[a.id()] : Open(fn.TypeOf(a).rank()); };
+  Context context{[&](const Atom& a) -> const Type& { return fn.TypeOf(a); }, strict, false};
+  for (size_t k = 0; k < fn.eqns().size(); ++k) {
+    const Eqn& e = fn.eqns()[k];
+    TypedLayouts operands;
+    for (const Atom& a : e.operands) operands.push_back(of(a));
+    context.said_later = said_later[k];
+    TypedLayouts results = OfEqn(e, operands, context);
+    for (uint32_t i = 0; i < e.num_results; ++i) vars[e.first_result + i] = std::move(results[i]);
+  }
+  return vars;
+}
+
+TypedLayouts ExplicitTypes::Results(const Fn& fn, const TypedLayouts& params, bool strict) const {
+  const TypedLayouts vars = Vars(fn, params, strict);
+  TypedLayouts results;
+  for (const Atom& a : fn.results()) results.push_back(a.is_var() ? vars[a.id()] : Open(fn.TypeOf(a).rank()));
+  return results;
+}
+
+TypedLayouts ExplicitTypes::Whole(const Eqn& e, const Context& context) const {
+  TypedLayouts results;
+  for (uint32_t i = 0; i < e.num_results; ++i) {
+    TypedLayout l;
+    l.dims.resize(static_cast<size_t>(context.type_of(Var{e.first_result + i}).rank()));
+    results.push_back(std::move(l));
+  }
+  return results;
+}
+
+TypedLayouts ExplicitTypes::OfEqn(const Eqn& e, const TypedLayouts& operands, const Context& context) const {
+  const RegionUse use = e.prim->region_use;
+  if (use == RegionUse::kDevices) return OfDevices(e, context);
+  if (IsConstraint(e)) return OfConstraint(e, operands[0]);
+  // What is inside was checked where it was traced.
+  if (use == RegionUse::kCall || use == RegionUse::kWithRules) {
+    if (e.regions[0]->params().size() == operands.size()) return Results(*e.regions[0], operands, false);
+  }
+  if (use == RegionUse::kBranches) return OfBranches(e, operands, context);
+  if (use == RegionUse::kCounted) return OfScan(e, operands, context);
+  if (use == RegionUse::kUncounted && RegionsAreCut(e)) return OfWhile(e, operands, context);
+  const OpShardingRule& rule = OpShardingRuleOf(*e.prim);
+  if (rule.map) return OfRule(e, operands, context);
+  return Whole(e, context);
+}
+
+TypedLayouts ExplicitTypes::OfDevices(const Eqn& e, const Context& context) const {
+  if (!(e.attrs.Get<Mesh>("mesh") == mesh_)) return Whole(e, context);
+  TypedLayouts results;
+  for (const Sharding& s : e.attrs.Get<Shardings>("out_shardings")) results.push_back(Of(s, {}, {}));
+  return results;
+}
+
+TypedLayouts ExplicitTypes::OfConstraint(const Eqn& e, const TypedLayout& operand) const {
+  const auto names = [&](const char* attr) {
+    const Attr* found = e.attrs.Find(attr);
+    return found == nullptr ? Strings() : std::get<Strings>(*found);
+  };
+  TypedLayout l = Of(e.attrs.Get<Shardings>("sharding")[0], names("unreduced"), names("reduced"));
+  uint32_t taken = BitsOf(l.dims);
+  for (int64_t d : e.attrs.Get<Ints>("open")) {
+    for (int a : operand.dims[static_cast<size_t>(d)]) {
+      if (taken & AxisBit(a)) continue;
+      l.dims[static_cast<size_t>(d)].push_back(a);
+      taken |= AxisBit(a);
+    }
+  }
+  return {l};
+}
+
+TypedLayouts ExplicitTypes::OfBranches(const Eqn& e, const TypedLayouts& operands, const Context& context) const {
+  const TypedLayouts given(operands.begin() + 1, operands.end());
+  TypedLayouts results = Results(*e.regions[0], given, false);
+  for (size_t r = 1; r < e.regions.size(); ++r) {
+    const TypedLayouts others = Results(*e.regions[r], given, false);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].open) {
+        results[i] = others[i];
+      } else if (!others[i].open && !(others[i] == results[i]) && context.strict) {
+        Fail(e, "result ", i, " lies as ", Text(results[i]), " in branch 0 and as ", Text(others[i]), " in branch ", r,
+             kRemedy);
+      }
+    }
+  }
+  return results;
+}
+
+TypedLayouts ExplicitTypes::OfScan(const Eqn& e, const TypedLayouts& operands, const Context& context) const {
+  const Scan loop(*e.prim, e.attrs, e.regions[0]);
+  TypedLayouts given = operands;
+  for (size_t i = loop.first_x(); i < loop.operands; ++i) {
+    if (!given[i].dims[0].empty() && context.strict) {
+      Fail(e, "the loop goes over a dimension that ", Text(given[i].dims[0]),
+           " cuts: each trip needs a slice of its own", kRemedy);
+    }
+    given[i].dims.erase(given[i].dims.begin());
+  }
+  const TypedLayouts body = Results(*loop.body, given, false);
+  TypedLayouts results = Whole(e, context);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i < loop.carries) {
+      SameCarry(e, i, given[loop.consts + i], body[i], context.strict);
+      results[i] = body[i];
+    } else {
+      results[i] = body[i];
+      results[i].dims.emplace(results[i].dims.begin());
+    }
+  }
+  return results;
+}
+
+TypedLayouts ExplicitTypes::OfWhile(const Eqn& e, const TypedLayouts& operands, const Context& context) const {
+  const While loop(e.attrs, e.regions);
+  const TypedLayouts body = Results(*loop.body, operands, false);
+  for (size_t i = 0; i < loop.carries; ++i) SameCarry(e, i, operands[i], body[i], context.strict);
+  return {body.begin(), body.begin() + static_cast<int64_t>(e.num_results)};
+}
+
+void ExplicitTypes::SameCarry(const Eqn& e, size_t i, const TypedLayout& before, const TypedLayout& after,
+                              bool strict) const {
+  if (strict && !before.open && !after.open && !(before == after)) {
+    Fail(e, "carry ", i, " lies as ", Text(before), " before a trip and as ", Text(after), " after it", kRemedy);
+  }
+}
+
+TypedLayouts ExplicitTypes::OfRule(const Eqn& e, const TypedLayouts& operands, const Context& context) const {
+  const OpShardingRule& rule = OpShardingRuleOf(*e.prim);
+  const bool strict = context.strict && !context.said_later;
+  Types types, result_types;
+  Mask literal;
+  bool open = true;
+  for (size_t t = 0; t < operands.size(); ++t) {
+    types.push_back(context.type_of(e.operands[t]));
+    literal.push_back(e.operands[t].is_literal());
+    open &= operands[t].open;
+  }
+  for (uint32_t i = 0; i < e.num_results; ++i) result_types.push_back(context.type_of(Var{e.first_result + i}));
+  TypedLayouts results = Whole(e, context);
+  for (TypedLayout& l : results) l.open = open;
+  if (open || !IsStatic(types) || !IsStatic(result_types)) return results;
+  const ShardingRule map = rule.map(Sig{*e.prim, types, literal, e.attrs, e.regions}, result_types);
+
+  const size_t rank = result_types.empty() ? 0 : static_cast<size_t>(result_types[0].rank());
+  if (rule.alike && strict) {
+    size_t first = operands.size();
+    for (size_t t = 0; t < operands.size(); ++t) {
+      if (operands[t].open || operands[t].dims.size() != rank) continue;
+      if (first == operands.size()) {
+        first = t;
+      } else if (operands[t].dims != operands[first].dims) {
+        Fail(e, "operands ", first, " and ", t, " lie as ", Text(operands[first]), " and ", Text(operands[t]),
+             ", and have to lie alike", kRemedy);
+      }
+    }
+  }
+
+  std::vector<std::vector<int>> cuts(map.factors.size()), stays(rank);
+  std::vector<int> who(map.factors.size(), -1), times(map.factors.size(), 0);
+  for (size_t t = 0; t < operands.size(); ++t) {
+    Layout l;
+    l.dims = operands[t].dims;
+    const auto mine = FactorCuts(mesh_, map, map.operands[t], l);
+    for (size_t d = 0; d < l.dims.size(); ++d) {
+      size_t placed = 0;
+      for (int f : map.operands[t][d]) placed += mine[static_cast<size_t>(f)].size();
+      if (placed == l.dims[d].size()) continue;
+      const bool cuts_nothing = Blocks(l.dims[d]) == 1;
+      const bool in_place = l.dims.size() == rank && map.operands[t][d].empty();
+      if ((rule.unheld == OpShardingRule::Unheld::kStays || cuts_nothing) && in_place) {
+        if (stays[d].empty()) stays[d] = l.dims[d];
+      } else if (rule.unheld != OpShardingRule::Unheld::kGone && !cuts_nothing && strict) {
+        Fail(e, "operand ", t, " lies as ", Text(operands[t]), ", and the operation needs dimension ", d,
+             " of it whole", kRemedy);
+      }
+    }
+    for (size_t f = 0; f < mine.size(); ++f) {
+      if (mine[f].empty()) continue;
+      ++times[f];
+      if (who[f] >= 0 && cuts[f] != mine[f]) {
+        if (strict) {
+          const bool summed = map.factors[f].kind == ShardingRule::Kind::kSum;
+          Fail(e, "operands ", who[f], " and ", t, " lie as ", Text(operands[static_cast<size_t>(who[f])]), " and ",
+               Text(operands[t]), ", which do not go together: a dimension ", summed ? "that is summed over " : "",
+               "is cut by ", Text(cuts[f]), " in one and by ", Text(mine[f]), " in the other", kRemedy);
+        }
+        continue;
+      }
+      cuts[f] = mine[f];
+      who[f] = static_cast<int>(t);
+    }
+  }
+  for (size_t f = 0; f < cuts.size() && strict; ++f) {
+    if (map.factors[f].kind != ShardingRule::Kind::kSum || times[f] == 0) continue;
+    if (times[f] > 1 || rule.picks) {
+      Fail(e, "the dimension that is summed over is cut by ", Text(cuts[f]), rule.picks ? "" : " in several operands",
+           ": operands lie as ", Text(operands), ": how the result lies is open", kRemedy);
+    }
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    // What the result has no dimension for is put together.
+    std::vector<std::vector<int>> kept(cuts.size());
+    uint32_t taken = 0;
+    for (const std::vector<int>& held : map.results[i]) {
+      for (int f : held) {
+        for (int a : cuts[static_cast<size_t>(f)]) {  // one axis, one dimension
+          if (!(taken & AxisBit(a))) {
+            taken |= AxisBit(a);
+            kept[static_cast<size_t>(f)].push_back(a);
+          } else if (strict) {
+            Fail(e, "'", mesh_.axes[static_cast<size_t>(a)].name,
+                 "' would cut two dimensions of the result: operands lie as ", Text(operands), kRemedy);
+          }
+        }
+      }
+    }
+    std::optional<Layout> l = LayoutOfCuts(mesh_, map, map.results[i], kept);
+    if (!l && strict) {
+      Fail(e, "operands that lie as ", Text(operands), " make a result of shape ", result_types[i].ToString(),
+           " whose blocks are not contiguous", kRemedy);
+    }
+    if (l) results[i].dims = l->dims;
+    for (size_t d = 0; d < stays.size() && results[i].dims.size() == rank; ++d) {
+      if (stays[d].empty() || !results[i].dims[d].empty()) continue;
+      const int64_t size = result_types[i].dims[d].value("a dimension that is cut");
+      if (size % Blocks(stays[d]) == 0) {
+        results[i].dims[d] = stays[d];
+      } else if (strict) {
+        Fail(e, "dimension ", d, " is cut by ", Text(stays[d]), ", and ", Blocks(stays[d]),
+             " devices cannot share the ", size, " of the result evenly", kRemedy);
+      }
+    }
+  }
+  OfSums(e, operands, strict, results);
+  return results;
+}
+
+// What becomes of sums in parts: an operation that is linear passes them on.
+void ExplicitTypes::OfSums(const Eqn& e, const TypedLayouts& operands, bool strict, TypedLayouts& results) const {
+  uint32_t unreduced = 0, reduced = 0;
+  size_t first = operands.size(), in_parts = 0, linear = 0;
+  for (size_t t = 0; t < operands.size(); ++t) {
+    const TypedLayout& l = operands[t];
+    const bool is_linear = e.prim->LinearIn(static_cast<int>(t));
+    linear += is_linear && !l.open;
+    if (l.unreduced) {
+      ++in_parts;
+      if (strict && !is_linear)
+        Fail(e, "operand ", t, " lies as ", Text(l), ": a sum in parts, which only what is linear in it takes",
+             kRemedy);
+      if (strict && unreduced && unreduced != l.unreduced)
+        Fail(e, "operands are sums in parts along ", Text(unreduced), " and ", Text(l.unreduced), kRemedy);
+      unreduced = l.unreduced;
+    }
+    if (l.reduced) {
+      if (strict && reduced && reduced != l.reduced)
+        Fail(e, "operands are reduced along ", Text(reduced), " and ", Text(l.reduced), kRemedy);
+      reduced = l.reduced;
+      first = std::min(first, t);
+    }
+  }
+  if (strict && unreduced) {
+    if (e.prim->multilinear) {
+      if (in_parts > 1) Fail(e, "two factors are sums in parts: operands lie as ", Text(operands), kRemedy);
+      if (reduced != unreduced)
+        Fail(e, "one factor is a sum in parts, and the other is not reduced along the same axes: operands lie as ",
+             Text(operands), kRemedy);
+    } else if (in_parts < linear) {
+      Fail(e, "some operands are sums in parts and some are whole: they lie as ", Text(operands), kRemedy);
+    }
+  }
+  if (strict && reduced && !unreduced && e.prim->is_elementwise()) {
+    for (size_t t = 0; t < operands.size(); ++t) {
+      const TypedLayout& l = operands[t];
+      if (l.open || l.reduced) continue;
+      if (BitsOf(l.dims) & reduced)
+        Fail(e, "operand ", t, " is cut along axes that operand ", first, " is reduced along: they lie as ",
+             Text(operands), kRemedy);
+      Fail(e, "operand ", t, " is replicated along axes that operand ", first, " is reduced along: they lie as ",
+           Text(operands), kRemedy);
+    }
+  }
+  if (e.prim->multilinear && unreduced) reduced = 0;
+  if (e.prim->multilinear && !e.prim->is_elementwise()) reduced = 0;
+  for (TypedLayout& l : results) l.unreduced = unreduced, l.reduced = reduced;
+}
+
+FnRef WithTypedConstraints(const FnRef& fn, const Mesh& mesh, uint32_t said, const TypedLayouts& params) {
+  const TypedLayouts layouts = ExplicitTypes(mesh, said).Vars(*fn, params, false);
+  Builder b(fn->name());
+  Atoms vars(fn->num_vars());
+  for (size_t i = 0; i < fn->params().size(); ++i) {
+    const Param& p = fn->params()[i];
+    vars[i] = b.Parameter(p.type, p.name, p.kind);
+  }
+  const auto of = [&](const Atom& a) { return a.is_var() ? vars[a.id()] : a; };
+  for (const Eqn& e : fn->eqns()) {
+    Atoms operands;
+    for (const Atom& a : e.operands) operands.push_back(of(a));
+    b.set_loc(e.loc);
+    const Atoms made = b.Clone(*fn, e, std::move(operands));
+    for (uint32_t i = 0; i < e.num_results; ++i) {
+      const TypedLayout& l = layouts[e.first_result + i];
+      Atom& result = vars[e.first_result + i];
+      result = made[i];
+      if (l.open || IsConstraint(e)) continue;
+      Sharding sharding;
+      for (const auto& axes : l.dims) {
+        sharding.dims.emplace_back();
+        for (int a : axes) sharding.dims.back().push_back(mesh.axes[static_cast<size_t>(a)].name);
+      }
+      Attrs attrs = {{"mesh", mesh}, {"sharding", Shardings{sharding}}, {"open", Ints{}}};
+      if (l.unreduced) attrs.Set("unreduced", AxisNames(mesh, l.unreduced));
+      if (l.reduced) attrs.Set("reduced", AxisNames(mesh, l.reduced));
+      result = b.Emit1(FindPrim("sharding_constraint"), {result}, std::move(attrs));
+    }
+  }
+  Atoms results;
+  for (const Atom& a : fn->results()) results.push_back(of(a));
+  return b.Build(results);
+}
+
+std::vector<bool> SaidLater(const Eqns& eqns, size_t first, const Atoms& results) {
+  std::vector<bool> later(eqns.size(), false);
+  if (first >= eqns.size()) return later;
+  const uint32_t begin = [&] {
+    for (size_t k = first; k < eqns.size(); ++k) {
+      if (eqns[k].num_results > 0) return eqns[k].first_result;
+    }
+    return ~uint32_t{0};
+  }();
+  std::vector<uint8_t> read;  // 1: by constraints, 2: by something else
+  const auto note = [&](const Atom& a, uint8_t how) {
+    if (!a.is_var() || a.id() < begin) return;
+    if (read.size() <= a.id() - begin) read.resize(a.id() - begin + 1);
+    read[a.id() - begin] |= how;
+  };
+  for (size_t k = first; k < eqns.size(); ++k) {
+    for (const Atom& a : eqns[k].operands) note(a, IsConstraint(eqns[k]) ? 1 : 2);
+  }
+  for (const Atom& a : results) note(a, 2);
+  for (size_t k = first; k < eqns.size(); ++k) {
+    const Eqn& e = eqns[k];
+    bool all = e.num_results > 0;
+    for (uint32_t i = 0; i < e.num_results; ++i) {
+      const uint32_t at = e.first_result + i - begin;
+      all = all && at < read.size() && read[at] == 1;
+    }
+    later[k] = all;
+  }
+  return later;
 }
 
 }  // namespace weft

@@ -32,6 +32,11 @@ def value_error(message: str) -> ValueError:
     return (_weft.ArgumentError if _weft.setting(_JAX_SEMANTICS) else ValueError)(at_line(message))
 
 
+def sharding_type_error(message: str) -> Exception:
+    """ShardingTypeError with the user's line."""
+    return _weft.ShardingTypeError(at_line(message))
+
+
 def index_error(message: str) -> IndexError:
     return (_weft.AxisError if _weft.setting(_JAX_SEMANTICS) else IndexError)(at_line(message))
 

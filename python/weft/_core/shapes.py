@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 # The dtype of tangents of what has no derivative, integers for one, in JAX's types. No array of Weft's is of it.
 FLOAT0 = np.dtype([("float0", np.void, 0)])
+
+
+# What the type of a traced value says of where it lies (_sharding/typed.py, which comes later).
+typed_sharding: Callable[[Any], Any] = lambda x: None
 
 
 class ShapeDtype:
@@ -67,7 +71,11 @@ class ShapeDtype:
         self.dtype = dtype if isinstance(dtype, np.dtype) and dtype == FLOAT0 else _weft.dtype(dtype)
         self.weak_type = weak_type
         self.varying = list(varying)
-        self.sharding = sharding
+        self.sharding = self._placed(sharding)
+
+    def _placed(self, sharding: Any) -> Any:
+        """The sharding, as types of this class say it."""
+        return sharding
 
     @property
     def ndim(self) -> int:
@@ -133,7 +141,7 @@ class ShapeDtype:
         """
         shape, dtype, weak, *_ = _weft.abstract(x)
         traced = _weft.is_traced(x)
-        sharding = None if traced else getattr(x, "sharding", None)
+        sharding = typed_sharding(x) if traced else getattr(x, "sharding", None)
         if not hasattr(sharding, "spec"):  # on one device: what is said of types are meshes and specs
             sharding = None
         varying = _weft.varying(x) if traced else getattr(x, "varying", ())
@@ -212,6 +220,11 @@ class ShapedArray(ShapeDtype):
 
     __slots__ = ()
 
+    def _placed(self, sharding: Any) -> Any:
+        if hasattr(sharding, "with_each_dim") and sharding.mesh.explicit_axes:
+            return sharding.with_each_dim(len(self.shape))
+        return sharding
+
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """The type in few characters.
 
@@ -230,7 +243,24 @@ class ShapedArray(ShapeDtype):
         word = name.rstrip("0123456789")
         if short_dtypes and word in _SHORT:
             name = _SHORT[word] + name[len(word) :]
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        if self.sharding is None:
+            return f"{name}[{','.join(map(str, self.shape))}]"
+        return self._cut(name)
+
+    def _cut(self, name: str) -> str:
+        """With the axes that cut each dimension after its size."""
+        spec, mesh = getattr(self.sharding, "spec", ()), getattr(self.sharding, "mesh", None)
+        said = mesh.explicit_axes if mesh is not None else ()
+        dims = []
+        for d, size in enumerate(self.shape):
+            names = spec[d] if d < len(spec) else None
+            names = [n for n in ([names] if isinstance(names, str) else names or ()) if n in said]
+            by = names[0] if len(names) == 1 else f"({','.join(names)})" if names else ""
+            dims.append(f"{size}@{by}" if by else str(size))
+        sums = ("V", self.varying), ("U", getattr(spec, "unreduced", ())), ("R", getattr(spec, "reduced", ()))
+        said_of = [(letter, ",".join(sorted(axes)), len(axes)) for letter, axes in sums if axes]
+        text = ", ".join(f"{letter}:{axes if n == 1 else f'({axes})'}" for letter, axes, n in said_of)
+        return f"{name}[{','.join(dims)}]{'{' + text + '}' if text else ''}"
 
     @property
     def mat(self) -> ManualAxes:

@@ -19,6 +19,7 @@ from .shardings import (
     Sharding,
     SingleDeviceSharding,
     cuts_of,
+    holds_sum,
     renamed,
     shown_part,
 )
@@ -176,7 +177,9 @@ class Shard:
         if sharding is None:
             return put(self._array, here)
         own = [d for d in sharding._device_list() if d.process_index == process_index()]
-        return _weft.block_of_device(self._array, own.index(self.device), here)
+        block = _weft.block_of_device(self._array, own.index(self.device), here)
+        # Of a sum in parts the first device along those axes has all, and the others nothing.
+        return block if holds_sum(sharding, self.device) else put(_weft.full(block.shape, 0, block.dtype), here)
 
     def __repr__(self) -> str:
         return f"Shard(device={self.device}, index={self.index}, replica_id={self.replica_id})"

@@ -6,7 +6,7 @@ import contextlib
 import enum
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,15 @@ def _checked_names(names: Any, what: str) -> tuple[str, ...]:
     return names
 
 
+class _TypingRules:
+    """Whether types name an axis of such a size: JAX has an option for those of size 1."""
+
+    keeps_axis: Callable[[int], bool] = staticmethod(lambda size: True)
+
+
+typing_rules = _TypingRules()
+
+
 class _Axes:
     """What meshes with and without devices have in common: names, sizes and types of axes."""
 
@@ -104,9 +113,29 @@ class _Axes:
         return self._of_type(AxisType.Explicit)
 
     @property
+    def typed_axes(self) -> tuple[str, ...]:
+        """The axes of type Explicit that types name: all of them, but for an option of JAX's."""
+        return tuple(name for name in self.explicit_axes if typing_rules.keeps_axis(self.shape[name]))
+
+    @property
     def manual_axes(self) -> tuple[str, ...]:
         """The axes of type Manual."""
         return self._of_type(AxisType.Manual)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether every axis is of type Auto."""
+        return self.auto_axes == self.axis_names
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether every axis is of type Explicit."""
+        return self.explicit_axes == self.axis_names
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether every axis is of type Manual."""
+        return self.manual_axes == self.axis_names
 
     def _text(self) -> str:
         parts = [f"{name!r}: {size}" for name, size in self.shape.items()]
@@ -279,6 +308,47 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         """
         return self is other or self._place() == other._place()
 
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """The same with some of it changed.
+
+        Args:
+            devices: other devices; None: the same.
+            axis_names: other names; None: the same.
+            axis_types: other types; None: the same.
+
+        Returns: weft.Mesh.
+
+        Example:
+            >>> weft.make_mesh((1,), ("x",)).update(axis_names=("y",))
+            Mesh('y': 1)
+        """
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> Mesh:
+        """The same with other types of some axes.
+
+        Args:
+            name_to_type: a mapping of names of axes to their types.
+
+        Returns: weft.Mesh.
+
+        Raises:
+            ValueError: a name is no axis.
+
+        Example:
+            >>> weft.make_mesh((1,), ("x",)).update_axis_types({"x": weft.AxisType.Explicit})
+            Mesh('x': 1, axis_types=(Explicit,))
+        """
+        if missing := set(name_to_type) - set(self.axis_names):
+            raise value_error(f"Mesh: {sorted(missing)} are no axes of {self}")
+        return self.update(
+            axis_types=tuple(name_to_type.get(name, kind) for name, kind in zip(self.axis_names, self.axis_types))
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mesh) and self.axis_types == other.axis_types and self.same_place(other)
 
@@ -307,7 +377,7 @@ class _Around(threading.local):
     """The meshes of the `with mesh:` around what this thread runs, the innermost last; None where there is none."""
 
     def __init__(self) -> None:
-        self.meshes: list[Mesh | None] = []
+        self.meshes: list[Any] = []
 
 
 _around = _Around()
@@ -336,6 +406,8 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
     """
 
     def __init__(self, mesh: Mesh | None):
+        if isinstance(mesh, AbstractMesh) and mesh.empty:
+            mesh = None
         if mesh is not None and not isinstance(mesh, Mesh):
             raise type_error(f"set_mesh: expected a weft.Mesh, got {mesh!r} of type '{type(mesh).__name__}'")
         self._mesh = mesh
@@ -351,6 +423,18 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
             raise runtime_error("`with set_mesh(mesh):` must end in the thread in which it began")
         del _around.meshes[self._depth - 1 :]
         _weft.set_mesh_around(current_mesh())
+
+
+def retyped(mesh: Mesh | AbstractMesh, names: Iterable[str], kind: AxisType) -> Mesh | AbstractMesh:
+    """The mesh with another type of these axes, for the functions that run inside of something: mesh_of does not count
+    it among those that there are."""
+    if isinstance(mesh, AbstractMesh):
+        return mesh.update_axis_types(dict.fromkeys(names, kind))
+    known = _TYPES[mesh._place()]
+    before = set(known)
+    made = mesh.update_axis_types(dict.fromkeys(names, kind))
+    known &= before
+    return made
 
 
 def get_mesh() -> Mesh | AbstractMesh:
@@ -386,7 +470,7 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 @contextlib.contextmanager
-def mesh_around(mesh: Mesh | None) -> Iterator[None]:
+def mesh_around(mesh: Mesh | AbstractMesh | None) -> Iterator[None]:
     """Inside it this is the mesh around, as it was where what runs here was called; or none is."""
     _around.meshes.append(mesh)
     _weft.set_mesh_around(mesh)
@@ -433,7 +517,7 @@ def make_mesh(
     return Mesh(np.array(given[: math.prod(shape)], dtype=object).reshape(shape), axis_names, axis_types)
 
 
-def mesh_axes(mesh: Mesh) -> list[tuple[str, int]]:
+def mesh_axes(mesh: Mesh | AbstractMesh) -> list[tuple[str, int]]:
     """The names and sizes of the axes, as the native module takes them."""
     return list(mesh.shape.items())
 

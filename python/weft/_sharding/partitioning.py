@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import _weft
@@ -10,9 +12,40 @@ from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
 from .._core.names import wraps
 from ..collectives import axes_left_alone
+from ..program import IR
 from .arrays import put
-from .meshes import Mesh, check_mesh, current_mesh, mesh_axes, mesh_devices, mesh_of
+from .meshes import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    check_mesh,
+    current_mesh,
+    get_abstract_mesh,
+    mesh_axes,
+    mesh_devices,
+    mesh_of,
+)
 from .shardings import NamedSharding, PartitionSpec, cuts_of, processes_of, spans_processes, spec_axes
+
+
+class _Mapped(threading.local):
+    """The axes of a mesh that cut what the vmaps around map."""
+
+    axes: frozenset[str] = frozenset()
+
+
+_mapped = _Mapped()
+
+
+@contextlib.contextmanager
+def mapped_over(names: Iterable[str]) -> Iterator[None]:
+    """Inside it a vmap maps an axis that these axes of a mesh cut."""
+    before = _mapped.axes
+    _mapped.axes = before | frozenset(names)
+    try:
+        yield
+    finally:
+        _mapped.axes = before
 
 
 def over_processes(mesh: Mesh) -> bool:
@@ -54,7 +87,9 @@ def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | N
         if isinstance(sharding, PartitionSpec):
             sharding = NamedSharding(check_mesh(None, what), sharding)
         elif isinstance(sharding, NamedSharding):
-            sharding = sharding.on_devices(what)
+            around = current_mesh()
+            if isinstance(sharding.mesh, Mesh) or (around and around.shape_tuple == sharding.mesh.shape_tuple):
+                sharding = sharding.on_devices(what)
         elif isinstance(sharding, OnAllDevices):
             mesh = current_mesh()
             sharding = None if mesh is None else NamedSharding(mesh, PartitionSpec())
@@ -71,21 +106,30 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
     """One array that lies as the sharding says."""
     if sharding is None:
         return x
+    if isinstance(sharding.mesh, AbstractMesh):  # that of the value, or of what is around the call
+        sharding = on_mesh_of(x, sharding, what)
     mesh = sharding.mesh
     alone = axes_left_alone()
     if alone and all(name in alone for names in spec_axes(sharding.spec) for name in names):
-        return x  # every device along these axes has all of it here
+        # Every device along these axes has all of it here: where types say how values lie, they say it.
+        return x if _weft.typed_layout(x) is None else _said(x, sharding, what)
     for name in mesh.axis_names:
         if _weft.axis_is_bound(name):
             raise value_error(
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
-    cuts = cuts_of(mesh, sharding.spec, _weft.abstract(x)[0], what, may_be_open=True)
+    spec = sharding.spec
+    cuts = cuts_of(mesh, spec, _weft.abstract(x)[0], what, may_be_open=True)
+    if twice := {name for names in cuts for name in names} & _mapped.axes:
+        raise value_error(
+            f"{what}: {spec} names {', '.join(map(repr, sorted(twice)))}, which cuts the mapped axis of the vmap "
+            "around (its spmd_axis_name): one axis of a mesh cuts one dimension"
+        )
     if isinstance(x, _weft.Array) and _weft.spans(x):
         return put(x, sharding)
-    open_dims = [d for d, dim in enumerate(sharding.spec) if dim is PartitionSpec.UNCONSTRAINED]
-    y = _weft.sharding_constraint(x, mesh_axes(mesh), mesh_devices(mesh), cuts, open_dims)
+    open_dims = [d for d, dim in enumerate(spec) if dim is PartitionSpec.UNCONSTRAINED]
+    y = _said(x, sharding, what)
     if _weft.is_traced(y):
         return y
     # Outside of a program nobody else says how the open dimensions lie: as they do.
@@ -99,12 +143,49 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 dims[d] = names
     if _says_each(mesh):
         dims += [None] * (y.ndim - len(dims))
-    return put(y, NamedSharding(mesh, PartitionSpec(*dims)))
+    return put(y, NamedSharding(mesh, PartitionSpec(*dims, unreduced=spec.unreduced, reduced=spec.reduced)))
+
+
+def _said(x: Any, sharding: NamedSharding, what: str) -> Any:
+    """x, whose type says that it lies so."""
+    mesh, spec = sharding.mesh, sharding.spec
+    cuts = cuts_of(mesh, spec, _weft.abstract(x)[0], what, may_be_open=True)
+    open_dims = [d for d, dim in enumerate(spec) if dim is PartitionSpec.UNCONSTRAINED]
+    sums = sorted(spec.unreduced), sorted(spec.reduced)
+    return _weft.sharding_constraint(x, mesh_axes(mesh), mesh_devices(mesh), cuts, open_dims, *sums)
+
+
+def on_mesh_of(x: Any, sharding: NamedSharding, what: str) -> NamedSharding:
+    """A sharding on a mesh without devices on those of the value, of what is traced, or of the mesh around the call."""
+    typed = _weft.typed_layout(x)
+    own = None if _weft.is_traced(x) else getattr(getattr(x, "sharding", None), "mesh", None)
+    for mesh in (current_mesh(), typed and typed[0], own, _weft.mesh_of_trace()):
+        if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
+            return NamedSharding(mesh, sharding.spec)
+    return sharding.on_devices(what)  # raises
 
 
 def _says_each(mesh: Mesh) -> bool:
-    """Whether specs have an entry for each dimension: in JAX, where the types of all axes say how values lie."""
-    return len(mesh.explicit_axes) == len(mesh.axis_names) and _tree.jax_semantics()
+    """Whether specs have an entry for each dimension: in JAX, where the types of axes say how values lie."""
+    return bool(mesh.explicit_axes) and _tree.jax_semantics()
+
+
+def check_said_by_types(sharding: NamedSharding | None, what: str) -> None:
+    """Raises ValueError, where JAX's meaning is asked for, for a sharding that names axes of a type that says nothing
+    of how values lie."""
+    if sharding is None or not _tree.jax_semantics():
+        return
+    around = get_abstract_mesh()
+    types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types))
+    types.update(zip(around.axis_names, around.axis_types) if around.shape == sharding.mesh.shape else ())
+    named = [*(name for names in spec_axes(sharding.spec) for name in names), *sharding.spec.unreduced]
+    for name in [*named, *sharding.spec.reduced]:
+        if types[name] is not AxisType.Explicit:
+            raise value_error(
+                f"{what}: PartitionSpec passed to {what.split(':')[0]} cannot contain axis names that are of type "
+                f"Auto or Manual. Got {sharding.spec} with '{name}' of type {types[name]}; with_sharding_constraint "
+                "says how values lie along axes of type Auto"
+            )
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -157,6 +238,8 @@ def reshard(x: Any, out_shardings: Any) -> Any:
     """
     leaves, tree = _tree.flatten(x)
     places = shardings_of(out_shardings, x, "reshard")
+    for place in places:
+        check_said_by_types(place, "reshard")
     return _tree.unflatten(tree, [constrain(leaf, place, "reshard") for leaf, place in zip(leaves, places)])
 
 
@@ -254,11 +337,12 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
     return next(iter(meshes), None)
 
 
-def _spec(dims: list[list[str]], each: bool = False) -> PartitionSpec:
+def _spec(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:
     """`each`: an entry for each dimension, those after the last one that is cut, too."""
     while dims and not dims[-1] and not each:
         dims = dims[:-1]
-    return PartitionSpec(*[None if not names else names[0] if len(names) == 1 else tuple(names) for names in dims])
+    each_dim = [None if not names else names[0] if len(names) == 1 else tuple(names) for names in dims]
+    return PartitionSpec(*each_dim, unreduced=unreduced, reduced=reduced)
 
 
 def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
@@ -269,11 +353,43 @@ def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
     return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
 
 
-def _explicit(traced: Any, mesh: Mesh, cuts: list) -> list:
-    """How the results lie where the types of the mesh's axes say it. Raises ValueError where they do not fit."""
+def _given(cuts: list, shardings: list) -> list:
+    """How parameters lie, as the native module takes it: axes of each dimension, those of sums in parts, and those
+    along which they are reduced."""
+    specs = [getattr(sharding, "spec", PartitionSpec()) for sharding in shardings]
+    specs += [PartitionSpec()] * (len(cuts) - len(specs))
+    return [
+        None if cut is None else (cut, sorted(spec.unreduced), sorted(spec.reduced)) for cut, spec in zip(cuts, specs)
+    ]
+
+
+def with_what_types_say(traced: Any, ir: IR, shardings: list) -> tuple[IR, int]:
+    """The program, with constraints for what the types of its values say of where they lie; and for how many devices
+    it is. The meshes may have none."""
+    meshes = [sharding.mesh for sharding in shardings if isinstance(sharding, NamedSharding)] + _meshes_of(traced)
+    devices = max((mesh.size for mesh in meshes), default=1)
+    mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
+    if mesh is None:
+        return ir, devices
+    specs = _weft.param_specs(traced)
+    cuts = [
+        cuts_of(mesh, sharding.spec, shape, "lower")
+        if isinstance(sharding, NamedSharding) and sharding.mesh.shape == mesh.shape
+        else None
+        for sharding, (shape, _, _) in zip(shardings, specs)
+    ]
+    given = _given(cuts + [None] * (len(specs) - len(cuts)), shardings)
+    fn = _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
+    return IR(fn, traced.captures, ir._in_tree, None, traced.weak_results), devices
+
+
+def _explicit(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
+    """How the results lie where the types of the mesh's axes say it: for each the axes of its dimensions, and those
+    along which it is unreduced and reduced. Raises ShardingTypeError where operands do not fit."""
     if not mesh.explicit_axes:
         return []
-    results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.explicit_axes), cuts)
+    given = _given(cuts, shardings)
+    results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
     # Along the other axes the compiler decides.
     return results if len(mesh.explicit_axes) == len(mesh.axis_names) else []
 
@@ -305,8 +421,10 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     cuts = _cuts(traced, mesh, shardings)
     asked = _asked_for(traced)
     try:
-        said = _explicit(traced, mesh, cuts)
-        fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), cuts, False, fixed_order, said)
+        said = _explicit(traced, mesh, cuts, shardings)
+        fn, _, results, _, _ = _weft.partition(
+            traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said]
+        )
     except NotImplementedError:
         if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
             raise
@@ -314,9 +432,13 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     if over_processes(mesh) or (stacks and mesh.size > 1):  # for one device there is nothing to cut
         fn = _weft.for_process(fn, processes_of(mesh))
     each = _says_each(mesh)
+    if said:
+        asked = [None if place is None or place.mesh.same_place(mesh) else place for place in asked]
+    specs = [_spec(dims, each, *sums) for dims, *sums in said] or [_spec(dims, each) for dims in results]
     if each:
-        asked = [None if said is None or said.mesh.same_place(mesh) else said for said in asked]
-    return fn, [said or NamedSharding(mesh, _spec(dims, each)) for said, dims in zip(asked, results)]
+        ranks = [len(shape) for shape, _, _ in _weft.result_specs(traced)]
+        asked = [place and place.with_each_dim(rank) for place, rank in zip(asked, ranks)]
+    return fn, [place or NamedSharding(mesh, spec) for place, spec in zip(asked, specs)]
 
 
 class Communication(NamedTuple):
@@ -355,23 +477,55 @@ class Communication(NamedTuple):
         return lines + (f"  cheaper: {self.cheaper}\n" if self.cheaper else "")
 
 
-def comms(traced: Any, shardings: list, names: list[str], fixed_order: bool = False) -> list[Communication]:
-    """What moves between devices in the program, for arguments that lie so."""
+# What XLA calls them.
+_COLLECTIVES = {
+    "psum": "all-reduce",
+    "pmax": "all-reduce",
+    "pmin": "all-reduce",
+    "all_gather": "all-gather",
+    "psum_scatter": "reduce-scatter",
+    "all_to_all": "all-to-all",
+    "ppermute": "collective-permute",
+}
+
+
+def sent(traced: Any, shardings: list, fixed_order: bool = False) -> str:
+    """A line for each collective of the program of devices."""
+    if any(isinstance(getattr(sharding, "mesh", None), AbstractMesh) for sharding in shardings):
+        return ""  # of types alone
+    try:
+        found = comms(traced, shardings, [], fixed_order, cheaper=False)
+    except NotImplementedError:
+        return ""  # it runs on whole arrays
+    lines = [f"{_COLLECTIVES[c.operation]} ({c.operation}) over {', '.join(c.axes)}: {c.bytes:g} bytes" for c in found]
+    return "".join(f"  {line}\n" for line in lines)
+
+
+def comms(
+    traced: Any, shardings: list, names: list[str], fixed_order: bool = False, *, cheaper: bool = True
+) -> list[Communication]:
+    """What moves between devices in the program, for arguments that lie so; with `cheaper`, and how they would have to
+    lie that less does."""
     mesh = _program_mesh(traced, shardings)
     if mesh is None:
         return []
     found = []
     cuts = _cuts(traced, mesh, shardings)
     _, _, _, records, total = _weft.partition(
-        traced, mesh_axes(mesh), cuts, True, fixed_order, _explicit(traced, mesh, cuts)
+        traced,
+        mesh_axes(mesh),
+        cuts,
+        cheaper,
+        fixed_order,
+        [dims for dims, _, _ in _explicit(traced, mesh, cuts, shardings)],
     )
     for operation, axes, sent, times, cause, where, better in records:
-        cheaper = None
+        saving = None
         if better is not None:
             param, dims, bytes_then = better
             name = names[param] if param < len(names) else "a captured array"
-            cheaper = f"{name} as {_spec(dims)}: {bytes_then:g} bytes in all, now {total:g}"
-        found.append(Communication(operation, tuple(axes), sent, times, cause, where, cheaper))
+            saving = f"{name} as {_spec(dims)}: {bytes_then:g} bytes in all, now {total:g}"
+        found.append(Communication(operation, tuple(axes), sent, times, cause, where, saving))
     return found
 
 

@@ -8,7 +8,7 @@ from .._core.errors import type_error, value_error
 from .arrays import device_put
 from .devices import Device
 from .meshes import check_mesh
-from .partitioning import constrain
+from .partitioning import check_said_by_types, constrain
 from .shardings import NamedSharding, PartitionSpec, Sharding
 
 
@@ -23,6 +23,8 @@ def placed(x: Any, what: str, device: Any, out_sharding: Any = None) -> Any:
     if isinstance(where, PartitionSpec):
         where = NamedSharding(check_mesh(None, f"{what}: {name}"), where)
     if isinstance(where, NamedSharding):
+        if out_sharding is not None:
+            check_said_by_types(where, f"{what}: {name}")
         return constrain(x, where, f"{what}: {name}")
     if not isinstance(where, (Device, Sharding)):
         raise type_error(

@@ -35,9 +35,9 @@ class PartitionSpec(tuple):
         dims: for each dimension the name of an axis, a tuple of names (the first one major; of one name it is that
             name), None if it is not cut, or PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of
             it.
-        unreduced: axes over whose devices the values are still to be summed. The compiler keeps sums in parts by itself
-            where what follows is linear; arrays hold whole sums, so it changes no value.
-        reduced: axes along which values are the same, and cotangents are summed: as the compiler does by itself.
+        unreduced: axes along which devices hold parts of a sum: of arrays the first device has all of it, and the
+            others zeros.
+        reduced: axes along which values are the same, and cotangents are sums in parts.
 
     Raises:
         TypeError, ValueError: something is no name of an axis, or an axis is named twice.
@@ -337,7 +337,16 @@ class NamedSharding(Sharding):
     @property
     def is_fully_replicated(self) -> bool:
         """Whether every device holds all of it."""
-        return all(self.mesh.shape[name] == 1 for names in spec_axes(self.spec) for name in names)
+        cut = [name for names in spec_axes(self.spec) for name in names]
+        return all(self.mesh.shape[name] == 1 for name in [*cut, *self.spec.unreduced])
+
+    def with_each_dim(self, rank: int) -> NamedSharding:
+        """The same with an entry of the spec for each of so many dimensions."""
+        missing = rank - len(self.spec)
+        if missing <= 0:
+            return self
+        sums = {"unreduced": self.spec.unreduced, "reduced": self.spec.reduced}
+        return NamedSharding(self.mesh, PartitionSpec(*self.spec, *[None] * missing, **sums))
 
     def _device_list(self) -> list[Device]:
         if isinstance(self.mesh, AbstractMesh):
@@ -392,6 +401,16 @@ def shown_part(index: tuple[slice, ...], shape: Sequence[int]) -> tuple[slice, .
     if not _tree.jax_semantics():
         return index
     return tuple(slice(None) if (s.start, s.stop) == (0, n) else s for s, n in zip(index, shape))
+
+
+def holds_sum(sharding: Sharding, device: Device) -> bool:
+    """Whether a device holds its block of an array: where the array is a sum in parts, those that are first along the
+    axes of the sum do, and the others hold zeros."""
+    if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
+        return True
+    mesh = sharding.mesh
+    place = next(at for at in np.ndindex(mesh.devices.shape) if mesh.devices[at] is device)
+    return all(k == 0 for name, k in zip(mesh.axis_names, place) if name in sharding.spec.unreduced)
 
 
 def spans_processes(sharding: Any) -> bool:

@@ -32,6 +32,7 @@ class Module(Protocol):
 
     rules: dict[str, Rule]
     reasons: dict[str, str]
+    meshes: dict[str, str] | None
 
     def call(self, ir: IR, name: str) -> str:
         """The name of a function of the module for a program: one for programs that are equal."""
@@ -135,6 +136,8 @@ class Body:
         types = [tensor(str(r.type)) for r in op.results]
         if op.name in ELEMENTWISE or op.name in COMPARISONS:
             return self._elementwise(op, types)
+        if "sharding" in op.attributes and self.module.meshes is not None:
+            return [self._constraint(op, self.module.meshes)]
         if op.name in IDENTITIES:
             return [self.read(op.operands[0])]
         rule = self.module.rules.get(op.name)
@@ -147,6 +150,22 @@ class Body:
                 f"to_stablehlo: StableHLO has nothing for '{op.primitive}'{self.module.reasons.get(op.name, '')}"
                 + (f"\n{stack}" if stack else "")
             )
+        return made
+
+    def _constraint(self, op: Operation, meshes: dict[str, str]) -> Named:
+        """What is said of where a value lies, on a mesh that the module names once."""
+        axes = ", ".join(f'"{name}"={size}' for name, size in re.findall(r"(\w+)=(\d+)", str(op.attributes["mesh"])))
+        name = meshes.setdefault(axes, f"mesh_{len(meshes)}" if meshes else "mesh")
+        inside = re.search(r"\(\((.*)\)\)", str(op.attributes["sharding"]))
+        dims = inside[1].split(",") if inside is not None and inside[1] else []
+        cuts = ["" if dim == "-" else ", ".join(f'"{axis}"' for axis in dim.split(".")) for dim in dims]
+        open_ = [", ?" * bool(cut) or "?" if d in op.attributes["open"] else "" for d, cut in enumerate(cuts)]
+        each = ", ".join(f"{{{cut}{more}}}" for cut, more in zip(cuts, open_))
+        axes_of_sum = ", ".join(f'"{axis}"' for axis in op.attributes.get("unreduced", ()))
+        sums = f", unreduced={{{axes_of_sum}}}" if axes_of_sum else ""
+        x = self.read(op.operands[0])
+        made = self.new(x.type)
+        self.lines.append(f"{made.name} = sdy.sharding_constraint {x.name} <@{name}, [{each}]{sums}> : {x.type}")
         return made
 
     # Operations by kind.

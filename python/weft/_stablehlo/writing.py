@@ -15,9 +15,10 @@ from .writing_rules import REASONS, RULES
 __all__ = ["write"]
 
 
-def write(ir: IR) -> str:
-    """A module whose function `main` is the program; constants that the program captured are in it."""
-    return _Module().text(ir)
+def write(ir: IR, devices: int | None = None) -> str:
+    """A module whose function `main` is the program; constants that the program captured are in it. `devices`: for how
+    many it is; then what constraints say of where values lie is in the text, too."""
+    return _Module(devices).text(ir)
 
 
 class _Module:
@@ -25,7 +26,9 @@ class _Module:
 
     rules, reasons = RULES, REASONS
 
-    def __init__(self) -> None:
+    def __init__(self, devices: int | None = None) -> None:
+        self.meshes: dict[str, str] | None = None if devices is None else {}
+        self._devices = devices or 1
         self._functions: list[str] = []
         self._called: dict[Any, str] = {}
         self._names: set[str] = set()
@@ -34,7 +37,10 @@ class _Module:
         self._names.add("main")
         main = self._function(ir, "main", ir.constants)
         name = re.sub(r"\W", "_", ir.__name__) or "f"
-        return "\n".join([f"module @{name} {{", main, *self._functions, "}", ""])
+        meshes = [f"  sdy.mesh @{said} = <[{axes}]>" for axes, said in (self.meshes or {}).items()]
+        counts = f"mhlo.num_partitions = {self._devices} : i32, mhlo.num_replicas = 1 : i32"
+        said = f" attributes {{{counts}}}" if self._devices > 1 else ""
+        return "\n".join([f"module @{name}{said} {{", *meshes, main, *self._functions, "}", ""])
 
     def call(self, ir: IR, name: str) -> str:
         """The name of a function of the module for a program: one for programs that are equal."""

@@ -11,7 +11,10 @@ from typing import Any
 
 import weft
 
+from .. import _weft
 from .._core.errors import not_implemented
+from .._sharding.meshes import current_mesh
+from ..numpy._out_sharding import lying
 from ..numpy._ufunc import methods_of, ufunc
 
 _PLACES = frozenset(["device", "out_sharding", "sharding"])
@@ -94,6 +97,21 @@ MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 
+# What makes arrays lies on the mesh around, where types of its axes say how values lie.
+_MADE = frozenset(
+    ["arange", "array", "asarray", "empty", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+)
+
+
+def _on_the_mesh(x: Any) -> Any:
+    mesh = current_mesh()
+    if mesh is None or not mesh.explicit_axes or _weft.is_traced(x) or _weft.sharding_of(x) is not None:
+        return x
+    if _weft.is_tracing() or any(_weft.axis_is_bound(axis) for axis in mesh.axis_names):
+        return x
+    return weft.device_put(x, weft.NamedSharding(mesh, weft.PartitionSpec(*[None] * x.ndim)))
+
+
 class _Ufunc(ufunc):
     """One of weft.numpy's that takes more, and has its methods."""
 
@@ -122,23 +140,25 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
     def called(*args: Any, **kwargs: Any) -> Any:
         given = {parameter: kwargs.pop(parameter) for parameter in more if parameter in kwargs} if kwargs else {}
         if not given:
-            return function(*args, **kwargs)
+            return _on_the_mesh(function(*args, **kwargs)) if name in _MADE else function(*args, **kwargs)
         for parameter, value in given.items():
             if parameter in _PLACES or parameter in _NO_EFFECT or value is None:
                 continue
             if parameter != "preferred_element_type":
                 raise not_implemented(f"{name}: the argument '{parameter}' has no counterpart in Weft, got {value!r}")
-        result = function(*args, **kwargs)
-        if given.get("preferred_element_type") is not None:
-            result = result.astype(given["preferred_element_type"])
+        wider = given.get("preferred_element_type")
+
+        @functools.wraps(function)
+        def computed(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            return result if wider is None else result.astype(wider)
+
         places = [given[parameter] for parameter in given if parameter in _PLACES and given[parameter] is not None]
-        return _placed(result, places[0]) if places else result
+        if not places:
+            return computed(*args, **kwargs)
+        if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):
+            return lying(places[0], computed, *args, **kwargs)
+        result = computed(*args, **kwargs)
+        return result if isinstance(result, weft.Tracer) else weft.device_put(result, places[0])
 
     return called
-
-
-def _placed(x: Any, place: Any) -> Any:
-    if isinstance(x, weft.Tracer):
-        said = isinstance(place, (weft.NamedSharding, weft.PartitionSpec))
-        return weft.with_sharding_constraint(x, place) if said else x
-    return weft.device_put(x, place)

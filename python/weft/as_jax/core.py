@@ -12,7 +12,10 @@ import weft
 from .. import _weft
 from .._core.errors import value_error
 from .._core.shapes import ShapedArray
+from .._sharding.shardings import spec_axes
+from .._sharding.typed import spec_of_dims
 from ..mesh import get_abstract_mesh
+from . import hlo_shardings
 
 ensure_compile_time_eval = eval_context = weft.ensure_compile_time_eval
 array_types = {weft.Array, np.ndarray, np.generic}
@@ -107,16 +110,21 @@ def typeof(x: Any) -> ShapedArray:
 
 
 def _on_mesh(x: Any, aval: Any) -> Any:
-    if not _weft.is_traced(x):
-        return aval
-    mesh = get_abstract_mesh()
-    if mesh.empty or mesh.explicit_axes:
-        return aval
-    return aval.update(sharding=weft.NamedSharding(mesh, weft.PartitionSpec(*[None] * len(aval.shape))))
+    """JAX's types: a mesh without devices, and of the axes that cut each dimension those whose types say it."""
+    rank, around = len(aval.shape), get_abstract_mesh()
+    if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
+        around = of_trace.abstract_mesh
+    mesh, spec = around, weft.PartitionSpec()
+    if isinstance(aval.sharding, weft.NamedSharding):
+        mesh, spec = aval.sharding.mesh.abstract_mesh, aval.sharding.spec
+    said = [[name for name in names if name in mesh.explicit_axes] for names in spec_axes(spec)]
+    said += [[] for _ in range(rank - len(said))]
+    return aval.update(sharding=weft.NamedSharding(mesh, spec_of_dims(said, spec.unreduced, spec.reduced)))
 
 
 def install() -> None:
-    """From now on x.aval is typeof(x)."""
+    """From now on x.aval is typeof(x), and shardings say how XLA would put it."""
+    hlo_shardings.install()
     array: Any = weft.Array
     array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
 

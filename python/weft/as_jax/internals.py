@@ -8,7 +8,6 @@ from typing import Any
 
 import weft
 
-from .._core.errors import type_error
 from . import linear_util as lu
 from .jaxprs import eval_jaxpr
 from .user_primitives import Primitive
@@ -17,7 +16,8 @@ AxisName = Any
 
 
 # Types of shardings do not fit; an axis cannot be cut into equal parts; an axis of a mesh is used twice.
-ShardingTypeError = IndivisibleError = DuplicateSpecError = weft.errors.ArgumentError
+ShardingTypeError = weft.errors.ShardingTypeError
+IndivisibleError = DuplicateSpecError = weft.errors.ArgumentError
 
 
 class InconclusiveDimensionOperation(Exception):
@@ -88,13 +88,6 @@ class MemorySpace(enum.Enum):
 def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:
     """The sharding of arrays on one device."""
     return weft.SingleDeviceSharding(device)
-
-
-class GSPMDSharding(weft.Sharding):
-    """A sharding of XLA's. There is none: the class is there for isinstance."""
-
-    def __init__(self, *_: Any, **__: Any):
-        raise type_error("GSPMDSharding: how arrays are cut is said by NamedSharding(mesh, PartitionSpec(...))")
 
 
 class UnspecifiedValue:

@@ -24,6 +24,7 @@ import weft
 from .. import _weft
 from .._core.errors import at_line, key_error, not_implemented, type_error
 from .._core.shapes import ShapedArray
+from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .user_primitives import Primitive, call_of
@@ -421,7 +422,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
     values.update(zip(jaxpr.invars, args, strict=True))
     for eqn in jaxpr.eqns:
         operands = [_strong(read(atom), atom.aval) for atom in eqn.invars]
-        results = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
+        params = eqn.primitive.get_bind_params(eqn.params)
+        # The program was traced before: its types were looked at then.
+        mesh = mesh_of(operands)
+        results = by_the_compiler(lambda *xs: eqn.primitive.bind(*xs, **params), tuple(operands), {}, mesh)  # noqa: B023
         values.update(zip(eqn.outvars, results if isinstance(results, (list, tuple)) else [results], strict=True))
     return [_strong(read(atom), atom.aval) for atom in jaxpr.outvars]
 

@@ -11,12 +11,29 @@ import numpy as np
 
 import weft
 
-from .._core.errors import value_error
-from ..mesh import AbstractMesh, AxisType, get_abstract_mesh, get_mesh, make_mesh, set_mesh  # noqa: F401
+from .._core.errors import type_error, value_error
+from .._sharding.shardings import spec_axes
+from .._sharding.typed import by_the_compiler, by_the_program, mesh_of, typed_sharding
+from ..mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, set_mesh  # noqa: F401
+from ..mesh import make_mesh as _make_mesh
 from ..parallel import smap  # noqa: F401
 from ..partitioning import reshard
 
 use_mesh = set_mesh
+
+
+def make_mesh(
+    axis_shapes: Sequence[int], axis_names: Sequence[str], axis_types: Any = None, *, devices: Any = None
+) -> Mesh:
+    """A mesh whose axes are of type Explicit unless axis_types say otherwise."""
+    for size in axis_shapes:
+        if not hasattr(size, "__index__"):
+            raise type_error(
+                f"make_mesh: `axis_shapes` passed to `make_mesh` should be a sequence of ints, got {axis_shapes}"
+            )
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
+    return _make_mesh(axis_shapes, names, types, devices=devices)
 
 
 @contextlib.contextmanager
@@ -81,7 +98,10 @@ def auto_axes(
 
     @functools.wraps(f)
     def called(*args: Any, out_sharding: Any = wanted, **kwargs: Any) -> Any:
-        result = f(*args, **kwargs)
+        mesh = mesh_of((args, kwargs, out_sharding))
+        if mesh is None or not mesh.explicit_axes:
+            return f(*args, **kwargs)  # the compiler says it as it is
+        result = by_the_compiler(f, args, kwargs, mesh, axes)
         return result if out_sharding is None else reshard(result, out_sharding)
 
     return called
@@ -97,11 +117,44 @@ def explicit_axes(
 
     @functools.wraps(f)
     def called(*args: Any, in_sharding: Any = wanted, **kwargs: Any) -> Any:
-        if in_sharding is not None:
-            args = reshard(args, in_sharding if isinstance(in_sharding, tuple) else (in_sharding,) * len(args))
-        return f(*args, **kwargs)
+        mesh = mesh_of((args, kwargs, in_sharding))
+        if in_sharding is None or mesh is None:
+            return f(*args, **kwargs)
+        args = weft.with_sharding_constraint(args, in_sharding)
+        return by_the_program(f, args, kwargs, mesh, in_sharding, axes)
 
     return called
+
+
+def top_level_all_gather(x: Any, out_spec: Any, multi_dim: bool = False) -> Any:
+    """x, which lies as out_spec says, after gathers along axes that cut it: the innermost ones of a dimension, and of
+    one dimension unless `multi_dim`."""
+    place = typed_sharding(x)
+    if place is None:
+        raise value_error(
+            "top_level_all_gather: the types of the axes of the mesh around say nothing of how values lie"
+        )
+    before = [*spec_axes(place.spec), *[()] * (np.ndim(x) - len(place.spec))]
+    after = [*spec_axes(out_spec), *[()] * (np.ndim(x) - len(out_spec))]
+    gathered = 0
+    for d, (names, kept) in enumerate(zip(before, after)):
+        if not names and kept:
+            raise value_error(
+                f"top_level_all_gather: expected the input of {place.spec} to be unsharded nowhere that the output of "
+                f"{out_spec} is cut: dimension {d}"
+            )
+        if names[: len(kept)] != kept:
+            raise value_error(
+                f"top_level_all_gather: out_spec {out_spec} maintains not the property that it is a prefix of in_spec "
+                f"{place.spec} in dimension {d}"
+            )
+        gathered += names != kept
+    if gathered > 1 and not multi_dim:
+        raise value_error(
+            f"top_level_all_gather: multiple dimensions cannot be all_gathered unless multi_dim=True: {place.spec} to "
+            f"{out_spec}"
+        )
+    return reshard(x, out_spec)
 
 
 class PositionalSharding:

@@ -19,6 +19,7 @@ import weft
 
 from .._core.errors import runtime_error, value_error
 from .._sharding.devices import before_counting, devices_were_listed
+from .._sharding.meshes import typing_rules
 from ..config import OPTIONS
 from .option_defaults import DEFAULTS
 
@@ -43,6 +44,7 @@ _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items
 
 # Those of them that this package does as JAX does.
 _DONE_HERE = frozenset(["jax_default_prng_impl", "jax_traceback_filtering"])
+_OF_TYPES = "jax_remove_size_one_mesh_axis_from_type"  # which meshes ask for
 
 # What a value of an option must be: gives the value, or raises ValueError.
 _CHECKS: dict[str, Callable[[Any], Any]] = {}
@@ -52,7 +54,7 @@ _said: set[str] = set()
 
 
 def _say_without_effect(name: str, value: Any) -> None:
-    if value == _WITHOUT_EFFECT[name] or value is None or name in _said or name in _DONE_HERE:
+    if value == _WITHOUT_EFFECT[name] or value is None or name in _said or name in _DONE_HERE or name == _OF_TYPES:
         return
     _said.add(name)
     warnings.warn(f"weft.as_jax: the option {name} has no effect in Weft", stacklevel=3)
@@ -294,3 +296,6 @@ def read_environment() -> None:
             continue
         config.update(name, value)
     before_counting.append(_count_devices)
+
+
+typing_rules.keeps_axis = lambda size: size > 1 or not config.read(_OF_TYPES)

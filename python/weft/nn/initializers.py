@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import _weft, random
 from .. import numpy as wnp
 from .._core.errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
+from ..numpy._out_sharding import lying
 from ..typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
@@ -79,6 +81,17 @@ def _times(numbers: Array, factor: Array | float) -> Array:
     return numbers * wnp.asarray(factor, numbers.dtype)
 
 
+def _lying(init: Callable[..., Array]) -> Callable[..., Array]:
+    """The initializer, whose caller may say how the result is cut over a mesh."""
+
+    def init_lying(key: Any, shape: Any, *dtype: Any, out_sharding: Any = None, **named: Any) -> Array:
+        if out_sharding is None:
+            return init(key, shape, *dtype, **named)
+        return lying(out_sharding, init, key, shape, *dtype, **named)
+
+    return init_lying
+
+
 def constant(value: NestedLike, dtype: DTypeLike = float) -> Callable[..., Array]:
     """An initialiser of one value.
 
@@ -92,7 +105,7 @@ def constant(value: NestedLike, dtype: DTypeLike = float) -> Callable[..., Array
         >>> weft.nn.initializers.constant(3.0)(weft.random.key(0), (2,))
         Array([3., 3.], dtype=float32)
     """
-    return lambda key, shape, dtype=dtype: wnp.full(shape, value, float if dtype is None else dtype)
+    return _lying(lambda key, shape, dtype=dtype: wnp.full(shape, value, float if dtype is None else dtype))
 
 
 def normal(stddev: Array | float = 1e-2, dtype: DTypeLike = float) -> Callable[..., Array]:
@@ -108,7 +121,7 @@ def normal(stddev: Array | float = 1e-2, dtype: DTypeLike = float) -> Callable[.
         >>> weft.nn.initializers.normal(0.1)(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return lambda key, shape, dtype=dtype: _times(random.normal(key, shape, dtype), stddev)
+    return _lying(lambda key, shape, dtype=dtype: _times(random.normal(key, shape, dtype), stddev))
 
 
 def uniform(scale: Array | float = 1e-2, dtype: DTypeLike = float) -> Callable[..., Array]:
@@ -124,7 +137,7 @@ def uniform(scale: Array | float = 1e-2, dtype: DTypeLike = float) -> Callable[.
         >>> weft.nn.initializers.uniform(0.1)(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return lambda key, shape, dtype=dtype: _times(random.uniform(key, shape, dtype), scale)
+    return _lying(lambda key, shape, dtype=dtype: _times(random.uniform(key, shape, dtype), scale))
 
 
 def truncated_normal(
@@ -144,7 +157,9 @@ def truncated_normal(
         >>> weft.nn.initializers.truncated_normal(0.1)(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return lambda key, shape, dtype=dtype: _times(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
+    return _lying(
+        lambda key, shape, dtype=dtype: _times(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
+    )
 
 
 def orthogonal(scale: Array | float = 1.0, column_axis: int = -1, dtype: DTypeLike = float) -> Callable[..., Array]:
@@ -174,7 +189,7 @@ def orthogonal(scale: Array | float = 1.0, column_axis: int = -1, dtype: DTypeLi
         rest = tuple(n for d, n in enumerate(shape) if d != column_axis % len(shape))
         return _times(wnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis), scale)
 
-    return init
+    return _lying(init)
 
 
 def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike = float) -> Callable[..., Array]:
@@ -209,7 +224,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
         middle = tuple((n - 1) // 2 for n in shape[:-2])
         return wnp.zeros(shape, dtype).at[middle].set(matrix)
 
-    return init
+    return _lying(init)
 
 
 def _polar(key, shape, dtype, radius: Callable[[Array], Array]) -> Array:
@@ -310,7 +325,7 @@ def variance_scaling(
         variance = wnp.asarray(scale / fans[mode], dtype)
         return draw(key, shape, dtype) * (wnp.sqrt(factor * variance) / wnp.asarray(deviation, dtype))
 
-    return init
+    return _lying(init)
 
 
 def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) -> Callable[..., Callable[..., Array]]:

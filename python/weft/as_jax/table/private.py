@@ -127,11 +127,13 @@ PRIVATE: dict[str, Served] = {
         names={
             **of("weft", "NamedSharding SingleDeviceSharding PartitionSpec"),
             **of("weft.as_jax.meshes", "make_mesh set_mesh use_mesh PositionalSharding AbstractMesh"),
-            **of(_INTERNALS, "make_single_device_sharding GSPMDSharding UNSPECIFIED UnspecifiedValue AUTO"),
+            **of(_INTERNALS, "make_single_device_sharding UNSPECIFIED UnspecifiedValue AUTO"),
+            **of("weft.as_jax.hlo_shardings", "GSPMDSharding parse_flatten_op_sharding"),
+            **of("weft.as_jax.hlo_shardings", "named_sharding_to_xla_hlo_sharding array_mapping_to_axis_resources"),
             **of(_INTERNALS, "hashed_index local_to_global_shape"),
             **refused(
                 "jax._src.sharding_impls",
-                "parse_flatten_op_sharding named_sharding_to_xla_hlo_sharding physical_hlo_sharding",
+                "physical_hlo_sharding",
                 _XLA,
             ),
         }
@@ -142,14 +144,17 @@ PRIVATE: dict[str, Served] = {
     "jax._src.partition_spec": Served(names=of("weft", "PartitionSpec")),
     "jax._src.mesh_utils": Served(names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")),
     "jax._src.op_shardings": Served(
-        names=refused("jax._src.op_shardings", "are_hlo_shardings_equal is_hlo_sharding_replicated", _XLA)
+        names={
+            **of("weft.as_jax.hlo_shardings", "are_hlo_shardings_equal is_hlo_sharding_replicated"),
+            **of("weft.as_jax.hlo_shardings", "get_num_ways_dim_sharded"),
+        }
     ),
     "jax._src.layout": Served(names=of("weft.as_jax.arrays", "Format Layout")),
     "jax._src.shard_map": Served(
         names={
             **of("weft", "shard_map"),
             **of("weft.as_jax.meshes", "smap"),
-            **refused("jax._src.shard_map", "top_level_all_gather", _TRACES),
+            **of("weft.as_jax.meshes", "top_level_all_gather"),
         }
     ),
     "jax._src.pmap": Served(names=of("weft", "pmap")),
@@ -215,7 +220,12 @@ PRIVATE: dict[str, Served] = {
             "cuda_versions": Value(None),
         }
     ),
-    "jaxlib.xla_client": Served(names=of("weft.as_jax.devices", "Client Device XlaRuntimeError")),
+    "jaxlib.xla_client": Served(
+        names={
+            **of("weft.as_jax.devices", "Client Device XlaRuntimeError"),
+            **of("weft.as_jax.hlo_shardings", "HloSharding OpSharding"),
+        }
+    ),
     "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
     "jax._src.numpy": Served(),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),

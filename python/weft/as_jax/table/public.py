@@ -239,7 +239,7 @@ PUBLIC: dict[str, Served] = {
     "jax.errors": Served(
         everything_of=("weft.errors",),
         names={**of("weft.as_jax.errors", "KeyReuseError"), **of("weft.as_jax.jaxprs", "JaxprTypeError")},
-        without=frozenset(["ArgumentError", "AxisError", "TypePromotionError"]),
+        without=frozenset(["ArgumentError", "AxisError", "ShardingTypeError", "TypePromotionError"]),
     ),
     "jax.debug": Served(
         everything_of=("weft.debug",),

@@ -1,0 +1,55 @@
+// What the types of traced values say of where they lie, along axes of a mesh of type Explicit: for each open trace one
+// layout of every value, which follows from its parameters in program order (transforms/shard/explicit_types.h).
+// Nothing is worked out until somebody asks, or the trace ends: then what the user wrote has to fit.
+#ifndef WEFT_PYTHON_NATIVE_TYPED_LAYOUTS_H_
+#define WEFT_PYTHON_NATIVE_TYPED_LAYOUTS_H_
+
+#include <Python.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "python/native/call_arguments.h"
+#include "tracer/trace.h"
+
+namespace weft::python {
+
+struct TypedTrace;
+
+// For as long as a function is traced. Nothing where no axis of a mesh is Explicit here.
+class ScopedTypedLayouts {
+ public:
+  // `leaves`, a list: what the parameters are made of: arrays, numbers, or types with an attribute `sharding`.
+  ScopedTypedLayouts(Trace& trace, PyObject* leaves);
+  ~ScopedTypedLayouts();
+  ScopedTypedLayouts(const ScopedTypedLayouts&) = delete;
+  // The parameter is made of that leaf.
+  void Parameter(PyObject* leaf, const Value& parameter);
+  // Raises ShardingTypeError where something does not fit. `results`: what the function returns.
+  void Check(const Values& results);
+
+ private:
+  std::unique_ptr<TypedTrace> typed_;
+};
+
+// What the type of a value says; nullopt where no axis of a mesh is Explicit.
+struct ValueLayout {
+  Ref mesh;
+  std::vector<Strings> dims;
+  Strings unreduced, reduced;
+  bool open = false;  // nobody said anything of it
+};
+std::optional<ValueLayout> TypedLayoutOf(const Value& value);
+// The mesh of what is traced here: the one around the code, or that of an argument; null where there is none.
+Ref MeshOfTrace();
+// What a call means besides the types of the arguments.
+void AddTypedLayout(const Value& value, Signature& signature);
+
+// (a weft.Mesh, weft.AbstractMesh or weft.NamedSharding) -> (mesh, [(axis, size), ...], Explicit axes), and for a
+// sharding also the axes of each dimension, unreduced ones, reduced ones; None for what else there is.
+void SetTypedHook(PyObject* hook);
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_NATIVE_TYPED_LAYOUTS_H_
