@@ -537,16 +537,16 @@ constexpr int64_t kLarge = 256;
 
 // What refers to something around the function is part of that. `types`: of the operands, which may vary over more mesh
 // axes than the function's parameters.
-bool StaysCall(const Fn& fn, const Types& types) {
-  return fn.NumEqns() >= kLarge && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() && fn.ParamTypes() == types;
+bool StaysCall(const Fn& fn, const Types& types, bool as_call) {
+  return (as_call || fn.NumEqns() >= kLarge) && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() && fn.ParamTypes() == types;
 }
 
 }  // namespace
 
-Values Apply(const FnRef& fn, absl::Span<const Value> args) {
+Values Apply(const FnRef& fn, absl::Span<const Value> args, bool as_call) {
   if (EagerScope::Hides(args)) {
     const EagerScope::Suspended suspended;
-    return Apply(fn, args);
+    return Apply(fn, args, as_call);
   }
   if (args.size() != fn->params().size()) {
     throw TypeError("'", fn->name(), "' takes ", fn->params().size(), " arrays, got ", args.size());
@@ -556,7 +556,7 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args) {
     if (const WithConstants plain = WithoutLargeLiterals(fn); !plain.constants.empty()) {
       Values all(args.begin(), args.end());
       for (const Tensor& t : plain.constants) all.push_back(Value(t));
-      return Apply(plain.fn, all);
+      return Apply(plain.fn, all, as_call);
     }
   }
   Values results;
@@ -569,7 +569,7 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args) {
     }
     trace->builder().set_loc(CurrentLoc());
     const FnRef fitting = Specialize(fn, MatchArguments(*fn, types));
-    const Atoms out = StaysCall(*fitting, types) ? trace->Emit(FindPrim("call"), std::move(atoms), {}, {fitting})
+    const Atoms out = StaysCall(*fitting, types, as_call) ? trace->Emit(FindPrim("call"), std::move(atoms), {}, {fitting})
                                                  : trace->builder().Inline(*fitting, atoms);
     for (const Atom& a : out) results.push_back(trace->Wrap(a));
     return results;

@@ -119,6 +119,8 @@ class _HostRule:
                 raise type_error(self._said(role, f"gives a {part}{path()} that is no array: {leaf!r}", where))
             given, given_dtype, weak, _ = _weft.abstract(leaf)
             other = given_dtype != dtype and not weak and _weft.is_inexact(dtype)
+            if other and _tree.jax_semantics() and part != "value" and _weft.is_inexact(given_dtype):
+                other = _weft.dtype_kind(given_dtype) != _weft.dtype_kind(dtype)  # JAX rounds what rules give
             if tuple(given) != tuple(shape) or other:
                 problem = f"gives a {part}{path()} {_named(given_dtype, given)}, expected {_named(dtype, shape)}"
                 raise type_error(self._said(role, problem, where))

@@ -6,10 +6,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from . import _weft
 from ._core import stateful, watching
+from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error
-from ._core.tracing import Flat, call_name, flat_function, trace_flat
+from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
 
 ALL: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -36,7 +39,7 @@ def clear_caches() -> None:
 
 def described(leaf: Any) -> str:
     _, _, weak, text = _weft.abstract(leaf)
-    return f"{text} (weak)" if weak else text
+    return f"{text}{watching.WEAK}" if weak else text
 
 
 class UsesReferences(BaseException):
@@ -93,6 +96,9 @@ def _refuse(jitted, args: tuple, kwargs: dict):
     if stateful.references is not None and stateful.references.refs_among((args, kwargs)):
         return stateful.references.call_jitted(jitted, args, kwargs)
     nums, names = jitted._static_argnums, jitted._static_argnames
+    if any(map(is_float0, _tree.leaves((args, kwargs)))):
+        zeros = lambda leaf: np.zeros(leaf.shape, bool) if is_float0(leaf) else leaf
+        return jitted(*_tree.map(zeros, list(args)), **_tree.map(zeros, kwargs))
     positions = [i for i in range(len(args)) if i not in nums]
     dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
     hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
