@@ -538,7 +538,8 @@ constexpr int64_t kLarge = 256;
 // What refers to something around the function is part of that. `types`: of the operands, which may vary over more mesh
 // axes than the function's parameters.
 bool StaysCall(const Fn& fn, const Types& types, bool as_call) {
-  return (as_call || fn.NumEqns() >= kLarge) && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() && fn.ParamTypes() == types;
+  return (as_call || fn.NumEqns() >= kLarge) && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() &&
+         fn.ParamTypes() == types;
 }
 
 }  // namespace
@@ -569,8 +570,9 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args, bool as_call) {
     }
     trace->builder().set_loc(CurrentLoc());
     const FnRef fitting = Specialize(fn, MatchArguments(*fn, types));
-    const Atoms out = StaysCall(*fitting, types, as_call) ? trace->Emit(FindPrim("call"), std::move(atoms), {}, {fitting})
-                                                 : trace->builder().Inline(*fitting, atoms);
+    const Atoms out = StaysCall(*fitting, types, as_call)
+                          ? trace->Emit(FindPrim("call"), std::move(atoms), {}, {fitting})
+                          : trace->builder().Inline(*fitting, atoms);
     for (const Atom& a : out) results.push_back(trace->Wrap(a));
     return results;
   }

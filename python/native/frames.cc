@@ -126,9 +126,7 @@ constexpr std::string_view kNamedScope = "named_scope(";
 
 bool IsInScope() { return !t_scopes.empty() && t_scopes.back().trace == Trace::Current(); }
 
-Loc InScope(Loc loc) {
-  return IsInScope() ? loc.Through(std::string(kNamedScope) + t_scopes.back().names + ")") : loc;
-}
+Loc InScope(Loc loc) { return IsInScope() ? loc.Through(std::string(kNamedScope) + t_scopes.back().names + ")") : loc; }
 
 }  // namespace
 

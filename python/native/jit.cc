@@ -40,7 +40,7 @@ PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs, leaves, trees) 
 // (jitted, args, kwargs): the result of a call with a leaf that is no array, but something that Python knows how to
 // pass (a reference); raises TypeError, which names the leaf, for others
 PyObject* g_refuse_hook = nullptr;
-PyObject* g_compiled_hook = nullptr;  // (jitted): told that a program has been compiled; null where nobody listens
+PyObject* g_compiled_hook = nullptr;   // (jitted): told that a program has been compiled; null where nobody listens
 PyObject* g_stateful_hook = nullptr;   // (jitted, args, kwargs): the result of a function that uses references
 PyObject* g_stateful_error = nullptr;  // raised by g_trace_jit_hook where it finds that a function does
 // (Traced, a sharding or None for each argument, deterministic sums, for stacks of blocks)

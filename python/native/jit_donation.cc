@@ -91,8 +91,9 @@ void WarnOfUseless(const Entry& entry) {
   if (useless.count == 0) return;
   // Programs written for JAX filter its warnings by their beginning.
   const std::string beginning = On(Setting::kJaxSemantics) ? "Some donated buffers were not usable: " : "";
-  Warn(beginning + "jit: donating " + useless.Text(" brings nothing: no result or temporary fits its memory",
-                                                   " brings nothing: no result or temporary fits their memory"));
+  Warn(beginning + "jit: donating " +
+       useless.Text(" brings nothing: no result or temporary fits its memory",
+                    " brings nothing: no result or temporary fits their memory"));
 }
 
 }  // namespace weft::python

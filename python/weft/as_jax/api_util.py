@@ -15,7 +15,6 @@ from . import linear_util as lu
 from .core import get_aval
 from .treedefs import spec_of, tree_flatten
 
-
 _MORE = 11  # elements that are read of a sequence that is longer than another one, to say how long it is
 
 
@@ -23,8 +22,10 @@ def _lists(args: Sequence[Iterable[Any]]) -> tuple[list[list[Any]], int | None]:
     """The sequences, and the number of the first that is not as long as the first. One may have no end."""
     iterators, rows = [iter(arg) for arg in args], list[list[Any]]()
     end = object()
-    while end not in (row := [next(iterator, end) for iterator in iterators]):
+    row = [next(iterator, end) for iterator in iterators]
+    while not any(one is end for one in row):
         rows.append(row)
+        row = [next(iterator, end) for iterator in iterators]
     lists = [[row[n] for row in rows] for n in range(len(args))]
     for one, iterator, last in zip(lists, iterators, row):
         if last is not end:
@@ -32,11 +33,12 @@ def _lists(args: Sequence[Iterable[Any]]) -> tuple[list[list[Any]], int | None]:
     return lists, next((n for n, one in enumerate(lists) if len(one) != len(lists[0])), None)
 
 
-def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
+def safe_map(*args: Any) -> list[Any]:
     """map() of sequences that must be equally long."""
-    if not args:
+    if len(args) < 2:
         raise type_error("safe_map requires at least 2 arguments")
-    lists, wrong = _lists(args)
+    f = args[0]
+    lists, wrong = _lists(args[1:])
     if wrong is not None:
         which = "longer" if len(lists[wrong]) > len(lists[0]) else "shorter"
         raise value_error(f"safe_map() argument {wrong + 1} is {which} than argument 1")

@@ -61,7 +61,7 @@ class Buffer:
 
 
 def buffer_callback(
-    callback: Callable[..., None],
+    callback: Callable[..., Any],
     result_shape_dtypes: Any,
     *,
     has_side_effect: bool = False,
@@ -100,7 +100,8 @@ def buffer_callback(
             arrays = [np.asarray(value) for value in values]
             # Under vmap there are axes in front.
             front = next(
-                (a.shape[: a.ndim - weft.numpy.ndim(x)] for a, x in zip(arrays, leaves) if a.ndim > weft.numpy.ndim(x)), ()
+                (a.shape[: a.ndim - weft.numpy.ndim(x)] for a, x in zip(arrays, leaves) if a.ndim > weft.numpy.ndim(x)),
+                (),
             )
             out = [np.zeros((*front, *spec.shape), spec.dtype) for spec in specs]
             for i, o in aliases.items():

@@ -74,7 +74,9 @@ def _as_jax(name: str, callback: Callable[..., Any], specs: Any) -> Callable[...
 
 def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, **kwargs: Any) -> Any:
     """weft.pure_callback; what the callback raises is a RuntimeError, too."""
-    return weft.pure_callback(_as_jax("pure_callback", callback, result_shape_dtypes), result_shape_dtypes, *args, **kwargs)
+    return weft.pure_callback(
+        _as_jax("pure_callback", callback, result_shape_dtypes), result_shape_dtypes, *args, **kwargs
+    )
 
 
 def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,18 +1,19 @@
 """Programs as text, as JAX writes them: an equation a line, what fits into a line in one.
 
-    { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
+    { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = cos b in (c,) }
 
-A text is laid out from parts: strings, breaks, and groups, whose breaks are all spaces where the group fits, or else all
+A text is laid out from parts: strings, breaks, and groups, whose breaks are all spaces where the group fits, or all
 new lines.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-_WIDTH = 100
+_WIDTH = 80
 
 
 class _Break(NamedTuple):
@@ -102,11 +103,23 @@ class Shown:
     def __init__(self, source_info: bool = False, print_shapes: bool = True, name_stack: bool = False):
         self._source_info, self._shapes, self._name_stack = source_info, print_shapes, name_stack
         self._names: dict[Any, str] = {}
+        self._numbers = itertools.count()
 
     def _name(self, atom: Any) -> str:
         if hasattr(atom, "val"):
             return repr(atom)
-        return self._names.setdefault(atom, letters(len(self._names)))
+        if atom not in self._names:
+            self._names[atom] = letters(next(self._numbers))
+        return self._names[atom]
+
+    def _call_alike(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
+        """Arguments and results of a jitted function are called as those of its call."""
+        taken = set[int]()
+        for ours, theirs in zip(inner, outer):
+            is_free = not hasattr(ours, "val") and ours not in self._names
+            if is_free and not hasattr(theirs, "val") and id(theirs) not in taken:
+                taken.add(id(theirs))
+                self._names[ours] = self._name(theirs)
 
     def _variables(self, atoms: Sequence[Any], separator: str = "", typed: bool = False) -> Any:
         name = lambda v: f"{self._name(v)}:{v.aval.str_short(short_dtypes=True)}" if typed else self._name(v)
@@ -132,6 +145,10 @@ class Shown:
 
     def equation(self, eqn: Any) -> Any:
         """c:f32[] = mul[...] a b"""
+        if "name" in eqn.params and "jaxpr" in eqn.params:
+            inside = eqn.params["jaxpr"].jaxpr
+            self._call_alike(inside.invars, eqn.invars)
+            self._call_alike(inside.outvars, eqn.outvars)
         left = [self._variables(eqn.outvars, typed=self._shapes), " = "] if eqn.outvars else []
         notes = [_Note(f"[{eqn.source_info.name_stack}]")] if self._name_stack else []
         notes += [_Note(str(eqn.source_info))] if self._source_info else []
@@ -142,6 +159,8 @@ class Shown:
         """{ lambda a:f32[3] ; b:f32[3]. let ... in (c,) }"""
         constants = self._variables(jaxpr.constvars, typed=self._shapes)
         arguments = self._variables(jaxpr.invars, typed=self._shapes)
+        read = {atom for eqn in jaxpr.eqns for atom in eqn.invars} | set(jaxpr.outvars)
+        self._names.update((v, "_") for eqn in jaxpr.eqns for v in eqn.outvars if v not in read)
         equations = _joined(map(self.equation, jaxpr.eqns), [_Break("; ")])
         end = ",)" if len(jaxpr.outvars) == 1 else ")"
         results = ["in (", self._variables(jaxpr.outvars, ","), end]

@@ -367,7 +367,10 @@ class _Params(dict[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Of functions inside, too."""
-        return self[name] if name in self else default
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     def __missing__(self, name: str) -> Any:
         if name == "name" and _is_call(self):

@@ -58,29 +58,36 @@ def register_scalar_listener(callback: Callable[..., Any]) -> None:
     _listeners["scalar"].append(callback)
 
 
+def _forget(kind: str, callback: Callable[..., Any]) -> None:
+    assert callback in _listeners[kind], f"{callback!r} has not been registered"
+    _listeners[kind].remove(callback)
+
+
 def unregister_event_listener(callback: Callable[..., Any]) -> None:
     """Ends register_event_listener."""
-    _listeners["event"].remove(callback)
+    _forget("event", callback)
 
 
 def unregister_event_duration_listener(callback: Callable[..., Any]) -> None:
     """Ends register_event_duration_secs_listener."""
-    _listeners["duration"].remove(callback)
+    _forget("duration", callback)
 
 
 def unregister_event_time_span_listener(callback: Callable[..., Any]) -> None:
     """Ends register_event_time_span_listener."""
-    _listeners["span"].remove(callback)
+    _forget("span", callback)
 
 
 def unregister_scalar_listener(callback: Callable[..., Any]) -> None:
     """Ends register_scalar_listener."""
-    _listeners["scalar"].remove(callback)
+    _forget("scalar", callback)
 
 
 def test_event(name: str, *args: Any) -> None:
     """Tells what JAX's own tests count to jax._src.util.test_event_listener, which they set."""
-    listener = sys.modules["jax._src.util"].__dict__.get("test_event_listener") if "jax._src.util" in sys.modules else None
+    listener = (
+        sys.modules["jax._src.util"].__dict__.get("test_event_listener") if "jax._src.util" in sys.modules else None
+    )
     if listener is not None:
         listener(name, *args)
 

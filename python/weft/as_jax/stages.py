@@ -20,8 +20,14 @@ __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapp
 
 # Options of XLA's compiler, besides those that begin with xla_.
 _OPTIONS = frozenset(
-    "exec_time_optimization_effort memory_fitting_effort memory_fitting_level num_partitions num_replicas "
-    "optimization_level".split()
+    [
+        "exec_time_optimization_effort",
+        "memory_fitting_effort",
+        "memory_fitting_level",
+        "num_partitions",
+        "num_replicas",
+        "optimization_level",
+    ]
 )
 
 

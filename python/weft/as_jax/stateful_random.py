@@ -96,8 +96,8 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
     if seed is None:
         if _weft.is_tracing():
             raise type_error(
-                "When used within transformed code, jax.experimental.random.stateful_rng() requires an explicit seed to "
-                "be set."
+                "When used within transformed code, jax.experimental.random.stateful_rng() requires an explicit seed "
+                "to be set."
             )
         entropy = np.random.SeedSequence().entropy
         assert isinstance(entropy, int)

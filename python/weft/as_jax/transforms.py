@@ -168,7 +168,7 @@ def _std_basis(x: Any) -> Any:
     leaves, tree = _tree.flatten(x)
     sizes = [weft.numpy.size(leaf) for leaf in leaves]
     identity = weft.numpy.eye(sum(sizes), dtype=weft.numpy.result_type(*leaves))
-    parts = weft.numpy.split(identity, np.cumsum(sizes[:-1]), axis=1)
+    parts = weft.numpy.split(identity, np.cumsum(sizes[:-1]).tolist(), axis=1)
     rows = [part.reshape(sum(sizes), *weft.numpy.shape(leaf)) for part, leaf in zip(parts, leaves)]
     return _tree.unflatten(tree, rows)
 

@@ -124,7 +124,13 @@ _EXPLAINED = {
 
 
 def _with_words(message: str) -> str:
-    words = _ranks(message) or _mapped_axis(message) or _prefixes(in_jax_words(message)) or _mismatches(message) or _sizes(message)
+    words = (
+        _ranks(message)
+        or _mapped_axis(message)
+        or _prefixes(in_jax_words(message))
+        or _mismatches(message)
+        or _sizes(message)
+    )
     if not words:
         return message
     head, separator, stack = message.partition("\n  at ")

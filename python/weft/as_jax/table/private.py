@@ -171,7 +171,10 @@ PRIVATE: dict[str, Served] = {
         names=of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
     ),
     "jax._src.callback": Served(
-        names={**of("weft.as_jax.callbacks", "pure_callback io_callback"), **of("weft.as_jax.mlir", "emit_python_callback")}
+        names={
+            **of("weft.as_jax.callbacks", "pure_callback io_callback"),
+            **of("weft.as_jax.mlir", "emit_python_callback"),
+        }
     ),
     "jax._src.effects": Served(
         names=of(
@@ -295,7 +298,9 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.compiler": Served(),
     "jax._src.interpreters": Served(),
-    "jax._src.interpreters.pxla": Served(names={"global_result_handlers": Value({})}),
+    "jax._src.interpreters.pxla": Served(
+        names={"global_result_handlers": Value({}), **of("weft.as_jax.devices", "batched_device_put")}
+    ),
     **{
         f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
         for name in ("ad", "batching", "mlir", "partial_eval", "xla")
