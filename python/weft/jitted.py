@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from ._core import stateful, watching
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error
 from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
+from .arguments import licences_of
 
 ALL: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -110,3 +112,32 @@ def _refuse(jitted, args: tuple, kwargs: dict):
                 "array, a number, or a container of them. Of types alone eval_shape, make_ir and lower make programs"
             )
     raise type_error(f"jit: the arguments of '{flat.name}' are not arrays, numbers, or containers of them")
+
+
+def _made_again(make: Callable[..., Any] | None, function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    from .compiled import jit
+
+    return (make or jit)(function, **options)
+
+
+def _pickled(jitted: Any) -> Any:
+    """A jitted function as the function and its options: it is traced and compiled where it is read."""
+    made = jitted.__dict__
+    usual = licences_of("accurate" if made["_deterministic"] else None)
+    if made["_plan"] is not None or made["_licences"] != usual:
+        raise type_error(
+            f"jit: '{call_name(jitted._function)}' has passes of its own or a licence, and cannot be pickled"
+        )
+    options = {
+        name: sorted(getattr(jitted, f"_{name}"))
+        for name in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
+    }
+    options.update(zip(("in_shardings", "out_shardings"), made.get("_shardings", ())))
+    options.update(deterministic=made["_deterministic"], backend=made["_backend"], inline=made["_inline"])
+    function = made["__wrapped__"]
+    if function is not jitted._function:
+        options["autograph"] = True
+    return _made_again, (made.get("_make"), function, options)
+
+
+copyreg.pickle(_weft.JitFunction, _pickled)

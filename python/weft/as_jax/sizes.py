@@ -88,8 +88,8 @@ class _Sizes:
     def _refuse(self, problem: str) -> Exception:
         told = "".join(f"{one}, " for one in self._said)
         return value_error(
-            f"Input shapes do not match the polymorphic shapes specification. {problem}. Using the following polymorphic "
-            f"shapes specifications: {self._specs}. Obtained dimension variables: {told}. Please see "
+            f"Input shapes do not match the polymorphic shapes specification. {problem}. Using the following "
+            f"polymorphic shapes specifications: {self._specs}. Obtained dimension variables: {told}. Please see "
             f"{_DOCS}#shape-assertion-errors for more details."
         )
 
@@ -145,5 +145,5 @@ class _Sizes:
 
 
 def check(names: Sequence[str], wanted: Sequence[Any], given: Sequence[Any]) -> None:
-    """Raises ValueError unless shapes fit those of a program, with its open sizes; `names` of the arguments."""
+    """Raises ValueError unless shapes fit those of a program with open sizes; `names` of the arguments."""
     _Sizes(names, wanted, given).tell()
