@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _pickled as _pickles
 from . import _weft
 from ._core import stateful, watching
 from ._core import tree as _tree
@@ -114,12 +115,6 @@ def _refuse(jitted, args: tuple, kwargs: dict):
     raise type_error(f"jit: the arguments of '{flat.name}' are not arrays, numbers, or containers of them")
 
 
-def _made_again(make: Callable[..., Any] | None, function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    from .compiled import jit
-
-    return (make or jit)(function, **options)
-
-
 def _pickled(jitted: Any) -> Any:
     """A jitted function as the function and its options: it is traced and compiled where it is read."""
     made = jitted.__dict__
@@ -137,7 +132,7 @@ def _pickled(jitted: Any) -> Any:
     function = made["__wrapped__"]
     if function is not jitted._function:
         options["autograph"] = True
-    return _made_again, (made.get("_make"), function, options)
+    return _pickles.jitted, (function, options, bool(made.get("_is_jax")))
 
 
 copyreg.pickle(_weft.JitFunction, _pickled)

@@ -139,8 +139,8 @@ class _Sizes:
             raise value_error(
                 f"Cannot solve for values of dimension variables {set(unknown)}. We can only solve linear uni-variate "
                 f"constraints. Using the following polymorphic shapes specifications: {self._specs}. Unprocessed "
-                f"specifications: {unprocessed}. Please see {_DOCS}#dimension-variables-must-be-solvable-from-the-input-"
-                "shapes for more details."
+                f"specifications: {unprocessed}. Please see {_DOCS}"
+                "#dimension-variables-must-be-solvable-from-the-input-shapes for more details."
             )
 
 

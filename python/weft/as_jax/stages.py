@@ -55,15 +55,15 @@ class Traced(Described):
         return self._lowered
 
 
-def with_trace(jitted: Any, make: Any) -> Any:
-    """A jitted function that has trace, too, if it has programs; `make` makes it again from a pickle."""
+def with_trace(jitted: Any) -> Any:
+    """A jitted function that has trace, too, if it has programs."""
     if not hasattr(jitted, "lower"):
         return jitted
 
     def trace(*args: Any, **kwargs: Any) -> Traced:
         return Traced(jitted.lower(*args, **kwargs), getattr(jitted, "__name__", "<unnamed function>"))
 
-    jitted.__dict__["trace"], jitted.__dict__["_make"] = trace, make
+    jitted.__dict__["trace"], jitted.__dict__["_is_jax"] = trace, True
     return jitted
 
 

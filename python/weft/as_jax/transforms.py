@@ -40,9 +40,9 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     try:
         found = known.get(key)
     except TypeError:  # an option without a hash
-        return with_trace(weft.jit(fun, **options), jit)
+        return with_trace(weft.jit(fun, **options))
     if found is None:
-        found = known[key] = with_trace(weft.jit(fun, **options), jit)
+        found = known[key] = with_trace(weft.jit(fun, **options))
     return found
 
 
