@@ -123,7 +123,7 @@ def _pickled(jitted: Any) -> Any:
         raise type_error(
             f"jit: '{call_name(jitted._function)}' has passes of its own or a licence, and cannot be pickled"
         )
-    options = {
+    options: dict[str, Any] = {
         name: sorted(getattr(jitted, f"_{name}"))
         for name in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
     }

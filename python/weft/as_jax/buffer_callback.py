@@ -10,7 +10,7 @@ import numpy as np
 
 import weft
 
-from .._core.errors import value_error
+from .._core.errors import runtime_error, value_error
 
 
 class ExecutionStage(enum.Enum):
@@ -29,7 +29,7 @@ class ExecutionContext:
 
     @property
     def stream(self) -> Any:
-        raise RuntimeError("XLA FFI GPU context is not available: callbacks run on the host")
+        raise runtime_error("XLA FFI GPU context is not available: callbacks run on the host")
 
 
 class Buffer:
@@ -110,7 +110,7 @@ def buffer_callback(
             given, named = weft.tree.unflatten(in_tree, inputs)
             results = weft.tree.unflatten(out_tree, [Buffer(a, writeable=True) for a in out])
             if callback(ExecutionContext(), results, *given, **named) is not None:
-                raise ValueError("buffer_callback callback must not return any values.")
+                raise value_error("buffer_callback callback must not return any values.")
             return weft.tree.unflatten(out_tree, out)
 
         if has_side_effect:

@@ -11,7 +11,7 @@ import numpy as np
 import weft
 
 from .._core import tree as _tree
-from .._core.errors import value_error
+from .._core.errors import runtime_error, value_error
 
 
 class _Failures:
@@ -64,7 +64,7 @@ def _as_jax(name: str, callback: Callable[..., Any], specs: Any) -> Callable[...
             raise _failures.as_runtime_error(error) from None
         got = weft.tree.structure(result)
         if got.num_leaves != expected.num_leaves and not (result is None and specs is None):
-            raise RuntimeError(
+            raise runtime_error(
                 f"{name}: the callback returned {_tree.in_words(got)}, expected {_tree.in_words(expected)}"
             )
         return result

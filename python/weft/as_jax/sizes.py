@@ -85,9 +85,9 @@ class _Sizes:
         written = [f"({', '.join(map(text, shape))}{',' * (len(shape) == 1)})" for shape in shapes]
         self._specs = ", ".join(f"{name}.shape = {shape}" for name, shape in zip(names, written))
 
-    def _refuse(self, problem: str) -> Exception:
+    def _misfit(self, problem: str) -> str:
         told = "".join(f"{one}, " for one in self._said)
-        return value_error(
+        return (
             f"Input shapes do not match the polymorphic shapes specification. {problem}. Using the following "
             f"polymorphic shapes specifications: {self._specs}. Obtained dimension variables: {told}. Please see "
             f"{_DOCS}#shape-assertion-errors for more details."
@@ -102,9 +102,11 @@ class _Sizes:
         if not unknown:
             wanted = _substituted(size, self.values)
             if wanted != have:
-                raise self._refuse(
-                    f"Found inconsistency between dimension size {where} (= {text(have)}) and the specification "
-                    f"'{text(size)}' (= {text(wanted)})"
+                raise value_error(
+                    self._misfit(
+                        f"Found inconsistency between dimension size {where} (= {text(have)}) and the specification "
+                        f"'{text(size)}' (= {text(wanted)})"
+                    )
                 )
             return True
         symbol = next(iter(unknown))
@@ -116,14 +118,16 @@ class _Sizes:
         left = {symbols: n % factor for symbols, n in rest.items() if n % factor}
         if left:
             remainder = text(left) if set(left) == {()} else f"mod({text(rest)}, {factor})"
-            raise self._refuse(f"Division had remainder {remainder} when computing the value of '{symbol}'")
+            raise value_error(
+                self._misfit(f"Division had remainder {remainder} when computing the value of '{symbol}'")
+            )
         value = {symbols: n // factor for symbols, n in rest.items()}
         self.values[symbol] = value
         self._said.append(
             f"'{symbol}' = {text(value)} from specification '{text(size)}' for dimension {where} (= {text(have)})"
         )
         if _least(value) < 1:
-            raise self._refuse(f"Expected value >= 1 for dimension variable '{symbol}'")
+            raise value_error(self._misfit(f"Expected value >= 1 for dimension variable '{symbol}'"))
         return True
 
     def tell(self) -> None:
