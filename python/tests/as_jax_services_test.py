@@ -376,3 +376,28 @@ def test_cotangents_in_another_precision_are_rounded():
         "weft.as_jax",
     )
     assert found["eager"] == found["vmap"] == ["bfloat16", "bfloat16", [2.0, 2.0]] and found["complex"] == "refused"
+
+
+def test_rules_that_are_not_there_and_cotangents_of_containers():
+    both(
+        """
+        @jax.custom_batching.custom_vmap
+        def f(x): return x * 2
+        for name, call in {"plain": lambda: f(0.5), "vmap": lambda: jax.vmap(f)(jnp.ones(3))}.items():
+            try:
+                call()
+            except AttributeError as error:
+                out[name] = "No batching rule defined for custom_vmap function f" in str(error)
+        @jax.tree_util.register_pytree_node_class
+        class Box:
+            def __init__(self, x): self.x = x
+            def tree_flatten(self): return [self.x], None
+            @classmethod
+            def tree_unflatten(cls, _, xs): return cls(*xs)
+        @jax.custom_vjp
+        def g(box, y): return box.x * y
+        g.defvjp(lambda box, y: (g(box, y), (box.x, y)), lambda r, ct: (r[1] * ct, r[0] * ct))
+        found = jax.grad(g, argnums=(0, 1))(Box(2.0), 3.0)
+        out["box"] = [float(found[0].x), float(found[1]), float(jax.jit(jax.grad(g))(Box(2.0), 3.0).x)]
+        """
+    )
