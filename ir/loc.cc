@@ -104,6 +104,7 @@ std::string Loc::ToString() const {
 std::string Loc::Stack() const {
   std::string text;
   for (const LocNode* frame = Frame(); frame != nullptr; frame = frame->next) {
+    if (!frame->transform.empty()) continue;  // of the place from which the function was traced
     if (!text.empty()) text += "\n";
     text += "  at " + frame->file + ":" + std::to_string(frame->line);
     if (!frame->function.empty()) text += " in " + frame->function;

@@ -98,6 +98,41 @@ FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols, boo
 
 }  // namespace
 
+namespace {
+
+// For a dimension being `size`: the symbol that it tells, and its value, if all its other symbols are known and it is
+// linear in that one.
+std::optional<std::pair<std::string, Dim>> Tell(const Dim& dim, const Dim& size,
+                                                const std::map<std::string, Dim>& known) {
+  std::string unknown;
+  Dim rest = size, coefficient = 0;
+  for (const Dim::Term& term : dim.Terms()) {
+    Dim product = term.coefficient;
+    const std::string* in_term = nullptr;
+    for (const std::string& symbol : term.symbols) {
+      if (auto it = known.find(symbol); it != known.end()) {
+        product = product * it->second;
+      } else if (in_term != nullptr || (!unknown.empty() && unknown != symbol)) {
+        return std::nullopt;
+      } else {
+        in_term = &symbol;
+      }
+    }
+    if (in_term == nullptr) {
+      rest = rest - product;
+    } else {
+      unknown = *in_term;
+      coefficient = coefficient + product;
+    }
+  }
+  if (unknown.empty() || coefficient == Dim(0)) return std::nullopt;
+  std::optional<Dim> value = Dim::ExactQuotient(rest, coefficient);
+  if (!value) return std::nullopt;
+  return std::make_pair(unknown, *std::move(value));
+}
+
+}  // namespace
+
 std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> args) {
   const auto& params = fn.params();
   if (args.size() != params.size())
@@ -110,15 +145,22 @@ std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> a
     return TypeError(fn.name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ",
                      args[i], ", expected ", params[i].type, where);
   };
-  // Dimensions that determine a symbol first, then the check of all of them.
+  // Dimensions that determine a symbol first, as long as one does, then the check of all of them.
   for (size_t i = 0; i < args.size(); ++i) {
     const Type& type = params[i].type;
     if (args[i].dtype != type.dtype || args[i].rank() != type.rank()) throw mismatch(i);
-    for (int d = 0; d < type.rank(); ++d) {
-      if (auto solved = type.dims[d].Solve(args[i].dims[d])) {
+  }
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const Type& type = params[i].type;
+      for (int d = 0; d < type.rank(); ++d) {
+        auto solved = Tell(type.dims[d], args[i].dims[d], symbols);
+        if (!solved) continue;
         const bool negative = solved->second.is_static() && solved->second.value() < 0;
         symbols.insert(*std::move(solved));
         if (negative) throw mismatch(i);
+        more = true;
       }
     }
   }

@@ -21,7 +21,7 @@ namespace weft {
 // kJaxSemantics: where Weft differs from JAX on purpose it follows JAX (docs/jax_programs.md). kDebugInfs: as
 // kDebugNans, for infinities. kNoExecution: nothing may run. kStrictPromotion: dtypes are not promoted. kWatchRanks,
 // kWatchTransfers: Python is told where operands of different ranks meet, and where its numbers and NumPy's arrays
-// become arrays.
+// become arrays. kKeepsCalls: jitted functions inside of a program stay calls, which is looked at.
 enum class Setting : uint8_t {
   kX64,
   kDisableJit,
@@ -32,8 +32,9 @@ enum class Setting : uint8_t {
   kStrictPromotion,
   kWatchRanks,
   kWatchTransfers,
+  kKeepsCalls,
 };
-inline constexpr size_t kNumSettings = 9;
+inline constexpr size_t kNumSettings = 10;
 
 // Some of the settings.
 class Settings {
@@ -56,7 +57,7 @@ class Settings {
 
 // What a traced function means: caches of them have these in their keys.
 inline constexpr Settings kSettingsOfTraces = {Setting::kX64, Setting::kJaxSemantics, Setting::kStrictPromotion,
-                                               Setting::kWatchRanks};
+                                               Setting::kWatchRanks, Setting::kKeepsCalls};
 // Those that ask what operations give.
 inline constexpr Settings kSettingsOfNans = {Setting::kDebugNans, Setting::kDebugInfs};
 // Those that ask what operations give, or whether they may run.

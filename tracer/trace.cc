@@ -550,18 +550,19 @@ constexpr int64_t kLarge = 256;
 
 // What refers to something around the function is part of that. `types`: of the operands, which may vary over more mesh
 // axes than the function's parameters.
-bool StaysCall(const Fn& fn, const Types& types) {
-  return fn.NumEqns() >= kLarge && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() && fn.ParamTypes() == types;
+bool StaysCall(const Fn& fn, const Types& types, bool as_call) {
+  return (as_call || fn.NumEqns() >= kLarge) && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() &&
+         fn.ParamTypes() == types;
 }
 
 }  // namespace
 
 bool RunsApplied() { return t_applied > 0; }
 
-Values Apply(const FnRef& fn, absl::Span<const Value> args) {
+Values Apply(const FnRef& fn, absl::Span<const Value> args, bool as_call) {
   if (EagerScope::Hides(args)) {
     const EagerScope::Suspended suspended;
-    return Apply(fn, args);
+    return Apply(fn, args, as_call);
   }
   if (args.size() != fn->params().size()) {
     throw TypeError("'", fn->name(), "' takes ", fn->params().size(), " arrays, got ", args.size());
@@ -571,7 +572,7 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args) {
     if (const WithConstants plain = WithoutLargeLiterals(fn); !plain.constants.empty()) {
       Values all(args.begin(), args.end());
       for (const Tensor& t : plain.constants) all.push_back(Value(t));
-      return Apply(plain.fn, all);
+      return Apply(plain.fn, all, as_call);
     }
   }
   Values results;
@@ -585,8 +586,9 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args) {
     trace->builder().set_loc(CurrentLoc());
     const FnRef fitting = Specialize(fn, MatchArguments(*fn, types));
     const size_t first = trace->builder().num_eqns();
-    const Atoms out = StaysCall(*fitting, types) ? trace->Emit(FindPrim("call"), std::move(atoms), {}, {fitting})
-                                                 : trace->builder().Inline(*fitting, atoms);
+    const Atoms out = StaysCall(*fitting, types, as_call)
+                          ? trace->Emit(FindPrim("call"), std::move(atoms), {}, {fitting})
+                          : trace->builder().Inline(*fitting, atoms);
     trace->SetDerived(first, trace->builder().num_eqns());
     for (const Atom& a : out) results.push_back(trace->Wrap(a));
     return results;

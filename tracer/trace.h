@@ -193,8 +193,8 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs = {}
 inline Values Bind(const Prim& prim, std::initializer_list<Value> operands, Attrs attrs = {}) {
   return Bind(prim, absl::MakeConstSpan(operands.begin(), operands.size()), std::move(attrs));
 }
-// Applies a function: inlined into the current trace, called there if it is large, or run.
-Values Apply(const FnRef& fn, absl::Span<const Value> args);
+// Applies a function: inlined into the current trace, called there if it is large or `as_call`, or run.
+Values Apply(const FnRef& fn, absl::Span<const Value> args, bool as_call = false);
 // The concrete array behind a value; see Trace::Demand.
 Tensor Demand(const Value& value, const std::string& why);
 // The same, where it lies.

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "absl/hash/hash.h"
 #include "tracer/trace.h"
@@ -20,6 +21,8 @@ constexpr int kMaxFrames = 8;       // of the user, kept in a location
 constexpr int kMaxEagerFrames = 3;  // when nothing is recorded, only an error could show the location
 constexpr int kMaxWalk = 48;        // frames looked at
 constexpr std::string_view kBetweenFolder = "autograph/";
+// Python's own, of which decorators are made: @weft.named_scope("norm").
+constexpr std::string_view kBetweenFile = "/contextlib.py";
 
 std::string& PackageFolder() {
   static auto& folder = *new std::string();
@@ -55,7 +58,7 @@ Cache& TheCache() {
   return cache;
 }
 
-// kBetween: what converted functions call (weft.autograph), which stands between two frames of the user.
+// kBetween: what stands between two frames of the user: what converted functions call (weft.autograph), decorators.
 enum class Whose { kUser, kPackage, kBetween };
 
 Whose Owner(PyCodeObject* code) {
@@ -72,6 +75,8 @@ Whose Owner(PyCodeObject* code) {
   if (!folder.empty() && std::string(file).compare(0, folder.size(), folder) == 0) {
     const bool between = std::string(file).compare(folder.size(), kBetweenFolder.size(), kBetweenFolder) == 0;
     owner = between ? Whose::kBetween : Whose::kPackage;
+  } else if (std::string_view(file).ends_with(kBetweenFile)) {
+    owner = Whose::kBetween;
   }
   Py_INCREF(code);
   known.emplace(code, owner);
@@ -104,14 +109,34 @@ Loc MakeLoc(const Places& places) {
   };
   Loc loc = places.base;
   // What is traced is no Python function of the user's (weft.vmap(wnp.sin)): these frames are those of `base` again.
-  if (loc && frame(0, loc.caller()) == loc) return loc;
+  if (loc && frame(0, loc.caller()) == Loc::File(loc.file(), loc.line(), loc.function(), loc.caller())) return loc;
   for (int i = places.n; i-- > 0;) loc = frame(i, loc);
   return loc;
 }
 
 thread_local const Loc* t_place = nullptr;
 
+struct NamedScope {
+  std::string names;  // with those around it
+  const Trace* trace;
+};
+thread_local std::vector<NamedScope> t_scopes;
+
+constexpr std::string_view kNamedScope = "named_scope(";
+
+bool IsInScope() { return !t_scopes.empty() && t_scopes.back().trace == Trace::Current(); }
+
+Loc InScope(Loc loc) { return IsInScope() ? loc.Through(std::string(kNamedScope) + t_scopes.back().names + ")") : loc; }
+
 }  // namespace
+
+void OpenNamedScope(const std::string& name) {
+  t_scopes.push_back({IsInScope() ? t_scopes.back().names + "/" + name : name, Trace::Current()});
+}
+void CloseNamedScope() {
+  if (!t_scopes.empty()) t_scopes.pop_back();
+}
+bool IsNamedScope(const std::string& step) { return step.starts_with(kNamedScope); }
 
 ScopedUserLoc::ScopedUserLoc(Loc loc) : before_(t_place), loc_(loc) { t_place = &loc_; }
 ScopedUserLoc::~ScopedUserLoc() { t_place = before_; }
@@ -159,9 +184,9 @@ Loc UserLoc() {
     frame = owned = back;
   }
   Py_XDECREF(owned);
-  if (places.n == 0) return places.base;
+  if (places.n == 0) return InScope(places.base);
   Cache& cache = TheCache();
-  if (auto it = cache.find(places); it != cache.end()) return it->second;
+  if (auto it = cache.find(places); it != cache.end()) return InScope(it->second);
   if (cache.size() > 200000) {
     for (auto& [key, loc] : cache) {
       for (int i = 0; i < key.n; ++i) Py_DECREF(key.place[i].code);
@@ -169,7 +194,7 @@ Loc UserLoc() {
     cache.clear();
   }
   for (int i = 0; i < places.n; ++i) Py_INCREF(places.place[i].code);
-  return cache.emplace(places, MakeLoc(places)).first->second;
+  return InScope(cache.emplace(places, MakeLoc(places)).first->second);
 }
 
 std::string CalledFunction() {

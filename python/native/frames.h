@@ -22,6 +22,13 @@ class ScopedUserLoc {
   const Loc* before_;
   Loc loc_;
 };
+// Names a part of the program, until the part ends: what is recorded meanwhile by the same trace has the names as the
+// first step of its location, before those of transforms: "model.py:12 (loss) via named_scope(layer/norm), jvp". What a
+// trace inside records has the names that are opened in it; those around are in the location from which it was opened.
+void OpenNamedScope(const std::string& name);
+void CloseNamedScope();
+// Whether a step of a location is such names.
+bool IsNamedScope(const std::string& step);
 // The function of the package that the user's program called and that is running: "normal". Empty where what runs is an
 // operator, a method, or a function that the package made.
 std::string CalledFunction();

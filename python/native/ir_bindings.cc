@@ -64,7 +64,21 @@ py::dict OriginObject(Loc loc) {
   d["file"] = loc.file();
   d["line"] = loc.line();
   d["function"] = loc.function();
-  d["transforms"] = py::tuple(py::cast(loc.transforms()));
+  // What the user calls the part of the program, and the transforms: of the equation, then of the places from which the
+  // functions around it were traced.
+  py::list levels;
+  for (Loc place = loc; place; place = place.caller()) {
+    const std::vector<std::string> steps = place.transforms();
+    py::list transforms, level;
+    for (const std::string& step : steps) {
+      level.append(step);
+      if (!IsNamedScope(step)) transforms.append(step);
+    }
+    if (place == loc) d["transforms"] = py::tuple(transforms);
+    if (place == loc || !steps.empty()) levels.append(level);
+  }
+  if (!loc) d["transforms"] = py::tuple();
+  d["steps"] = levels;
   d["stack"] = loc.Stack();
   d["derivative_of"] = loc.DerivativeOf();
   return d;

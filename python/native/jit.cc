@@ -40,6 +40,7 @@ PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs, leaves, trees) 
 // (jitted, args, kwargs): the result of a call with a leaf that is no array, but something that Python knows how to
 // pass (a reference); raises TypeError, which names the leaf, for others
 PyObject* g_refuse_hook = nullptr;
+PyObject* g_compiled_hook = nullptr;   // (jitted): told that a program has been compiled; null where nobody listens
 PyObject* g_stateful_hook = nullptr;   // (jitted, args, kwargs): the result of a function that uses references
 PyObject* g_stateful_error = nullptr;  // raised by g_trace_jit_hook where it finds that a function does
 // (Traced, a sharding or None for each argument, deterministic sums, for stacks of blocks)
@@ -192,6 +193,10 @@ void Compile(JitObject* self, Entry& entry, const Arguments& a) {
   entry.constants = std::move(constants);
   entry.program = std::move(program);
   if (self->has_donated) WarnOfUseless(entry);
+  if (g_compiled_hook != nullptr) {
+    const auto tell = [&] { return PyObject_CallOneArg(g_compiled_hook, reinterpret_cast<PyObject*>(self)); };
+    const Ref told(Check(RunningPython(tell)));
+  }
 }
 
 PyObject* BuildResult(const Entry& entry, absl::Span<Value> values) {
@@ -280,7 +285,7 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
       CheckSurroundings(self);
       Values values = ArgumentValues(a);
       values.insert(values.end(), entry->traced.captures.begin(), entry->traced.captures.end());
-      for (const Value& result : Apply(entry->traced.fn, values))
+      for (const Value& result : Apply(entry->traced.fn, values, On(Setting::kKeepsCalls) && !IsInline(self)))
         results.push_back(result.WithWeak(entry->traced.weak_results[results.size()]));
     } else {
       const bool watched = SettingsHere().HasAny(kSettingsOfRuns);

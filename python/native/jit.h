@@ -14,6 +14,7 @@ extern PyObject* g_refuse_hook;
 extern PyObject* g_stateful_hook;
 extern PyObject* g_stateful_error;
 extern PyObject* g_partition_hook;
+extern PyObject* g_compiled_hook;
 // Between BeingLowered(true) and BeingLowered(false) this thread traces a jitted function to look at its program.
 void BeingLowered(bool begins);
 

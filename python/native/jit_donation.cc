@@ -8,6 +8,7 @@
 #include "driver/executable.h"
 #include "python/native/array.h"
 #include "python/native/errors.h"
+#include "tracer/context.h"
 
 namespace weft::python {
 namespace {
@@ -87,9 +88,12 @@ void WarnOfUseless(const Entry& entry) {
   for (size_t i = 0; i < uses.size(); ++i) {
     if (entry.donated[i] && !uses[i] && !(entry.deletions[i]->type.size() == Dim(0))) useless.Add(entry, i);
   }
-  if (useless.count > 0)
-    Warn("jit: donating " + useless.Text(" brings nothing: no result or temporary fits its memory",
-                                         " brings nothing: no result or temporary fits their memory"));
+  if (useless.count == 0) return;
+  // Programs written for JAX filter its warnings by their beginning.
+  const std::string beginning = On(Setting::kJaxSemantics) ? "Some donated buffers were not usable: " : "";
+  Warn(beginning + "jit: donating " +
+       useless.Text(" brings nothing: no result or temporary fits its memory",
+                    " brings nothing: no result or temporary fits their memory"));
 }
 
 }  // namespace weft::python

@@ -35,6 +35,10 @@ inline std::string BackendOf(const JitObject* self) {
 inline bool IsDeterministic(const JitObject* self) {
   return self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
 }
+// jitted with inline=True: no call where calls are kept (Setting::kKeepsCalls)
+inline bool IsInline(const JitObject* self) {
+  return self->dict && PyDict_GetItemString(self->dict, "_inline") == Py_True;
+}
 
 // Of jit(licence=...).
 inline Licences LicencesOf(const JitObject* self) {

@@ -90,6 +90,10 @@ PYBIND11_MODULE(_weft, m) {
           g_stateful_hook = stateful.release().ptr();
           g_stateful_error = uses_state.release().ptr();
         });
+  m.def("set_compiled_hook", [](const py::object& hook) {
+    Py_XDECREF(g_compiled_hook);
+    g_compiled_hook = hook.is_none() ? nullptr : hook.inc_ref().ptr();
+  });
   // What the messages of exceptions of Python's own classes become.
   m.def("set_wording", [](py::object wording) { SetWording(wording.ptr()); });
   m.def("set_watchers",
@@ -125,6 +129,8 @@ PYBIND11_MODULE(_weft, m) {
     EndEffects();
     LeaveRunningThreads();
   });
+  m.def("open_named_scope", OpenNamedScope);
+  m.def("close_named_scope", CloseNamedScope);
   m.def("user_stack", [] { return UserLoc().Stack(); });
   m.def("naming_the_call", &NamingTheCall);
   m.def("_array_from_bytes", &ArrayFromBytes);

@@ -80,6 +80,43 @@ out["is"] = [export.is_symbolic_dim(d) for d in sizes]
     )
 
 
+def test_sizes_are_told_from_several_dimensions():
+    # Linear systems, in any order, also of sizes that are open in the program around.
+    found = both(
+        READ
+        + """
+words = ["Division had remainder 1", "Expected value >= 1", "Found inconsistency", "Rank mismatch", "expected same"]
+specs = {
+    "one": ("3, 4, 6*a", [(3, 4, 12), (3, 4, 13), (3, 4, 0), (3, 5, 12), (3, 4)]),
+    "shifted": ("a + 1, a", [(4, 3), (4, 4), (1, 0)]),
+    "later": ("a + 2*b, a, a + b + c", [(8, 2, 9), (2, 2, 6), (3, 2, 6)]),
+    "checked": ("a + 2*b, a, a + b", [(8, 2, 5), (8, 2, 6)]),
+}
+for name, (spec, shapes) in specs.items():
+    f = reread(export.export(jax.jit(lambda x: x * 2))(jax.ShapeDtypeStruct(export.symbolic_shape(spec), np.float32)))
+    said = []
+    for shape in shapes:
+        for call in (f.call, jax.jit(f.call)):
+            try:
+                said.append(list(call(jnp.ones(shape)).shape))
+            except ValueError as error:
+                said.append([w for w in words if w in str(error)])
+    out[name] = said
+inner = export.export(jax.jit(lambda x: x + 1))(jax.ShapeDtypeStruct(export.symbolic_shape("a, a + b"), np.float32))
+for n, spec in enumerate(["c, c + 3", "c, 2*c", "4, c + 4", "c, c", "4, c"]):
+    try:
+        outer = export.export(jax.jit(lambda x: inner.call(x) * 2))(
+            jax.ShapeDtypeStruct(export.symbolic_shape(spec), np.float32))
+        out[str(n)] = [str(outer.out_avals[0]).replace(" ", "")]
+    except ValueError as error:
+        out[str(n)] = [w in str(error) for w in ("Expected value >= 1 for dimension variable 'b'", "b + a")]
+static = jax.jit(lambda x, n, *, m: x * n + m, static_argnums=1, static_argnames="m")
+out["static"] = export.export(static)(2.0, 3, m=4.0).call(2.0).tolist()
+"""
+    )
+    assert found["later"][:2] == [[8, 2, 9], [8, 2, 9]] and found["static"] == 10.0
+
+
 def test_wrong_uses():
     both(
         READ

@@ -627,8 +627,10 @@ WITHOUT_LINE = {
     "as_jax/served.py": {"AttributeError", "error"},
     "as_jax/settings.py": {"AttributeError"},
     # JAX's own kind, for libraries that catch it.
-    "as_jax/api_util.py": {"AssertionError"},
     "as_jax/jaxprs.py": {"JaxprTypeError"},
+    # The exception is the user's own; the traceback is that of the place where the error was noted.
+    "as_jax/callbacks.py": {"_failures.as_runtime_error"},
+    "as_jax/error_check.py": {"JaxValueError", "JaxValueError(message).with_traceback"},
     # Raised before, by the tracer.
     "control.py": {"suspended"},
     # The message has the line that calls itself.

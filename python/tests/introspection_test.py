@@ -1,6 +1,7 @@
 """Programs seen from Python: origins of equations, Python source of programs, and transforms of any program."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -261,3 +262,52 @@ def test_every_equation_shows_where_it_is_from(construct):
         assert all("introspection_test.py" in line for line in equations), text
         count += len(equations)
     assert count >= 6
+
+
+def test_names_of_parts_are_in_locations():
+    @weft.named_scope("norm")
+    def norm(x):
+        return x / wnp.sqrt((x * x).sum())
+
+    def block(x):
+        with weft.named_scope("block"):
+            y = norm(x * 2)
+            with weft.named_scope("deep"):
+                y = weft.named_call(norm)(y) + 1
+        return y - 1
+
+    scopes = lambda fn, *args: [op.location.scope for op in weft.make_ir(fn)(*args).walk()]
+    x = wnp.arange(1.0, 4.0)
+    assert list(dict.fromkeys(scopes(block, x))) == ["block", "block/norm", "block/deep/norm/norm", "block/deep", ""]
+    assert set(scopes(weft.vmap(block), x[None])) == {
+        "vmap(block)",
+        "vmap(block)/norm",
+        "vmap(block)/deep/norm/norm",
+        "vmap(block)/deep",
+        "",
+    }
+    inner = weft.named_scope("out")(lambda x: weft.vmap(norm)(x))
+    assert set(scopes(inner, x[None])) == {"out/vmap(norm)"} and scopes(lambda x: inner(x).sum(), x[None])[-1] == ""
+    found = set(scopes(weft.grad(lambda x: norm(x).sum()), x))
+    assert {"jvp(norm)", "transpose(jvp(norm))"} <= found
+    # In the body of a loop, in a jitted function, in another thread's program none of it.
+    looped = weft.make_ir(weft.named_scope("loop")(lambda x: weft.fori_loop(0, 3, lambda i, c: norm(c), x)))(x)
+    assert {op.location.scope for op in looped.walk()} >= {"loop", "loop/norm"}
+    assert set(scopes(lambda x: weft.jit(norm)(x), x)) == {"norm"}
+    with weft.named_scope("here"):
+        with ThreadPoolExecutor() as pool:
+            assert pool.submit(scopes, lambda x: x + 1, x).result() == [""]
+        assert scopes(lambda x: x + 1, x) == ["here"]
+    with pytest.raises(KeyError), weft.named_scope("lost"):
+        raise KeyError
+    assert scopes(lambda x: x + 1, x) == [""]
+    # Text, bytes, and what errors and stacks say.
+    ir = weft.make_ir(weft.vmap(block))(x[None])
+    assert "via named_scope(block/norm), vmap" in ir.text_with_locations()
+    again = weft.deserialize_ir(ir.serialize())
+    assert [op.location.scope for op in again.walk()] == [op.location.scope for op in ir.walk()]
+    assert all(op.location.transforms == ("vmap",) for op in ir.walk() if op.location.scope)
+    stack = ir.walk()[1].location.stack
+    assert "contextlib" not in stack and " at :" not in stack and "introspection_test.py" in stack
+    with pytest.raises(TypeError, match="named_scope: name must be a string, got 3"):
+        weft.named_scope(3)

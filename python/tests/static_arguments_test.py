@@ -5,6 +5,7 @@ import dataclasses
 import decimal
 import enum
 import fractions
+import pickle
 
 import numpy as np
 import pytest
@@ -290,3 +291,23 @@ def test_what_is_given_by_position_alone_has_no_name(kind, name):
     with pytest.raises(ValueError, match=f"'{name}', which 'f' takes by position alone"):
         weft.jit(f, **{kind: ("b", name)})
     weft.jit(f, **{kind: ("b", "more")})
+
+
+def _pickled_function(x, n, *, m=1):
+    return x * n + m
+
+
+def test_jitted_functions_are_pickled():
+    cases = [
+        (weft.jit(_pickled_function, static_argnums=1, static_argnames="m"), (2.0, 3), {"m": 4}),
+        (weft.jit(_pickled_function, donate_argnums=0, deterministic=True), (wnp.ones(3), 3.0), {}),
+        (weft.jit(weft.jit(_pickled_function)), (2.0, 3.0), {}),
+    ]
+    for jitted, args, kwargs in cases:
+        again = pickle.loads(pickle.dumps(jitted))
+        for name in ("_static_argnums", "_static_argnames", "_donate_argnums", "_deterministic", "_backend", "_inline"):
+            assert getattr(again, name) == getattr(jitted, name), name
+        fresh = [weft.device_put(a + 0) if isinstance(a, weft.Array) else a for a in args]
+        assert np.array_equal(again(*fresh, **kwargs), jitted(*args, **kwargs))
+    with pytest.raises(TypeError, match="passes of its own"):
+        pickle.dumps(weft.jit(_pickled_function, optimize="fast_compile"))

@@ -407,3 +407,35 @@ def test_sizes_as_python_objects():
 def test_whether_a_symbolic_size_is_zero_is_not_known():
     with pytest.raises(weft.TracerError, match=r"whether n is 0 is not known(.|\n)*symbolic_test.py"):
         weft.make_ir(lambda x: x if x.shape[0] else x + 1)(BATCH)
+
+
+def test_symbols_are_told_by_linear_systems():
+    # In any order of dimensions and arguments; run, in jit, and inside of programs of other open sizes.
+    systems = {
+        ("a+2*b", "a"): [(8, 2), (5, 5), (0, 0)],
+        ("a+b+c", "a+b", "a"): [(9, 5, 2), (3, 2, 1)],
+        ("3*a+b", "b+1", "a*b"): [(11, 3, 6), (7, 2, 2)],
+        ("a*b", "b"): [(6, 3), (5, 5)],
+    }
+    wrong = {
+        ("a+2*b", "a"): (3, 2),
+        ("a+b+c", "a+b", "a"): (1, 2, 1),
+        ("3*a+b", "b+1", "a*b"): (11, 3, 5),
+        ("a*b", "b"): (7, 3),
+    }
+    for dims, fitting in systems.items():
+        ir = weft.make_ir(lambda *xs: [x * 2 for x in xs])(*(weft.ShapeDtype((d,), np.float32) for d in dims))
+        for sizes in fitting:
+            args = [wnp.arange(float(n)) for n in sizes]
+            for run in (ir, weft.jit(lambda *xs, ir=ir: ir(*xs))):
+                assert [y.tolist() for y in run(*args)] == [(2 * x).tolist() for x in args], (dims, sizes)
+        for run in (ir, weft.jit(lambda *xs, ir=ir: ir(*xs))):
+            with pytest.raises((TypeError, ValueError)):
+                run(*(wnp.zeros(n) for n in wrong[dims]))
+    inner = weft.make_ir(lambda x, y: (x + 1, y))(
+        weft.ShapeDtype(("a+b+1",), "float32"), weft.ShapeDtype(("a",), "float32")
+    )
+    outer = weft.make_ir(lambda x, y: inner(x, y)[1] + 1)(
+        weft.ShapeDtype(("3*n+1",), np.float32), weft.ShapeDtype(("n",), np.float32)
+    )
+    assert outer(wnp.zeros(7), wnp.zeros(2)).tolist() == [1.0, 1.0]

@@ -6,6 +6,8 @@ them, so they stay as they are.
 """
 
 import importlib
+from collections.abc import Callable
+from typing import Any
 
 from . import _weft
 from ._core.errors import value_error
@@ -42,3 +44,9 @@ def operation(spelled: str) -> _weft.Operation:
     if not isinstance(found, _weft.Operation):
         raise value_error(f"a pickle names the operation {spelled!r}, and there is no such operation")
     return found
+
+
+def jitted(function: Callable[..., Any], options: dict[str, Any], is_jax: bool) -> Any:
+    """jit(function, **options), jax.jit's of weft.as_jax if `is_jax`: nothing runs until it is called."""
+    module = importlib.import_module("weft.as_jax.transforms" if is_jax else "weft.compiled")
+    return module.jit(function, **options)

@@ -302,8 +302,9 @@ def checkpoint(
     """
     if concrete:
         raise not_implemented("checkpoint: concrete=True was taken out of JAX too; use static_argnums")
-    if isinstance(prevent_cse, (tuple, list)) and all(isinstance(flag, bool) for flag in prevent_cse):
-        prevent_cse = any(prevent_cse)  # JAX takes one for each argument
+    if isinstance(prevent_cse, (tuple, list, dict)):  # JAX takes one for each argument, or for parts of it
+        flags = _tree.leaves(prevent_cse)
+        prevent_cse = any(flags) if all(isinstance(flag, bool) for flag in flags) else prevent_cse
     if not isinstance(prevent_cse, bool):
         raise type_error(f"checkpoint: prevent_cse is {prevent_cse!r}; expected True or False")
     text = policy_text(policy, "checkpoint")

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.errors import sharding_type_error, value_error
+from ._core.errors import sharding_type_error, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
@@ -70,6 +70,10 @@ def vmap(
         check_axis_name(axis_name, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
+    elif isinstance(in_axes, dict):
+        raise type_error(
+            f"vmap: in_axes must be an integer, None, or a tuple of entries for the positional arguments, got {in_axes}"
+        )
 
     @wraps(fun)
     def mapped(*args, **kwargs):

@@ -116,7 +116,7 @@ def jit(
         capture: "trace"; "script", the same as autograph=True; or "auto": Python decides on the numbers of a call, the
             path that it took is compiled, and used again where its recorded decisions come out the same; otherwise
             Python runs anew. That the function depends on its arguments alone is then the caller's promise.
-        inline: accepted, without effect.
+        inline: where programs are looked at by jax.make_jaxpr, it is no call of its own.
         keep_unused: accepted, without effect.
         in_shardings: how arguments lie on a mesh, as with_sharding_constraint takes it: one for all, or a tuple with
             one for each argument that is not static; an argument that lies otherwise is moved.
@@ -161,7 +161,7 @@ def jit(
         >>> f(wnp.arange(3))
         Array([1, 3, 5], dtype=int32)
     """
-    del inline, keep_unused
+    del keep_unused
     if fun is None:  # what is returned may decorate several functions, so iterators are read here
         return functools.partial(
             jit,
@@ -171,6 +171,7 @@ def jit(
             donate_argnames=names_of(donate_argnames),
             autograph=autograph,
             capture=capture,
+            inline=inline,
             in_shardings=in_shardings,
             out_shardings=out_shardings,
             deterministic=deterministic,
@@ -217,6 +218,7 @@ def jit(
     jitted.__dict__["__wrapped__"] = original
     jitted.__dict__["_deterministic"] = bool(deterministic)
     jitted.__dict__["_backend"] = backend
+    jitted.__dict__["_inline"] = bool(inline)
     jitted.__dict__["_plan"] = plan
     jitted.__dict__["_licences"] = licences
     if in_shardings is not None or out_shardings is not None:

@@ -119,6 +119,8 @@ class _HostRule:
                 raise type_error(self._said(role, f"gives a {part}{path()} that is no array: {leaf!r}", where))
             given, given_dtype, weak, _ = _weft.abstract(leaf)
             other = given_dtype != dtype and not weak and _weft.is_inexact(dtype)
+            if other and _tree.jax_semantics() and part != "value" and _weft.is_inexact(given_dtype):
+                other = _weft.dtype_kind(given_dtype) != _weft.dtype_kind(dtype)  # JAX rounds what rules give
             if tuple(given) != tuple(shape) or other:
                 problem = f"gives a {part}{path()} {_named(given_dtype, given)}, expected {_named(dtype, shape)}"
                 raise type_error(self._said(role, problem, where))
@@ -208,7 +210,7 @@ class _BackwardRule:
             problem = f"must return {expected}, got {_tree.in_words(_tree.structure(cts))}"
             raise type_error(rules._said(role, problem, where))
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
-        leaves, tree = _tree.flatten(with_zeros(tuple(cts), args, zero))
+        leaves, tree = _tree.flatten(with_zeros(tuple(map(_in_container, cts, args)), args, zero))
         if tree != (in_tree := _tree.structure(args)):
             message = (
                 f"{rules._what}: the cotangents of '{rules._name}' are {_tree.in_words(tree)}, the arguments "
@@ -225,6 +227,12 @@ class _BackwardRule:
             for leaf, on, (shape, dtype, _) in zip(fitting, self._perturbed, self._specs)
             if on
         ]
+
+
+def _in_container(ct: Any, arg: Any) -> Any:
+    """The cotangent of an argument; an array may stand for that of a container of one."""
+    tree = _tree.structure(arg) if _weft.is_operand(ct) else None
+    return _tree.unflatten(tree, [ct]) if tree is not None and tree.num_leaves == 1 else ct
 
 
 def _at(message: str, where: str) -> str:

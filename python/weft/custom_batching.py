@@ -7,7 +7,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _weft
 from ._core import tree as _tree
-from ._core.errors import type_error
+from ._core.errors import missing_rule, type_error
 from ._core.names import forwarded, update_wrapper
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, as_positional, call_name, flat_function, trace_flat
@@ -70,7 +70,7 @@ class custom_vmap(Generic[_P, _R]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._rule is None:
-            raise type_error(
+            raise missing_rule(
                 f"custom_vmap: '{call_name(self._function)}' has no rule; give one with "
                 f"@{call_name(self._function)}.def_vmap"
             )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import copyreg
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from . import _pickled as _pickles
 from . import _weft
 from ._core import stateful, watching
+from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error
-from ._core.tracing import Flat, call_name, flat_function, trace_flat
+from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
+from .arguments import licences_of
 
 ALL: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -36,7 +42,7 @@ def clear_caches() -> None:
 
 def described(leaf: Any) -> str:
     _, _, weak, text = _weft.abstract(leaf)
-    return f"{text} (weak)" if weak else text
+    return f"{text}{watching.WEAK}" if weak else text
 
 
 class UsesReferences(BaseException):
@@ -93,6 +99,9 @@ def _refuse(jitted, args: tuple, kwargs: dict):
     if stateful.references is not None and stateful.references.refs_among((args, kwargs)):
         return stateful.references.call_jitted(jitted, args, kwargs)
     nums, names = jitted._static_argnums, jitted._static_argnames
+    if any(map(is_float0, _tree.leaves((args, kwargs)))):
+        zeros = lambda leaf: np.zeros(leaf.shape, bool) if is_float0(leaf) else leaf
+        return jitted(*_tree.map(zeros, list(args)), **_tree.map(zeros, kwargs))
     positions = [i for i in range(len(args)) if i not in nums]
     dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
     hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
@@ -104,3 +113,26 @@ def _refuse(jitted, args: tuple, kwargs: dict):
                 "array, a number, or a container of them. Of types alone eval_shape, make_ir and lower make programs"
             )
     raise type_error(f"jit: the arguments of '{flat.name}' are not arrays, numbers, or containers of them")
+
+
+def _pickled(jitted: Any) -> Any:
+    """A jitted function as the function and its options: it is traced and compiled where it is read."""
+    made = jitted.__dict__
+    usual = licences_of("accurate" if made["_deterministic"] else None)
+    if made["_plan"] is not None or made["_licences"] != usual:
+        raise type_error(
+            f"jit: '{call_name(jitted._function)}' has passes of its own or a licence, and cannot be pickled"
+        )
+    options: dict[str, Any] = {
+        name: sorted(getattr(jitted, f"_{name}"))
+        for name in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
+    }
+    options.update(zip(("in_shardings", "out_shardings"), made.get("_shardings", ())))
+    options.update(deterministic=made["_deterministic"], backend=made["_backend"], inline=made["_inline"])
+    function = made["__wrapped__"]
+    if function is not jitted._function:
+        options["autograph"] = True
+    return _pickles.jitted, (function, options, bool(made.get("_is_jax")))
+
+
+copyreg.pickle(_weft.JitFunction, _pickled)

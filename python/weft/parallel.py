@@ -428,6 +428,11 @@ def _pmap(
             f"pmap: '{call_name(fun)}' is mapped inside of another pmap, over '{outer[-1]}'; one of the two can be "
             "weft.vmap, or both one weft.shard_map over a mesh of two axes"
         )
+    if static and max(static) >= len(args):
+        raise value_error(
+            f"pmap: static_broadcasted_argnums has {max(static)}, but '{call_name(fun)}' was called with {len(args)} "
+            f"positional arguments; what is static is given by position"
+        )
     fixed = {i % len(args): args[i] for i in static} if static else {}
     dynamic = tuple(a for i, a in enumerate(args) if i not in fixed)
     axes = in_axes

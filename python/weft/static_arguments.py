@@ -20,8 +20,13 @@ def static_arguments(function, argnums, argnames, kind: str = "static") -> tuple
         return nums, names
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return nums, names
+    except (TypeError, ValueError) as error:
+        if not names or nums:
+            return nums, names
+        raise value_error(
+            f"jit: {kind}_argnames names arguments of '{call_name(function)}', whose signature cannot be read "
+            f"({error}); give {kind}_argnums"
+        ) from None
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters)
     for given in list(nums):
@@ -30,12 +35,12 @@ def static_arguments(function, argnums, argnames, kind: str = "static") -> tuple
             nums.discard(n)
             n += len(positional)
             nums.add(n)
-        if n < 0 or (n >= len(positional) and not varargs):
+        if not 0 <= n < len(positional) and not varargs:
             raise value_error(
                 f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional "
                 f"arguments"
             )
-        if n < len(positional):
+        if 0 <= n < len(positional):
             names.add(positional[n])
     unnamed = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
     for name in named:

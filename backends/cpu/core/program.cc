@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 #include "backends/cpu/core/buffer_cache.h"
@@ -139,13 +140,33 @@ std::shared_ptr<const Program::Layout> Program::LayoutFor(std::span<const Argume
   const Artifact& a = artifact_;
   constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
   std::vector<int64_t> symbols(a.symbols.size(), kUnknown);
-  // A symbol's value is read from a dimension that is linear in it alone.
-  for (size_t i = 0; i < a.params.size(); ++i) {
-    for (size_t d = 0; d < a.params[i].dims.size(); ++d) {
-      const SizeExpr& e = a.params[i].dims[d];
-      if (e.terms.size() != 1 || e.terms[0].symbols.size() != 1 || e.terms[0].coefficient == 0) continue;
-      const int64_t rest = arguments[i].shape[d] - e.constant;
-      if (rest % e.terms[0].coefficient == 0) symbols[e.terms[0].symbols[0]] = rest / e.terms[0].coefficient;
+  // A symbol's value is read from a dimension that is linear in it, and whose other symbols are known.
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t i = 0; i < a.params.size(); ++i) {
+      for (size_t d = 0; d < a.params[i].dims.size(); ++d) {
+        const SizeExpr& e = a.params[i].dims[d];
+        int64_t rest = arguments[i].shape[d] - e.constant, coefficient = 0;
+        std::optional<size_t> unknown;
+        bool linear = true;
+        for (const auto& term : e.terms) {
+          int64_t product = term.coefficient;
+          bool known = true;
+          for (const auto symbol : term.symbols) {
+            if (symbols[symbol] != kUnknown) {
+              product *= symbols[symbol];
+            } else {
+              linear &= known && (!unknown || *unknown == static_cast<size_t>(symbol));
+              unknown = symbol;
+              known = false;
+            }
+          }
+          (known ? rest : coefficient) += known ? -product : product;
+        }
+        if (!linear || !unknown || coefficient == 0 || rest % coefficient != 0) continue;
+        symbols[*unknown] = rest / coefficient;
+        more = true;
+      }
     }
   }
   std::lock_guard<ForkSafeMutex> lock(mutex_);

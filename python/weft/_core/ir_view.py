@@ -23,10 +23,34 @@ def region_use(name: str) -> int:
     return _USES[name]
 
 
+_NAMED = "named_scope("  # as in python/native/frames.cc
+_WRAPPING = frozenset(["jvp", "vmap", "transpose", "jet"])
+
+
+def is_scope(step: str) -> bool:
+    """Whether a step of a location is the names that the user gives to a part of the program."""
+    return step.startswith(_NAMED)
+
+
+def name_stack(levels: list[list[str]]) -> str:
+    """The names of a part of a program, inside of the transforms that it went through: "block/jvp(norm)". `levels`: the
+    steps of its location, then those of the places from which the functions around it were traced."""
+    parts: list[str] = []
+    for steps in levels:
+        for step in steps:
+            if is_scope(step):
+                parts = [*step[len(_NAMED) : -1].split("/"), *parts]
+            elif step in _WRAPPING:
+                parts[:1] = [f"{step}({parts[0] if parts else ''})"]
+    return "/".join(parts)
+
+
 class Location:
     """Where an operation comes from: the user's line, and the transforms and rules that it has been through.
 
-    `derivative_of` names the operation of that line whose derivative it is a part of; empty where it is of none.
+    `scope` is what weft.named_scope calls the part of the program, inside of the transforms: "block/jvp(norm)"; empty
+    without such a name. `derivative_of` names the operation of that line whose derivative it is a part of; empty where
+    it is of none.
 
     Example:
         >>> at = weft.make_ir(weft.grad(lambda x: wnp.sin(x)))(1.0).walk()[0].location
@@ -34,13 +58,15 @@ class Location:
         (('jvp',), True)
     """
 
-    __slots__ = ("file", "line", "function", "transforms", "stack", "derivative_of", "_text")
+    __slots__ = ("file", "line", "function", "transforms", "scope", "stack", "derivative_of", "_text")
 
     def __init__(self, origin: dict, text: str):
         self.file: str = origin["file"]
         self.line: int = origin["line"]
         self.function: str = origin["function"]
         self.transforms: tuple[str, ...] = tuple(origin["transforms"])
+        named = any(is_scope(step) for level in origin["steps"] for step in level)
+        self.scope: str = name_stack(origin["steps"]) if named else ""
         self.stack: str = origin["stack"]
         self.derivative_of: str = origin["derivative_of"]
         self._text = text

@@ -14,7 +14,7 @@ from .errors import value_error
 
 # As in tracer/context.h.
 X64, DISABLE_JIT, DEBUG_NANS, JAX_SEMANTICS, DEBUG_INFS, NO_EXECUTION = range(6)
-STRICT_PROMOTION, WATCH_RANKS, WATCH_TRANSFERS = range(6, 9)
+STRICT_PROMOTION, WATCH_RANKS, WATCH_TRANSFERS, KEEPS_CALLS = range(6, 10)
 
 
 class Option:
@@ -38,6 +38,11 @@ class Option:
         """For this thread: that of its innermost `with` statement that sets it, or else of the process."""
         scopes = getattr(self._local, "scopes", None)
         return scopes[-1][1] if scopes else self._process
+
+    @property
+    def of_process(self) -> Any:
+        """For the process, whatever `with` statements of this thread say."""
+        return self._process
 
     def set(self, value: Any) -> None:
         """For the process."""
@@ -96,6 +101,7 @@ def _guard(name: str, watched: bool) -> Option:
 no_tracing = switch("no_tracing")
 no_execution = switch("no_execution", NO_EXECUTION)
 checking_leaks = switch("checking_leaks")
+keeps_calls = switch("keeps_calls", KEEPS_CALLS)  # jitted functions are calls in the programs of those around them
 log_compiles = switch("log_compiles")
 explain_cache_misses = switch("explain_cache_misses")
 debug_infs = switch("debug_infs", DEBUG_INFS)

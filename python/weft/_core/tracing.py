@@ -17,6 +17,7 @@ from .. import _weft
 from . import options, stateful, traced_calls, watching
 from . import tree as _tree
 from .errors import PACKAGE, foreign, recursion_error, type_error, value_error
+from .shapes import FLOAT0
 
 
 def check_callable(function: Any, what: str) -> None:
@@ -172,7 +173,7 @@ def flat_function(
         raise
     flat.names = leaf_names(original or function, args, kwargs, positions, flat.in_tree)
     flat.specs = flat.leaves
-    for leaf, name in zip(flat.leaves, flat.names):
+    for i, (leaf, name) in enumerate(zip(flat.leaves, flat.names)):
         if stateful.is_reference(leaf):
             raise type_error(
                 f"{what}argument {name} of '{flat.name}' is a reference, {leaf!r}, which is not taken here; "
@@ -184,13 +185,21 @@ def flat_function(
                 f"{what}argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
                 f"expected an array, a number, or a container of them{hint}"
             )
-        if isinstance(leaf, (np.ndarray, np.generic)) and not _weft.is_operand(leaf):
+        if is_float0(leaf):
+            flat.leaves[i] = np.zeros(leaf.shape, bool)
+        elif isinstance(leaf, (np.ndarray, np.generic)) and not _weft.is_operand(leaf):
             kind = "array" if isinstance(leaf, np.ndarray) else "scalar"
             raise type_error(
                 f"{what}argument {name} of '{flat.name}' is a NumPy {kind} of dtype {leaf.dtype}, which has no "
                 f"counterpart; expected a bool, integer, float or complex dtype{hint}"
             )
     return flat
+
+
+def is_float0(leaf: Any) -> bool:
+    """Whether it is an array of JAX's dtype of derivatives of integers; inside of traced functions they are zeros of
+    dtype bool."""
+    return isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0
 
 
 @functools.cache

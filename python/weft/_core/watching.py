@@ -26,6 +26,10 @@ def _warn(text: str, *values: Any) -> None:
 # --- Tracing ----------------------------------------------------------------------------------------------------------
 
 
+# Told of each jitted function that has been traced: (name, seconds).
+traced_listeners: list[Callable[[str, float], None]] = []
+
+
 def _place(function: Any) -> str:
     code = getattr(function, "__code__", None)
     return f"'{function.__name__}' at {code.co_filename}:{code.co_firstlineno}" if code else repr(function)
@@ -48,9 +52,15 @@ def before_tracing(jitted: Any, function: Any, name: str, types: dict[str, str],
 
 def after_tracing(name: str, began: float, types: dict[str, str], static: dict[str, str]) -> None:
     """It has been traced, and is compiled when it runs."""
+    seconds = time.perf_counter() - began
+    for listener in traced_listeners:
+        listener(name, seconds)
     if options.log_compiles.value:
-        _warn("Finished tracing %s for jit in %.6f sec", name, time.perf_counter() - began)
+        _warn("Finished tracing %s for jit in %.6f sec", name, seconds)
         _warn("Compiling jit(%s) for arguments %s", name, _signature(types, static))
+
+
+WEAK = " (weak)"  # after the type of a weak argument
 
 
 def _signature(types: dict[str, str], static: dict[str, str]) -> str:
@@ -71,10 +81,13 @@ def _explained(function: Any, types: dict[str, str], static: dict[str, str], see
             for name in sorted({*now, *then}, key=str):
                 if now.get(name) != then.get(name):
                     kind = "different input types" if now is types else "different value of static args"
-                    lines.append(
-                        f"  * {name}, now {now.get(name, 'not there')} and before {then.get(name, 'not there')} "
-                        f"({kind})"
-                    )
+                    a, b = (one.get(name, "not there") for one in (now, then))
+                    if now.keys() != then.keys():
+                        kind = "different input pytree"
+                    if now is types and a.removesuffix(WEAK) == b.removesuffix(WEAK):
+                        a, b = (f"{one.removesuffix(WEAK)}{{weak_type={one.endswith(WEAK)}}}" for one in (a, b))
+                        kind += "; https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
+                    lines.append(f"  * at {name}, now {a} and before {b} ({kind})")
         return lines
 
     closest = min((differences(before) for before in reversed(seen)), key=len)

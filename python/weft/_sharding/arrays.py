@@ -128,7 +128,7 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
         itself = may_alias is None or (may_alias and _tree.jax_semantics())
-        if is_array and place is not None and not donate and itself and leaf.sharding == place:
+        if is_array and not donate and itself and (place is None or leaf.sharding == place):
             out.append(leaf)  # it lies there already
             continue
         if place is not None and not _weft.is_traced(array):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -14,18 +15,50 @@ from . import linear_util as lu
 from .core import get_aval
 from .treedefs import spec_of, tree_flatten
 
+_MORE = 11  # elements that are read of a sequence that is longer than another one, to say how long it is
 
-def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
+
+def _lists(args: Sequence[Iterable[Any]]) -> tuple[list[list[Any]], int | None]:
+    """The sequences, and the number of the first that is not as long as the first. One may have no end."""
+    iterators, rows = [iter(arg) for arg in args], list[list[Any]]()
+    end = object()
+    row = [next(iterator, end) for iterator in iterators]
+    while not any(one is end for one in row):
+        rows.append(row)
+        row = [next(iterator, end) for iterator in iterators]
+    lists = [[row[n] for row in rows] for n in range(len(args))]
+    for one, iterator, last in zip(lists, iterators, row):
+        if last is not end:
+            one += [last, *itertools.islice(iterator, _MORE - 1)]
+    return lists, next((n for n, one in enumerate(lists) if len(one) != len(lists[0])), None)
+
+
+def safe_map(*args: Any) -> list[Any]:
     """map() of sequences that must be equally long."""
-    lists = [list(arg) for arg in args]
-    if any(len(one) != len(lists[0]) for one in lists):
-        raise AssertionError(f"length mismatch: {[len(one) for one in lists]}")
+    if len(args) < 2:
+        raise type_error("safe_map requires at least 2 arguments")
+    f = args[0]
+    lists, wrong = _lists(args[1:])
+    if wrong is not None:
+        which = "longer" if len(lists[wrong]) > len(lists[0]) else "shorter"
+        raise value_error(f"safe_map() argument {wrong + 1} is {which} than argument 1")
     return [f(*row) for row in zip(*lists)]
 
 
 def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
     """zip() of sequences that must be equally long."""
-    return safe_map(lambda *row: row, *args)
+    if not args:
+        raise type_error("safe_zip requires at least 1 argument")
+    lists, wrong = _lists(args)
+    if wrong is not None:
+        capped = min(map(len, lists)) + _MORE
+        said = [f"{len(one)}{'+' * (len(one) == capped)}" for one in lists]
+        note = [str(n) for n, one in enumerate(lists) if len(one) == capped]
+        raise value_error(
+            f"safe_zip() argument {wrong} has length {said[wrong]} but argument 0 has length {said[0]}. All lengths: "
+            f"({', '.join(said)})" + (f". Note: length capped for argument(s) {', '.join(note)}" if note else "")
+        )
+    return list(zip(*lists))
 
 
 def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -6,6 +6,7 @@ has no effect; what would change what is computed (`out`, `where`) may only be w
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -161,4 +162,20 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
         result = computed(*args, **kwargs)
         return result if isinstance(result, weft.Tracer) else weft.device_put(result, places[0])
 
+    return called
+
+
+_FUNCTIONS = (types.FunctionType, type(weft.numpy.sin))
+
+
+def named(name: str, function: Any) -> Any:
+    """A function that weft.numpy has under several names, as one of this name: in JAX each is a function of its own."""
+    if not isinstance(function, _FUNCTIONS) or function.__name__ == name:
+        return function
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    called.__name__ = called.__qualname__ = name
     return called

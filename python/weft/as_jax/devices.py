@@ -135,6 +135,13 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, **options: Any) -
     return weft.device_put(x, weft.tree.map(place, device, is_leaf=_is_place), **options)
 
 
+def batched_device_put(aval: Any, sharding: Any, xs: Any, devices: Any, committed: bool = True, **_: Any) -> Any:
+    """One array of the parts that devices are to hold."""
+    del committed
+    parts = [weft.device_put(x, device) for x, device in zip(xs, devices, strict=True)]
+    return weft.make_array_from_single_device_arrays(tuple(aval.shape), sharding, parts)
+
+
 def _is_place(x: Any) -> bool:
     return isinstance(x, (Format, weft.Sharding, weft.Device)) or x is None
 

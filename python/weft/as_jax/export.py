@@ -22,6 +22,8 @@ from .._core.errors import not_implemented, type_error, value_error
 from .._core.shapes import ShapedArray, ShapeDtype
 from ..ir import to_stablehlo
 from ..program import IR
+from . import sizes
+from .settings import config
 from .treedefs import PyTreeDef
 
 minimum_supported_calling_convention_version = 9
@@ -116,8 +118,11 @@ class Exported:
                 "The invocation args and kwargs must have the same pytree structure as when the function "
                 f"'{self.fun_name}' was exported, which is {self.in_tree}, got {PyTreeDef(tree)}"
             )
-        for leaf, aval, path in zip(leaves, self.in_avals, _tree.path_texts(tree)):
-            _check(leaf, aval, f"{'args' if path.startswith('[0]') else 'kwargs'}{path[3:]}")
+        names = [f"{'args' if path.startswith('[0]') else 'kwargs'}{path[3:]}" for path in _tree.path_texts(tree)]
+        for leaf, aval, name in zip(leaves, self.in_avals, names):
+            _check(leaf, aval, name)
+        if self.uses_global_constants:
+            sizes.check(names, [aval.shape for aval in self.in_avals], [_weft.abstract(leaf)[0] for leaf in leaves])
         arrays = [_weft.astype(leaf, aval.dtype) for leaf, aval in zip(leaves, self.in_avals)]
         return self.out_tree.unflatten(_weft.apply(self._ir._fn, arrays + self._ir.constants, self._ir._weak))
 
@@ -164,16 +169,14 @@ class Exported:
 
 def _check(leaf: Any, aval: ShapedArray, what: str) -> None:
     shape, dtype, weak, text = _weft.abstract(leaf)
-    wrong = [d for d, (have, want) in enumerate(zip(shape, aval.shape)) if isinstance(want, int) and have != want]
-    if wrong or len(shape) != len(aval.shape):
-        what = f"{what}.shape[{wrong[0]}]" if wrong else what
-        raise value_error(
-            f"Shape mismatch for {what}: it is {text}, the program was exported for {aval.str_short(True)}"
-        )
+    exported_for = f"it is {text}, the program was exported for {aval.str_short(True)}"
+    if len(shape) != len(aval.shape):
+        raise value_error(f"Rank mismatch for {what}: {exported_for}")
+    for d, (have, want) in enumerate(zip(shape, aval.shape)):
+        if isinstance(want, int) and have != want:
+            raise value_error(f"Shape mismatch for {what}.shape[{d}] (expected same constant): {exported_for}")
     if dtype != aval.dtype and not weak:
-        raise value_error(
-            f"Dtype mismatch for {what}: it is {text}, the program was exported for {aval.str_short(True)}"
-        )
+        raise value_error(f"Dtype mismatch for {what}: {exported_for}")
 
 
 # --- Structures and types as JSON -------------------------------------------------------------------------------------
@@ -269,9 +272,18 @@ def _exported(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> Exported:
+    version, lowest = config.read("jax_export_calling_convention_version"), minimum_supported_calling_convention_version
+    if not lowest <= version <= maximum_supported_calling_convention_version:
+        raise value_error(
+            f"The requested export calling convention version {version} is outside the range of supported versions "
+            f"[{lowest}..{maximum_supported_calling_convention_version}]"
+        )
     static = getattr(fun, "_static_argnums", ())
-    ir, shapes = weft.make_ir(fun, static_argnums=tuple(static), return_shape=True)(*args, **kwargs)
-    leaves, in_tree = _tree.flatten((tuple(a for i, a in enumerate(args) if i not in static), kwargs))
+    fixed = {name: kwargs[name] for name in kwargs if name in getattr(fun, "_static_argnames", ())}
+    given = {name: value for name, value in kwargs.items() if name not in fixed}
+    traced = functools.partial(fun, **fixed) if fixed else fun
+    ir, shapes = weft.make_ir(traced, static_argnums=tuple(static), return_shape=True)(*args, **given)
+    leaves, in_tree = _tree.flatten((tuple(a for i, a in enumerate(args) if i not in static), given))
     outs, out_tree = _tree.flatten(shapes)
     like = lambda x: ShapedArray(*_weft.abstract(x)[:3])
     name = getattr(fun, "__name__", "<unnamed function>")

@@ -23,10 +23,13 @@ import weft
 
 from .. import _weft
 from .._core.errors import at_line, key_error, not_implemented, type_error
+from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
+from .jaxpr_text import letters, text_of, text_of_equation
+from .source_info_util import SourceInfo
 from .user_primitives import Primitive, call_of
 
 # Weft's name of a primitive -> JAX's, where they differ.
@@ -169,7 +172,8 @@ class Literal:
         return id(self)
 
     def __repr__(self) -> str:
-        return f"{self.val}:{self.aval.str_short(short_dtypes=True)}"
+        value = "[...]" if getattr(self.val, "ndim", 0) else self.val
+        return f"{value}:{self.aval.str_short(short_dtypes=True)}"
 
 
 Atom = Var | Literal
@@ -221,18 +225,31 @@ class JaxprEqn:
         names = ("invars", "outvars", "primitive", "params", "source_info", "program")
         return JaxprEqn(**{**{name: getattr(self, name) for name in names}, **changes})
 
-    def __repr__(self) -> str:
-        outs = " ".join(f"{v}:{v.aval.str_short(short_dtypes=True)}" for v in self.outvars)
-        shown = [f"{k}={v}" for k, v in self.params.items() if k != "regions"]
+    @property
+    def shown_params(self) -> dict[str, Any]:
+        """The parameters as a text has them: functions inside by JAX's names."""
+        shown = {name: value for name, value in self.params.items() if name != "regions"}
         regions = self.params.get("regions") or []
-        if regions:
-            # The functions inside of it, one below the other, as JAX shows them.
-            names = ["jaxpr"] if len(regions) == 1 else [f"jaxpr{i}" for i in range(len(regions))]
-            inner = [f"{name}={region!r}".replace("\n", "\n      ") for name, region in zip(names, regions)]
-            params = "[\n      " + "\n      ".join([*inner, *shown]) + "\n    ]"
-        else:
-            params = f"[{' '.join(shown)}]" if shown else ""
-        return f"{outs} = {self.primitive}{params} {' '.join(map(repr, self.invars))}"
+        names = _SHOWN_REGIONS.get(self.primitive.name, ("jaxpr",))
+        if len(names) == len(regions):
+            shown.update(zip(names, regions))
+        elif regions:
+            shown[names[0] if names != ("jaxpr",) else "jaxprs"] = tuple(regions)
+        if "name" in self.params:
+            shown["name"] = self.params["name"]
+        return shown
+
+    def __repr__(self) -> str:
+        return text_of_equation(self)
+
+
+# What JAX calls the functions inside of an equation, where it is not "jaxpr".
+_SHOWN_REGIONS = {
+    "cond": ("branches",),
+    "custom_jvp_call": ("call_jaxpr",),
+    "custom_vjp_call": ("call_jaxpr",),
+    "while": ("cond_jaxpr", "body_jaxpr"),
+}
 
 
 class Jaxpr:
@@ -275,16 +292,14 @@ class Jaxpr:
         names = ("constvars", "invars", "outvars", "eqns")
         return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
 
-    def pretty_print(self, **_: Any) -> str:
-        """The program as text."""
-        return repr(self)
+    def pretty_print(
+        self, *, source_info: bool = False, print_shapes: bool = True, name_stack: bool = False, **_: Any
+    ) -> str:
+        """The program as text: with the user's lines, without types, with the names of its parts."""
+        return text_of(self, source_info=source_info, print_shapes=print_shapes, name_stack=name_stack)
 
     def __repr__(self) -> str:
-        typed = lambda v: f"{v}:{v.aval.str_short(short_dtypes=True)}"
-        head = f"{{ lambda {' '.join(map(typed, self.constvars))} ; {' '.join(map(typed, self.invars))}. let"
-        body = "".join(f"\n    {eqn}" for eqn in self.eqns)
-        outs = ", ".join(map(repr, self.outvars)) + ("," if len(self.outvars) == 1 else "")
-        return f"{head}{body}\n  in ({outs}) }}"
+        return text_of(self)
 
 
 class ClosedJaxpr:
@@ -317,9 +332,9 @@ class ClosedJaxpr:
         """The program with some of its attributes changed."""
         return ClosedJaxpr(**{"jaxpr": self.jaxpr, "consts": self.consts, **changes})
 
-    def pretty_print(self, **_: Any) -> str:
+    def pretty_print(self, **settings: Any) -> str:
         """The program as text."""
-        return repr(self)
+        return self.jaxpr.pretty_print(**settings)
 
     def __repr__(self) -> str:
         return repr(self.jaxpr)
@@ -333,17 +348,34 @@ class Region(ClosedJaxpr):
 
     @functools.cached_property
     def jaxpr(self) -> Jaxpr:  # type: ignore[override]
-        return _jaxpr(self._fn, 0)
+        return _jaxpr(self._fn, 0, inside=True)
 
 
 # JAX's names of parameters that are functions inside of an equation -> which of its regions it is; None: all.
 _REGIONS = {"jaxpr": 0, "call_jaxpr": 0, "fun_jaxpr": 0, "cond_jaxpr": 0, "body_jaxpr": 1, "branches": None}
 
 
+def _is_call(params: dict[str, Any]) -> bool:
+    """Whether an equation of these parameters only calls the function inside."""
+    return params.keys() == {"regions"} and len(params["regions"]) == 1
+
+
 class _Params(dict[str, Any]):
     """Parameters of an equation with functions inside, which have JAX's names, too."""
 
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in _REGIONS or (name == "name" and _is_call(self))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Of functions inside, too."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
     def __missing__(self, name: str) -> Any:
+        if name == "name" and _is_call(self):
+            return self["regions"][0]._fn.name
         if name not in _REGIONS or "regions" not in self:
             raise key_error(f"the equation has no parameter {name!r}")
         place = _REGIONS[name]
@@ -363,12 +395,13 @@ def _aval(text: str, weak: bool = False) -> ShapedArray:
     return aval
 
 
-def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
+def _jaxpr(fn: Any, num_constants: int, inside: bool = False) -> Jaxpr:
+    """The view of a function; `inside`: of another one's equation."""
     variables: dict[str, Var] = {}
 
     def defined(text: str) -> Var:
         number, _, kind = text.partition(": ")
-        variables[number] = Var(_aval(kind), _letters(len(variables)))
+        variables[number] = Var(_aval(kind), letters(len(variables)))
         return variables[number]
 
     def read(text: str) -> Atom:
@@ -395,14 +428,12 @@ def _jaxpr(fn: Any, num_constants: int) -> Jaxpr:
         if call is not None:
             shown, given = call.primitive, dict(call.values)
         outvars = [defined(result) for result in eqn["results"]]
-        eqns.append(JaxprEqn(invars, outvars, shown, given, eqn["location"], fn))
+        # An equation inside of another one has the names that are given there.
+        steps = [list(filter(is_scope, eqn["origin"]["steps"][0]))] if inside else eqn["origin"]["steps"]
+        source_info = SourceInfo(name_stack(steps), eqn["location"])
+        eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
     n = len(params) - num_constants
     return Jaxpr(params[n:], params[:n], [read(result) for result in fn.results], eqns)
-
-
-def _letters(n: int) -> str:
-    text = chr(97 + n % 26)
-    return text if n < 26 else _letters(n // 26 - 1) + text
 
 
 def closed(ir: IR) -> ClosedJaxpr:
@@ -474,7 +505,7 @@ def new_jaxpr_eqn(
 def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
     """What makes variables of types."""
     numbers = itertools.count()
-    return lambda aval: Var(aval, _letters(next(numbers)) + suffix)
+    return lambda aval: Var(aval, letters(next(numbers)) + suffix)
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:

@@ -1,9 +1,14 @@
-"""jax.monitoring: events that programs record themselves, told to those who listen. Weft records none of its own."""
+"""jax.monitoring: what happens, told to those who listen: what programs record themselves, and of Weft's own that a
+jitted function has been traced or compiled, by the names that JAX has for that."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
+
+from .. import _weft
+from .._core import watching
 
 _listeners: dict[str, list[Callable[..., Any]]] = {"event": [], "duration": [], "span": [], "scalar": []}
 
@@ -53,24 +58,87 @@ def register_scalar_listener(callback: Callable[..., Any]) -> None:
     _listeners["scalar"].append(callback)
 
 
+def _forget(kind: str, callback: Callable[..., Any]) -> None:
+    assert callback in _listeners[kind], f"{callback!r} has not been registered"
+    _listeners[kind].remove(callback)
+
+
 def unregister_event_listener(callback: Callable[..., Any]) -> None:
     """Ends register_event_listener."""
-    _listeners["event"].remove(callback)
+    _forget("event", callback)
 
 
 def unregister_event_duration_listener(callback: Callable[..., Any]) -> None:
     """Ends register_event_duration_secs_listener."""
-    _listeners["duration"].remove(callback)
+    _forget("duration", callback)
 
 
 def unregister_event_time_span_listener(callback: Callable[..., Any]) -> None:
     """Ends register_event_time_span_listener."""
-    _listeners["span"].remove(callback)
+    _forget("span", callback)
 
 
 def unregister_scalar_listener(callback: Callable[..., Any]) -> None:
     """Ends register_scalar_listener."""
-    _listeners["scalar"].remove(callback)
+    _forget("scalar", callback)
+
+
+def test_event(name: str, *args: Any) -> None:
+    """Tells what JAX's own tests count to jax._src.util.test_event_listener, which they set."""
+    listener = (
+        sys.modules["jax._src.util"].__dict__.get("test_event_listener") if "jax._src.util" in sys.modules else None
+    )
+    if listener is not None:
+        listener(name, *args)
+
+
+def _traced(name: str, seconds: float) -> None:
+    test_event("trace_to_jaxpr")
+    if not _weft.is_tracing():
+        test_event("jit_cpp_cache_miss")
+    record_event_duration_secs("/jax/core/compile/jaxpr_trace_duration", seconds, fun_name=name)
+    _debug("Finished tracing + transforming %s for jit in %.9f sec", name, seconds)
+
+
+def _compiled(jitted: Any) -> None:
+    for event in ("lower_jaxpr_to_module", "pxla_cached_compilation", "compile_after_persistent_compilation_miss"):
+        test_event(event)
+    name = getattr(jitted, "__name__", "")
+    record_event("/jax/core/compile/backend_compile", fun_name=name)
+    _debug("Compiling jit(%s)", name)
+    _debug("Finished XLA compilation of jit(%s)", name)
+
+
+def _debug(text: str, *values: Any) -> None:
+    """Into JAX's log, of which programs that have not loaded Python's hear nothing."""
+    if "logging" in sys.modules:
+        sys.modules["logging"].getLogger("jax").debug(text, *values)
+
+
+def install() -> None:
+    """From now on those who listen are told what Weft traces and compiles."""
+    watching.traced_listeners.append(_traced)
+    _weft.set_compiled_hook(_compiled)
+
+
+def get_event_listeners() -> list[Callable[..., Any]]:
+    """Those that are told of events."""
+    return list(_listeners["event"])
+
+
+def get_event_duration_listeners() -> list[Callable[..., Any]]:
+    """Those that are told of durations."""
+    return list(_listeners["duration"])
+
+
+def get_event_time_span_listeners() -> list[Callable[..., Any]]:
+    """Those that are told of spans of time."""
+    return list(_listeners["span"])
+
+
+def get_scalar_listeners() -> list[Callable[..., Any]]:
+    """Those that are told of numbers."""
+    return list(_listeners["scalar"])
 
 
 def clear_event_listeners() -> None:

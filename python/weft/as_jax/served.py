@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .._core.errors import not_implemented
 from . import report
-from .arguments import with_more
+from .arguments import named, with_more
 from .traceback_util import bounded
 
 
@@ -138,6 +138,8 @@ class ServedModule(types.ModuleType):
         return _NOTHING
 
     def _weft_served_as(self, name: str, found: Any) -> Any:
+        if self.__name__ == "jax.numpy":
+            found = named(name, found)
         return bounded(self.__name__, name, with_more(self.__name__, name, found))
 
     def __getattr__(self, name: str) -> Any:

@@ -98,6 +98,12 @@ class Config:
 
     _read = read
 
+    def read_global(self, name: str) -> Any:
+        """What an option is set to for the process, whatever `with` statements of this thread say."""
+        if name in self._kept:
+            return self._kept[name]
+        return OPTIONS[name].of_process if name in OPTIONS else self.read(name)
+
     def __getattr__(self, name: str) -> Any:
         if name == "x64_enabled":
             return weft.config.x64
@@ -164,6 +170,18 @@ class _Option:
     def value(self) -> Any:
         return config.read(self.name)
 
+    def get_global(self) -> Any:
+        """What the process has set it to."""
+        return config.read_global(self.name)
+
+    def set_global(self, value: Any) -> None:
+        """Sets it for the process."""
+        config.update(self.name, value)
+
+    def get_local(self) -> Any:
+        """What it is here."""
+        return self.value
+
     def __bool__(self) -> bool:
         return bool(self.value)
 
@@ -211,6 +229,8 @@ def disable_x64() -> contextlib.AbstractContextManager[None]:
 def __getattr__(name: str) -> Any:
     """Of every other option that JAX has an object of the same kind."""
     for option in (f"jax_{name}", name):
+        if option in _OURS and hasattr(weft, name):
+            return globals().setdefault(name, _OwnOption(option, getattr(weft, name)))
         if option in {*_OURS, *_WITHOUT_EFFECT}:
             default = _WITHOUT_EFFECT.get(option)
             return globals().setdefault(name, _Option(option, True if default in (None, False) else default))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from typing import Any
 
 import weft
 
+from .._core.errors import not_implemented, runtime_error
 from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
 from . import jaxprs
@@ -14,6 +17,25 @@ Wrapped = type(weft.jit(lambda: None))
 CompilerOptions = dict[str, Any]
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
+
+# Options of XLA's compiler, besides those that begin with xla_.
+_OPTIONS = frozenset(
+    [
+        "exec_time_optimization_effort",
+        "memory_fitting_effort",
+        "memory_fitting_level",
+        "num_partitions",
+        "num_replicas",
+        "optimization_level",
+    ]
+)
+
+
+def check_options(options: Mapping[str, Any] | None) -> None:
+    """Raises RuntimeError for options that XLA's compiler has not. The others have no effect: Weft's compiles."""
+    for name in options or ():
+        if not name.startswith("xla_") and name not in _OPTIONS:
+            raise runtime_error(f"No such compile option: {name!r}")
 
 
 class Traced(Described):
@@ -34,10 +56,49 @@ class Traced(Described):
 
 
 def with_trace(jitted: Any) -> Any:
-    """A jitted function that has trace, too."""
+    """A jitted function that has trace, too, if it has programs."""
+    if not hasattr(jitted, "lower"):
+        return jitted
 
     def trace(*args: Any, **kwargs: Any) -> Traced:
         return Traced(jitted.lower(*args, **kwargs), getattr(jitted, "__name__", "<unnamed function>"))
 
-    jitted.__dict__["trace"] = trace
+    jitted.__dict__["trace"], jitted.__dict__["_is_jax"] = trace, True
     return jitted
+
+
+class Module:
+    """What lower().compiler_ir() gives: a program as StableHLO, whose text str() is. It is no object of MLIR's."""
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def _compiler_ir(lowered: Lowered, dialect: str | None = None) -> Module:
+    """The program as StableHLO."""
+    if dialect not in (None, "stablehlo"):
+        raise not_implemented(f"compiler_ir: the dialect {dialect!r} is XLA's; Weft writes 'stablehlo'")
+    return Module(lowered.as_text("stablehlo"))
+
+
+def _runtime_executable(compiled: Compiled) -> Any:
+    """What runs the program."""
+    return compiled._run
+
+
+def install() -> None:
+    """From now on lowered and compiled programs have the methods that JAX's have besides Weft's."""
+    lowered: Any = Lowered
+    compile_ = lowered.compile
+
+    @functools.wraps(compile_)
+    def compiled(self: Lowered, compiler_options: Mapping[str, Any] | None = None, **_: Any) -> Compiled:
+        check_options(compiler_options)
+        result: Compiled = compile_(self)
+        return result
+
+    lowered.compile, lowered.compiler_ir = compiled, _compiler_ir
+    Compiled.runtime_executable = _runtime_executable  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import sys
 from typing import Any
@@ -37,11 +38,17 @@ def apply_primitive(prim: Any, /, *args: Any, **params: Any) -> Any:
     return weft.jit(lambda *xs: prim.bind(*xs, **params))(*args)
 
 
+def simple_impl(prim: Any) -> None:
+    """Gives a primitive what its lowering computes as its impl."""
+    prim.def_impl(functools.partial(apply_primitive, prim))
+
+
 def print_environment_info(return_string: bool = False) -> str | None:
     """What the process runs on."""
     text = "\n".join(
         [
             f"jax:    {VERSION}, served by weft {weft.__version__}",
+            f"jaxlib: {VERSION}, served by weft {weft.__version__}",
             f"numpy:  {np.__version__}",
             f"python: {sys.version}",
             f"device info: {weft.default_backend()}, {weft.device_count()} devices",

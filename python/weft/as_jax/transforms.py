@@ -3,31 +3,69 @@
 from __future__ import annotations
 
 import functools
+import types
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 import weft
 
 from .._core import tree as _tree
-from .._core.shapes import ShapedArray
+from .._core.errors import value_error
+from .._core.options import keeps_calls
+from .._core.shapes import FLOAT0, ShapedArray
+from .._core.tracing import is_float0
 from .._sharding.partitioning import OnAllDevices
 from . import jaxprs
 from .arrays import without_layouts
-from .stages import with_trace
+from .core import get_aval
+from .stages import check_options, with_trace
 
 
 def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """weft.jit with JAX's options: what says where and how XLA compiles (device, backend, compiler_options) has no
     effect."""
-    for name in ("device", "backend", "compiler_options", "abstracted_axes"):
+    check_options(options.pop("compiler_options", None))
+    for name in ("device", "backend", "abstracted_axes"):
         options.pop(name, None)
     if fun is None:
         return functools.partial(jit, **options)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
-    jitted = weft.jit(fun, **options)
-    return with_trace(jitted) if hasattr(jitted, "lower") else jitted
+    known = _jitted(fun)
+    key = tuple((name, type(value), value) for name, value in sorted(options.items()))
+    try:
+        found = known.get(key)
+    except TypeError:  # an option without a hash
+        return with_trace(weft.jit(fun, **options))
+    if found is None:
+        found = known[key] = with_trace(weft.jit(fun, **options))
+    return found
+
+
+class _Jitted(dict[Any, Any]):
+    """What jit has made of a function, by options."""
+
+    def __init__(self, owner: Any = None):
+        super().__init__()
+        self.owner = owner
+
+    def __reduce__(self) -> Any:
+        return _Jitted, ()  # nothing of it is pickled with the function
+
+
+def _jitted(fun: Any) -> dict[Any, Any]:
+    """... of this function: its programs belong to it, so that jit(f)(x) in a loop traces and compiles once. It is an
+    attribute of the function, and lives as long."""
+    if not isinstance(fun, types.FunctionType):
+        return {}
+    found = fun.__dict__.get("_weft_jitted")
+    if found is None or found.owner is None or found.owner() is not fun:  # functools.wraps copies attributes
+        found = fun.__dict__["_weft_jitted"] = _Jitted(weakref.ref(fun))
+    return found
 
 
 def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: Any) -> Any:
@@ -54,14 +92,19 @@ def make_jaxpr(
     return_shape: bool = False,
     **_: Any,
 ) -> Callable[..., Any]:
-    """A function that traces: make_jaxpr(f)(*args) is a ClosedJaxpr, a view of Weft's program."""
+    """A function that traces: make_jaxpr(f)(*args) is a ClosedJaxpr, a view of Weft's program, in which each jitted
+    function is an equation."""
     make = weft.make_ir(fun, static_argnums=static_argnums, axis_env=axis_env, return_shape=True)
 
+    @functools.wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
-        ir, shapes = make(*args, **kwargs)
+        with keeps_calls(True):
+            ir, shapes = make(*args, **kwargs)
         closed = jaxprs.closed(ir)
         return (closed, shapes) if return_shape else closed
 
+    for name in ("__name__", "__qualname__"):
+        setattr(made, name, f"make_jaxpr({getattr(fun, name, fun)})")
     return made
 
 
@@ -116,11 +159,25 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     return _stacked([x] * len(devices), devices)
 
 
+def _shape_and_dtype(aval: Any) -> tuple[Any, Any]:
+    return aval.shape, aval.dtype
+
+
+def _std_basis(x: Any) -> Any:
+    """The rows of the identity, each as a tree like x."""
+    leaves, tree = _tree.flatten(x)
+    sizes = [weft.numpy.size(leaf) for leaf in leaves]
+    identity = weft.numpy.eye(sum(sizes), dtype=weft.numpy.result_type(*leaves))
+    parts = weft.numpy.split(identity, np.cumsum(sizes[:-1]).tolist(), axis=1)
+    rows = [part.reshape(sum(sizes), *weft.numpy.shape(leaf)) for part, leaf in zip(parts, leaves)]
+    return _tree.unflatten(tree, rows)
+
+
 class _LinearFunction:
     """What linearize's function calls, with its program where JAX's has it: f_jvp.func.args[0]."""
 
-    def __init__(self, function: Any):
-        self._function = function
+    def __init__(self, function: Any, types_of_tangents: tuple[Any, ...]):
+        self._function, self._tangents = function, types_of_tangents
 
     @property
     def fun(self) -> _LinearFunction:
@@ -131,6 +188,15 @@ class _LinearFunction:
         return (jaxprs.Region(self._function._fn),)
 
     def __call__(self, *args: Any) -> Any:
+        tangents = args[len(args) - len(self._tangents) :]
+        wanted, got = _tree.leaves(self._tangents), _tree.leaves(tangents)
+        for aval, tangent in zip(wanted, got) if len(wanted) == len(got) else ():
+            shape, dtype = (tangent.shape, FLOAT0) if is_float0(tangent) else _shape_and_dtype(get_aval(tangent))
+            if tuple(shape) != tuple(aval.shape) or dtype != aval.dtype:
+                raise value_error(
+                    "linearized function called on tangent values inconsistent with the original primal values: a "
+                    f"tangent is {dtype}{list(shape)}, expected {aval}"
+                )
         return self._function(*args)
 
     def __eq__(self, other: object) -> bool:
@@ -141,11 +207,12 @@ class _LinearFunction:
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """weft.linearize, whose function shows its program."""
+    """weft.linearize, whose function shows its program, and refuses tangents of other types than the primals'."""
     run: Callable[..., Any] = weft.linearize
     value, applied, *aux = run(fun, *primals, has_aux=has_aux)
     if hasattr(applied.func, "_fn"):
-        applied = weft.tree_util.Partial(_LinearFunction(applied.func), *applied.args)
+        types_of_tangents = tuple(_tree.map(lambda p: get_aval(p).to_tangent_aval(), p) for p in primals)
+        applied = weft.tree_util.Partial(_LinearFunction(applied.func, types_of_tangents), *applied.args)
     return (value, applied, *aux)
 
 

@@ -149,18 +149,16 @@ class _Operation(weft.Primitive):
         super().__init__(_free_name(of.name))
         self._of, self._known = of, dict[Any, Params]()
         lower, impl = of.rule("lower"), of.rule("impl")
+        if of.rule("abstract_eval") is None and lower is None:
+            of.abstract_eval()  # the error that says what to give
         if lower is not None:
             self.def_lower(self._lowered)
         elif impl is not None:
             self.def_eval(self._computed)
-        elif of.rule("abstract_eval") is not None:
-            self.def_eval(self._not_there)  # a program may have it, which is looked at, or transformed further
         else:
-            self._not_there()
+            self.def_eval(self._not_there)  # a program may have it, which is looked at, or transformed further
         if of.rule("abstract_eval") is not None:
             self.def_infer(self._inferred)
-        elif lower is None:
-            of.abstract_eval()  # the error that says what to give
         if of.rule("jvp") is not None or lower is None:
             self._symbolic = True
             self.def_jvp(self._jvp_rule)

@@ -67,6 +67,18 @@ def _sizes(message: str) -> str:
     return "vmap got inconsistent sizes for array axes to be mapped:\n" + said.rstrip(";\n")
 
 
+def _mapped_axis(message: str) -> str:
+    """Of a mapped axis that an argument has not: JAX says how many dimensions it had to have."""
+    found = re.match(r"vmap: in_axes maps axis (-?\d+) of argument .*, which is \w+\[([\d,]*)\]", message)
+    if not found:
+        return ""
+    axis, shape = int(found[1]), tuple(map(int, filter(None, found[2].split(","))))
+    return (
+        f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at least "
+        f"{axis + 1 if axis >= 0 else -axis}, but is only {len(shape)} (its shape is {shape})"
+    )
+
+
 def _ranks(message: str) -> str:
     """Of a sharding for more dimensions than a value has."""
     found = re.match(
@@ -114,7 +126,13 @@ _EXPLAINED = {
 
 
 def _with_words(message: str) -> str:
-    words = _ranks(message) or _prefixes(in_jax_words(message)) or _mismatches(message) or _sizes(message)
+    words = (
+        _ranks(message)
+        or _mapped_axis(message)
+        or _prefixes(in_jax_words(message))
+        or _mismatches(message)
+        or _sizes(message)
+    )
     if not words:
         return message
     head, separator, stack = message.partition("\n  at ")

@@ -384,6 +384,12 @@ def taken_as(x: NestedLike, dtype: Any, what: str, exact: bool = False) -> Array
     return _weft.array(x, dtype, False)
 
 
+def _as_array(x: Any) -> Any:
+    """The array that an object of another class stands for, if it says so."""
+    is_other = hasattr(x, "__jax_array__") or hasattr(x, "__weft_array__")
+    return _weft.array(x, None, False) if is_other and not isinstance(x, Array) else x
+
+
 def iscomplexobj(x: NestedLike) -> bool:
     """Whether the elements are of a complex dtype.
 
@@ -393,6 +399,7 @@ def iscomplexobj(x: NestedLike) -> bool:
         >>> wnp.iscomplexobj(wnp.array([1j]))
         True
     """
+    x = _as_array(x)
     if hasattr(x, "dtype"):
         return _weft.dtype_kind(_weft.dtype(x.dtype)) == "complex"
     if isinstance(x, (list, tuple)):
@@ -424,6 +431,7 @@ def isscalar(x: NestedLike) -> bool:
         >>> wnp.isscalar(3), wnp.isscalar(wnp.ones(2))
         (True, False)
     """
+    x = _as_array(x)
     return np.isscalar(x) or (isinstance(x, Array) and x.ndim == 0)
 
 

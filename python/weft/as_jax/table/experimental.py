@@ -10,7 +10,7 @@ _COLOCATED = "Python runs where the program runs"
 EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental": Served(
         names={
-            **of("weft", "io_callback"),
+            **of("weft.as_jax.callbacks", "io_callback"),
             **of("weft.as_jax.hijax", "MutableArray cur_qdd EArray"),
             **refused("jax.experimental", "primal_tangent_dtype", "a dtype of one's own has no arrays"),
             "enable_x64": "weft.as_jax.settings:enable_x64",
@@ -80,6 +80,11 @@ EXPERIMENTAL: dict[str, Served] = {
     ),
     "jax.experimental.key_reuse": Served(),
     "jax.experimental.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
+    "jax.experimental.random": Served(names=of("weft.as_jax.stateful_random", "stateful_rng StatefulPRNG")),
+    "jax.experimental.buffer_callback": Served(
+        names=of("weft.as_jax.buffer_callback", "buffer_callback Buffer ExecutionContext ExecutionStage")
+    ),
+    "jax.experimental.scheduling_groups": Served(names=of("weft.as_jax.hints", "scheduling_group xla_metadata_call")),
     "jax.experimental.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax.experimental.x64_context": Served(names=of("weft.as_jax.settings", "enable_x64 disable_x64")),
     "jax.experimental.rnn": Served(),

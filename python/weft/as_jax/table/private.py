@@ -29,6 +29,7 @@ PRIVATE: dict[str, Served] = {
             **of(_INTERNALS, "InconclusiveDimensionOperation is_constant_dim is_symbolic_dim is_constant_shape"),
             **of(_INTERNALS, "definitely_equal"),
             "reset_trace_state": f"{_CORE}:trace_state_clean",
+            **of("weft.as_jax.api_util", "shaped_abstractify"),
             **of("weft", "new_ref freeze empty_ref"),
             "ManualAxisType": "weft._core.shapes:ManualAxes",
             **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
@@ -88,7 +89,7 @@ PRIVATE: dict[str, Served] = {
             **of(
                 "weft.as_jax.transforms",
                 "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
-                "device_put_sharded",
+                "device_put_sharded _std_basis",
             ),
             **of("weft.as_jax.state", "clear_backends"),
             **of("weft.pullbacks", "GradRef GradValue DontWant DidntWant"),
@@ -108,7 +109,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.dispatch": Served(
         names={
-            **of("weft.as_jax.state", "wait_for_tokens apply_primitive"),
+            **of("weft.as_jax.state", "wait_for_tokens apply_primitive simple_impl"),
             **of("weft.as_jax.effects", "runtime_tokens"),
         }
     ),
@@ -175,7 +176,10 @@ PRIVATE: dict[str, Served] = {
         names=of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
     ),
     "jax._src.callback": Served(
-        names={**of("weft", "pure_callback io_callback"), **of("weft.as_jax.mlir", "emit_python_callback")}
+        names={
+            **of("weft.as_jax.callbacks", "pure_callback io_callback"),
+            **of("weft.as_jax.mlir", "emit_python_callback"),
+        }
     ),
     "jax._src.effects": Served(
         names=of(
@@ -200,7 +204,13 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax.utils": Served(),
     "jax._src.lax.eval_jaxpr": Served(names=refused("jax._src.lax.eval_jaxpr", "eval_jaxpr_p", _TRACES)),
     "jax._src.pretty_printer": Served(),
-    "jax._src.error_check": Served(),
+    "jax._src.error_check": Served(
+        names=of(
+            "weft.as_jax.error_check",
+            "JaxValueError set_error_if raise_if_error error_checking_context wrap_for_export unwrap_from_import "
+            "_ErrorClass",
+        )
+    ),
     "jax._src.abstract_arrays": Served(names={"array_types": f"{_CORE}:array_types", **of(_CORE, "ShapedArray")}),
     "jax._src.literals": Served(names=of(_CORE, "LiteralArray TypedNdArray TypedInt TypedFloat TypedComplex")),
     "jax._src.distributed": Served(names=of("weft.as_jax.distributed", "global_state")),
@@ -282,6 +292,8 @@ PRIVATE: dict[str, Served] = {
             **of(
                 "weft.as_jax.lists", "tuple_insert tuple_update tuple_delete curry foreach unzip3 concatenate subvals"
             ),
+            "test_event": "weft.as_jax.monitoring:test_event",
+            "test_event_listener": Value(None),
             **of("weft.as_jax.lists", "toposort wrap_name wraps use_cpp_class use_cpp_method cache weakref_lru_cache"),
             **of("weft.as_jax.lists", "HashableFunction NumpyComplexWarning ceil_of_ratio canonicalize_axis prod"),
         },
@@ -296,7 +308,9 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.compiler": Served(),
     "jax._src.interpreters": Served(),
-    "jax._src.interpreters.pxla": Served(names={"global_result_handlers": Value({})}),
+    "jax._src.interpreters.pxla": Served(
+        names={"global_result_handlers": Value({}), **of("weft.as_jax.devices", "batched_device_put")}
+    ),
     **{
         f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
         for name in ("ad", "batching", "mlir", "partial_eval", "xla")

@@ -40,6 +40,22 @@ WORDS: list[tuple[str, str]] = [
         r"(\w+): (\w+) is no prefix of the structure of the values(?:.*?(Mismatch details.*))?",
         "{0} {1} specification must be a tree prefix of the corresponding value; {2}",
     ),
+    (
+        r"jit: the arguments of '.*' are not arrays, numbers, or containers of them",
+        "Triggering __jax_array__() during abstractification is no longer supported. To avoid this error, either "
+        "explicitly convert your object using jax.numpy.array(), or register your object as a pytree.",
+    ),
+    (r"linear_transpose: the cotangent is (.*), the result", "cotangent tree does not match function output"),
+    (
+        r"vmap: in_axes must be an integer, None, or a tuple .*, got (.*)",
+        "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to "
+        "the function, but got {0}.",
+    ),
+    (
+        r"pmap: static_broadcasted_argnums has (\d+), but '.*' was called with (\d+) positional",
+        "pmapped function has static_broadcasted_argnums=({0},) but was called with only {1} positional argument. All "
+        "static broadcasted arguments must be passed positionally.",
+    ),
     # Tracers.
     (
         r"float\(\) of a traced value",
@@ -193,11 +209,6 @@ WORDS: list[tuple[str, str]] = [
         "The inputs to the closure produced by closure_convert must have the structure of the example arguments",
     ),
     # Batches.
-    (
-        r"vmap: in_axes maps axis (-?)(\d+) of argument .*, which is (\w+)\[(.*?)\], of (\d+) dimensions",
-        "vmap was requested to map its argument along axis {0}{1}, which implies that its rank should be at least {1}, "
-        "but is only {4} (its shape is ({3}))",
-    ),
     (
         r"(vmap|pmap): (in_axes|out_axes) must hold integers and None, got (.*)",
         "{0} {1} must be an int, None, or a tuple of entries corresponding to the positional arguments, or a container "

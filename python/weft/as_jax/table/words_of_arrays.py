@@ -6,6 +6,14 @@ _SHAPES = "Shapes must be 1D sequences of concrete values of integer type, got {
 _CONCRETE = "Abstract tracer value encountered where concrete value is expected."
 
 WORDS: list[tuple[str, str]] = [
+    (
+        r"an array of dtype \[\('float0', 'V'\)\]",
+        "float0s do not support any operations by design because they are not compatible with non-boolean arrays.",
+    ),
+    (
+        r"(?:int|float|complex)\(\): only arrays of one element",
+        "Only scalar arrays can be converted to Python scalars.",
+    ),
     # dtypes.
     (
         r"no common dtype for (\w+) and (\w+)",

@@ -1,0 +1,192 @@
+"""weft.as_jax: programs as jaxprs: their text, an equation for each jitted function, names of parts, where they come
+from. Each program runs under JAX, too, where it is installed."""
+
+from as_jax_both import both, lines
+
+# Programs whose equations are JAX's, one by one.
+SHOWN = {
+    "one": "lambda x: jnp.sin(x)",
+    "several": "lambda x: jnp.sin(x) * 2.0 + jnp.cos(x)",
+    "no results": "lambda x: ()",
+    "two results": "lambda x: (x, jnp.exp(x))",
+    "literal": "lambda x: (x, 1.0)",
+    "jit": "jax.jit(lambda x: jnp.sin(x) * 2.0)",
+    "nothing reads it": "lambda x: jax.jit(lambda y: (y, jnp.sin(y)))(x)[0]",
+    "jit inside of jit": "jax.jit(lambda x: f(x) * 3.0)",
+    "short": "lambda x: jnp.sin(jnp.cos(x))",
+    "inline": "jax.jit(lambda x: x * 2.0, inline=True)",
+    "many": "lambda x: x + x * x - x / x + x * x * x - jnp.sin(x) + jnp.cos(x) - jnp.tanh(x)",
+}
+
+
+def test_texts_of_programs_are_those_of_jax():
+    programs = "\n        ".join(f"out[{name!r}] = shown(lambda: {program})" for name, program in SHOWN.items())
+    found = both(
+        f"""
+        @jax.jit
+        def f(x):
+            return jnp.sin(x) + 1.0
+        def shown(make):
+            return str(jax.make_jaxpr(make())(jnp.float32(1.0))).replace("<lambda>", "f")
+        {programs}
+        out["depth"] = [len(jax.make_jaxpr(f)(1.0).eqns), len(jax.make_jaxpr(lambda x: f(f(x)))(1.0).eqns)]
+        """
+    )
+    assert found["one"] == "{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }" and found["depth"] == [1, 2]
+    assert "jit[" in found["jit"] and "jit[" not in found["inline"] and found["jit inside of jit"].count("jit[") == 2
+
+
+def test_equations_of_jitted_functions_can_be_looked_at_and_run():
+    found = both(
+        """
+        @jax.jit
+        def inner(x, y):
+            return x * y, x + y
+        import jax.extend
+        def f(x):
+            a, b = inner(x, 3.0)
+            return jax.jit(lambda z: z - 1.0)(a) * b
+        for n, g in enumerate([f, jax.grad(f), jax.vmap(f), lambda x: jax.vmap(jax.grad(f))(x)]):
+            x = jnp.arange(3.0) if n > 1 else 2.0
+            closed = jax.make_jaxpr(g)(x)
+            run = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
+            out[f"{n} runs"] = bool(np.allclose(run[0], g(x)))
+            calls = [eqn for eqn in closed.eqns if eqn.primitive.name == "jit"]
+            out[f"{n} calls"] = bool(calls) and all(
+                isinstance(eqn.params["name"], str) and len(eqn.params["jaxpr"].jaxpr.invars) > 0 for eqn in calls)
+            out[f"{n} again"] = bool(np.allclose(jax.jit(jax.extend.core.jaxpr_as_fun(closed))(x)[0], g(x)))
+        eqn = jax.make_jaxpr(f)(1.0).eqns[0]
+        out["name"] = [eqn.params["name"], "name" in eqn.params, "jaxpr" in eqn.params, eqn.params.get("none", 5)]
+        """
+    )
+    assert found["name"] == ["inner", True, True, 5] and all(
+        value is True for key, value in found.items() if key != "name"
+    )
+
+
+def test_names_of_parts_are_in_equations():
+    found = both(
+        """
+        def stacks(f, *args):
+            return [str(eqn.source_info.name_stack) for eqn in jax.make_jaxpr(f)(*args).jaxpr.eqns]
+        x, xs = jnp.float32(1.0), jnp.ones(2)
+        def nested(x):
+            with jax.named_scope("a"):
+                y = x + 1
+                with jax.named_scope("b"):
+                    y = y * 2
+                y = y - 1
+            return y / 2
+        @jax.named_scope("deep")
+        def recursive(x, n=2):
+            return jnp.sin(x) if n == 0 else recursive(x, n - 1)
+        out["none"] = stacks(lambda x: x + 1, x)
+        out["nested"] = stacks(nested, x)
+        out["decorator"] = stacks(jax.named_scope("f")(nested), x)
+        out["recursive"] = stacks(recursive, x)
+        out["call"] = stacks(jax.named_call(nested), x), stacks(jax.named_call(nested, name="other"), x)
+        out["vmap"] = stacks(jax.vmap(nested), xs)
+        out["outside of vmap"] = stacks(jax.named_scope("out")(jax.vmap(nested)), xs)
+        out["jvp"] = stacks(lambda x: jax.jvp(jax.named_scope("s")(jnp.sin), (x,), (x,)), x)
+        out["vmap of jvp"] = stacks(jax.vmap(lambda x: jax.jvp(jax.named_scope("s")(jnp.sin), (x,), (x,))), xs)
+        out["after an exception"] = stacks(broken, x) if False else []
+        try:
+            with jax.named_scope("lost"):
+                raise ValueError
+        except ValueError:
+            pass
+        out["after an exception"] = stacks(lambda x: x + 1, x)
+        """
+    )
+    assert found["none"] == [""] and found["nested"] == ["a", "a/b", "a", ""]
+    assert found["vmap"] == ["vmap(a)", "vmap(a)/b", "vmap(a)", "vmap()"]
+
+
+def test_names_of_the_transpose():
+    found = both(
+        """
+        f = lambda x: jax.named_scope("part")(lambda y: 2.0 * jnp.sin(y))(x)
+        stacks = [str(eqn.source_info.name_stack) for eqn in jax.make_jaxpr(jax.grad(f))(1.0).jaxpr.eqns]
+        out["stacks"] = sorted({stack for stack in stacks if stack})
+        """
+    )
+    assert found["stacks"] == ["jvp(part)", "transpose(jvp(part))"]
+
+
+def test_texts_with_names_and_lines():
+    found = lines(
+        """
+        @jax.named_scope("part")
+        def f(x):
+            return jnp.sin(x)
+        jaxpr = jax.make_jaxpr(f)(1.0)
+        out["names"] = jaxpr.pretty_print(name_stack=True)
+        out["lines"] = jaxpr.pretty_print(source_info=True)
+        out["untyped"] = jaxpr.pretty_print(print_shapes=False)
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    assert "# [part]" in found["names"] and "named_scope(part)" in found["lines"]
+    assert found["untyped"] == "{ lambda ; a. let b = sin a in (b,) }"
+
+
+def test_a_function_is_traced_and_compiled_once_for_all_its_jits():
+    found = both(
+        """
+        count = [0]
+        def f(x, n=2):
+            count[0] += 1
+            return x * n
+        for i in range(5):
+            jax.jit(f)(jnp.float32(i))
+        out["loop"] = count[0]
+        jax.jit(f)(jnp.ones(3)); jax.jit(f)(jnp.ones(3))
+        out["another type"] = count[0]
+        jax.jit(f, static_argnums=1)(1.0, 3); jax.jit(f, static_argnums=1)(1.0, 4); jax.jit(f, static_argnums=1)(1.0, 3)
+        out["static"] = count[0]
+        def other(x):
+            count[0] += 1
+            return x
+        import functools
+        wrapped = functools.wraps(f)(lambda *a: other(*a))
+        out["wrapper"] = [float(jax.jit(wrapped)(2.0)), float(jax.jit(f)(2.0))]
+        import gc, weakref
+        def g(x): return x + 1
+        jax.jit(g)(1.0)
+        ref = weakref.ref(g)
+        del g
+        gc.collect()
+        out["freed"] = ref() is None
+        """
+    )
+    assert found["loop"] == 1 and found["another type"] == 2 and found["freed"] and found["wrapper"] == [2.0, 4.0]
+
+
+def test_what_is_traced_and_compiled_is_told():
+    found = lines(
+        """
+        import jax._src.util, jax.monitoring
+        counts, durations, events = {}, [], []
+        jax._src.util.test_event_listener = lambda name, *_: counts.update({name: counts.get(name, 0) + 1})
+        jax.monitoring.register_event_duration_secs_listener(lambda *a, **k: durations.append((*a, k)))
+        jax.monitoring.register_event_listener(lambda *a, **k: events.append((*a, k)))
+        @jax.jit
+        def f(x):
+            return inner(x) * 2
+        inner = jax.jit(lambda x: jnp.sin(x))
+        for x in (jnp.float32(1.0), jnp.float32(2.0), jnp.ones(3), jnp.ones(3), jnp.ones(2)):
+            f(x)
+        out["counts"] = dict(counts)
+        out["durations"] = [name for name, seconds, more in durations if more["fun_name"] == "f" and seconds > 0]
+        out["events"] = [more["fun_name"] for name, more in events]
+        inner(jnp.ones(2))
+        out["one more"] = [counts["trace_to_jaxpr"], counts["pxla_cached_compilation"]]
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    # The inner function is traced inside of the outer one; it is compiled where it is called by itself.
+    assert found["counts"]["trace_to_jaxpr"] == 6 and found["counts"]["pxla_cached_compilation"] == 3
+    assert found["counts"]["jit_cpp_cache_miss"] == 3 and found["one more"] == [6, 4]
+    assert found["durations"] == ["/jax/core/compile/jaxpr_trace_duration"] * 3 and found["events"] == ["f"] * 3

@@ -1,0 +1,184 @@
+"""Programs as text, as JAX writes them: an equation a line, what fits into a line in one.
+
+    { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = cos b in (c,) }
+
+A text is laid out from parts: strings, breaks, and groups, whose breaks are all spaces where the group fits, or all
+new lines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+_WIDTH = 80
+
+
+class _Break(NamedTuple):
+    """A new line, or this text where the group around fits into a line."""
+
+    flat: str
+
+
+class _Group(NamedTuple):
+    """Parts whose breaks are alike; new lines in it are indented by so much more."""
+
+    parts: list[Any]
+    indent: int
+    is_group: bool
+
+
+class _Note(NamedTuple):
+    """What is said behind a line."""
+
+    text: str
+
+
+def _group(*parts: Any) -> _Group:
+    return _Group(list(parts), 0, True)
+
+
+def _nest(*parts: Any) -> _Group:
+    return _Group(list(parts), 2, False)
+
+
+def _joined(parts: Iterable[Any], separator: Sequence[Any]) -> list[Any]:
+    out: list[Any] = []
+    for part in parts:
+        out += [*separator, part] if out else [part]
+    return out
+
+
+def _fits(parts: list[tuple[int, bool, Any]], room: int) -> bool:
+    """Whether what comes next, the last part first, fits into a line of which so much is left."""
+    parts = list(parts)
+    while parts and room >= 0:
+        indent, flat, part = parts.pop()
+        if isinstance(part, str):
+            room -= len(part)
+        elif isinstance(part, _Break):
+            if not flat:
+                return True
+            room -= len(part.flat)
+        elif isinstance(part, _Group):
+            parts += [(indent, flat, inner) for inner in reversed(part.parts)]
+    return room >= 0
+
+
+def _laid_out(whole: Any) -> str:
+    lines, line, notes = [""][:0], "", [""][:0]
+
+    def end() -> None:
+        lines.append(line.rstrip() + (f" # {' '.join(notes)}" if notes else ""))
+        notes.clear()
+
+    parts: list[tuple[int, bool, Any]] = [(0, False, whole)]
+    while parts:
+        indent, flat, part = parts.pop()
+        if isinstance(part, str):
+            line += part
+        elif isinstance(part, _Note):
+            notes.append(part.text)
+        elif isinstance(part, _Break) and flat:
+            line += part.flat
+        elif isinstance(part, _Break):
+            end()
+            line = " " * indent
+        else:
+            inside = indent + part.indent
+            here = [(inside, flat, inner) for inner in reversed(part.parts)]
+            if part.is_group and not flat:
+                on_one_line = _fits([(inside, True, inner) for inner in reversed(part.parts)], _WIDTH - len(line))
+                here = [(inside, on_one_line, inner) for inner in reversed(part.parts)]
+            parts += here
+    end()
+    return "\n".join(lines)
+
+
+class Shown:
+    """What is written of programs, and what their variables are called: in the order in which they are written."""
+
+    def __init__(self, source_info: bool = False, print_shapes: bool = True, name_stack: bool = False):
+        self._source_info, self._shapes, self._name_stack = source_info, print_shapes, name_stack
+        self._names: dict[Any, str] = {}
+        self._numbers = itertools.count()
+
+    def _name(self, atom: Any) -> str:
+        if hasattr(atom, "val"):
+            return repr(atom)
+        if atom not in self._names:
+            self._names[atom] = letters(next(self._numbers))
+        return self._names[atom]
+
+    def _call_alike(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
+        """Arguments and results of a jitted function are called as those of its call."""
+        taken = set[int]()
+        for ours, theirs in zip(inner, outer):
+            is_free = not hasattr(ours, "val") and ours not in self._names
+            if is_free and not hasattr(theirs, "val") and id(theirs) not in taken:
+                taken.add(id(theirs))
+                self._names[ours] = self._name(theirs)
+
+    def _variables(self, atoms: Sequence[Any], separator: str = "", typed: bool = False) -> Any:
+        name = lambda v: f"{self._name(v)}:{v.aval.str_short(short_dtypes=True)}" if typed else self._name(v)
+        return _nest(_group(*_joined(map(name, atoms), [separator, _group(_Break(" "))])))
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, tuple) and value and all(hasattr(v, "eqns") for v in value):
+            inner = _joined((self.program(getattr(v, "jaxpr", v)) for v in value), [_Break(" ")])
+            return _group(_nest("(", _Break(""), *inner), _Break(""), ")")
+        if hasattr(value, "eqns"):
+            return self.program(getattr(value, "jaxpr", value))
+        if isinstance(value, frozenset):
+            return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})"
+        return re.sub(r" at 0x([0-9a-fA-F]+)", lambda found: " at 0x" + "X" * len(found[1]), str(value))
+
+    def parameters(self, params: Mapping[str, Any]) -> Any:
+        """[name=value ...]: the name of a function first, then in alphabetical order."""
+        if not params:
+            return ""
+        ordered = sorted(params, key=lambda name: (name != "name", name))
+        pairs = _joined((_Group([f"{name}=", self._value(params[name])], 0, False) for name in ordered), [_Break(" ")])
+        return _group(_nest("[", _Break(""), *pairs), _Break(""), "]")
+
+    def equation(self, eqn: Any) -> Any:
+        """c:f32[] = mul[...] a b"""
+        if "name" in eqn.params and "jaxpr" in eqn.params:
+            inside = eqn.params["jaxpr"].jaxpr
+            self._call_alike(inside.invars, eqn.invars)
+            self._call_alike(inside.outvars, eqn.outvars)
+        left = [self._variables(eqn.outvars, typed=self._shapes), " = "] if eqn.outvars else []
+        notes = [_Note(f"[{eqn.source_info.name_stack}]")] if self._name_stack else []
+        notes += [_Note(str(eqn.source_info))] if self._source_info else []
+        params = self.parameters(eqn.shown_params)
+        return _Group([*left, str(eqn.primitive), params, " ", self._variables(eqn.invars), *notes], 0, False)
+
+    def program(self, jaxpr: Any) -> Any:
+        """{ lambda a:f32[3] ; b:f32[3]. let ... in (c,) }"""
+        constants = self._variables(jaxpr.constvars, typed=self._shapes)
+        arguments = self._variables(jaxpr.invars, typed=self._shapes)
+        read = {atom for eqn in jaxpr.eqns for atom in eqn.invars} | set(jaxpr.outvars)
+        self._names.update((v, "_") for eqn in jaxpr.eqns for v in eqn.outvars if v not in read)
+        equations = _joined(map(self.equation, jaxpr.eqns), [_Break("; ")])
+        end = ",)" if len(jaxpr.outvars) == 1 else ")"
+        results = ["in (", self._variables(jaxpr.outvars, ","), end]
+        head = ["{ lambda ", constants, "; ", arguments, ". let"]
+        return _group(_nest(*head, _nest(_Break(" "), *equations), _Break(" "), *results), " }")
+
+
+def letters(n: int) -> str:
+    """a, b, ..., z, ba, bb, ..."""
+    text = chr(97 + n % 26)
+    return text if n < 26 else letters(n // 26) + text
+
+
+def text_of(jaxpr: Any, **settings: Any) -> str:
+    """A program as text."""
+    return _laid_out(Shown(**settings).program(jaxpr))
+
+
+def text_of_equation(eqn: Any) -> str:
+    """An equation as text."""
+    return _laid_out(Shown().equation(eqn))
