@@ -152,7 +152,7 @@ def device_get(x: Any) -> Any:
     Args:
         x: array, number or tree of them.
 
-    Returns: tree of numpy.ndarray; read-only views, without copies.
+    Returns: tree of numpy.ndarray; read-only views, without copies. Random keys, which are no numbers, stay as they are.
 
     Raises:
         weft.TracerError: a leaf is traced.
@@ -161,7 +161,8 @@ def device_get(x: Any) -> Any:
         >>> weft.device_get([wnp.ones(2)])
         [array([1., 1.], dtype=float32)]
     """
-    return _tree.map(np.asarray, x)
+    keys = lambda leaf: str(getattr(leaf, "dtype", "")).startswith("key")
+    return _tree.map(lambda leaf: leaf if keys(leaf) else np.asarray(leaf), x, is_leaf=keys)
 
 
 def block_until_ready(x: _R) -> _R:

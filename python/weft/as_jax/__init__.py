@@ -18,7 +18,7 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import arrays, core, random_keys, settings, traceback_util, wording
+from . import arrays, core, dtypes, random_keys, settings, traceback_util, wording
 from .finder import Finder
 from .report import missing
 
@@ -56,6 +56,7 @@ def install() -> None:
     arrays.install()
     core.install()
     random_keys.install()
+    dtypes.install()
     traceback_util.install()
 
 

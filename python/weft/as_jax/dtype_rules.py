@@ -70,9 +70,9 @@ def dtype(x: Any, **_: Any) -> Any:
         return default_types[np.dtype(x).kind]()
     if type(x) in python_scalar_types:
         return default_types[np.dtype(type(x)).kind]()
-    if isinstance(x, type):
-        return canonicalize_dtype(x)
-    return canonicalize_dtype(getattr(x, "dtype", x), allow_extended_dtype=True)
+    kind = x if isinstance(x, type) else getattr(x, "dtype", x)
+    canonical = canonicalize_dtype(kind, allow_extended_dtype=True)
+    return canonical if issubdtype(canonical, extended) or canonical.itemsize > 8 else _weft.dtype(kind)
 
 
 def is_weakly_typed(x: Any) -> bool:

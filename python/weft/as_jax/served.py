@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from .._core.errors import not_implemented
 from . import report
 from .arguments import with_more
+from .strict import strictly
 from .traceback_util import bounded
 
 
@@ -138,7 +139,7 @@ class ServedModule(types.ModuleType):
         return _NOTHING
 
     def _weft_served_as(self, name: str, found: Any) -> Any:
-        return bounded(self.__name__, name, with_more(self.__name__, name, found))
+        return bounded(self.__name__, name, strictly(self.__name__, name, with_more(self.__name__, name, found)))
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":

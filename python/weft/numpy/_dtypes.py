@@ -395,7 +395,7 @@ def iscomplexobj(x: NestedLike) -> bool:
     """
     if hasattr(x, "dtype"):
         return _weft.dtype_kind(_weft.dtype(x.dtype)) == "complex"
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple)) or hasattr(x, "__weft_array__") or hasattr(x, "__jax_array__"):
         return _weft.dtype_kind(_weft.array(x, None, False).dtype) == "complex"
     return isinstance(x, complex)
 

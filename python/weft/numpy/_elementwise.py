@@ -6,7 +6,7 @@ import math
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import type_error
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..control import while_loop
 from ..typing import ArrayLike, NestedLike
@@ -464,7 +464,10 @@ def hypot(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.hypot(3.0, 4.0)
         Array(5., dtype=float32, weak_type=True)
     """
-    x1, x2 = (_weft.absolute(x) for x in _floats(x1, x2))
+    x1, x2 = _floats(x1, x2)
+    if _weft.dtype_kind(x1.dtype) == "complex":
+        raise value_error("hypot: x1 and x2 must be real, got complex numbers; take their absolute values")
+    x1, x2 = _weft.absolute(x1), _weft.absolute(x2)
     # Selected, not maximum and minimum, whose derivatives where both are equal are shares: 1/2, then 0.
     first = x1 > x2
     big, small = _weft.where(first, x1, x2), _weft.where(first, x2, x1)
