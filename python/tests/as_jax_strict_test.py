@@ -191,3 +191,46 @@ for side in ("left", "right"):
 out["gradient"] = shown(jax.grad(lambda a: jnp.real(jnp.maximum(a * (1 + 2j), 3 + 1j)))(4.0))
 """
     )
+
+
+def test_what_libraries_ask_of_arrays_keys_and_functions():
+    """device_get of keys and traced values, shardings of types, the name of the class of jitted functions, generators
+    of a program's own, keys that are chosen and set."""
+    both(
+        """
+keys = jax.random.split(jax.random.key(0), 3)
+for impl in ("threefry2x32", "rbg"):
+    some = jax.random.split(jax.random.key(0, impl=impl), 4)
+    got = jax.device_get({"keys": some, "x": jnp.ones(2)})
+    out[f"{impl} got"] = shown(jax.random.key_data(got["keys"])), type(got["x"]).__name__
+    out[f"{impl} filled"] = shown(jax.random.key_data(some.at[9].get(mode="fill")))
+    out[f"{impl} set"] = shown(jax.random.key_data(some.at[1:3].set(jax.random.key(7, impl=impl))))
+out["traced"] = shown(jax.vmap(jax.grad(lambda x: jnp.sin(jax.device_get(x))))(jnp.ones(3)))
+out["shardings"] = [
+    (jax.typeof(x).sharding.is_fully_replicated, shown(tuple(jax.typeof(x).sharding.spec)))
+    for x in (jnp.ones((2, 3)), np.ones(2), 1.0, jax.device_put(jnp.ones(2), jax.devices()[0]))
+]
+out["class"] = type(jax.jit(lambda x: x)).__name__ == "PjitFunction", "PjitFunction" in str(type(jax.jit(lambda x: x)))
+
+from jax._src.random import prng, threefry2x32
+
+def doubled(f):
+    return lambda key, *more: jnp.stack([f(key[0], *more), f(key[1], *more)])
+
+own = prng.PRNGImpl(
+    key_shape=(2, 2),
+    seed=lambda seed: jnp.stack([threefry2x32.threefry_seed(seed), threefry2x32.threefry_seed(seed ^ 3)]),
+    split=lambda key, shape: jax.vmap(threefry2x32.threefry_split, (0, None), len(shape))(key, shape),
+    random_bits=lambda key, width, shape: threefry2x32.threefry_random_bits(key[1], width, shape),
+    fold_in=doubled(threefry2x32.threefry_fold_in),
+    tag="own",
+)
+key = prng.random_seed(5, impl=own)
+out["own"] = [
+    key.shape, str(key.dtype), shown(jax.random.uniform(key, (3,))), shown(jax.random.normal(jax.random.split(key)[1])),
+    shown(jax.random.bits(jax.random.fold_in(key, 9), (2,))), jax.random.split(key, (2, 3)).shape,
+    shown(jax.vmap(lambda k: jax.random.randint(k, (), 0, 100))(jax.random.split(key, 4))), key._impl is own,
+    shown(jax.jit(lambda k: jax.random.permutation(k, 5))(key)),
+]
+"""
+    )

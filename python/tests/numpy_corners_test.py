@@ -446,7 +446,7 @@ def test_arguments_of_vectorized_functions():
     np.testing.assert_array_equal(f(wnp.arange(3), 1), np.arange(3) + 1)
     with pytest.raises(ValueError, match="None"):
         wnp.vectorize(wnp.dot, signature="(k),(k)->()")(wnp.ones(2), None)
-    with pytest.raises(ValueError, match="'n' of .* is both 2 and 3"):
+    with pytest.raises(ValueError, match=r"'n' of .* is both 2 and 3"):
         wnp.vectorize(wnp.dot, signature="(n,m),(m,k)->(n,n)")(wnp.ones((2, 4)), wnp.ones((4, 3)))
     with pytest.raises(TypeError, match="positions and names"):
         wnp.vectorize(wnp.dot, excluded={1.5})
@@ -484,3 +484,29 @@ def test_functions_order_complex_numbers_by_their_parts(name):
         expected = getattr(np, name)(x, y)
     for f in (getattr(wnp, name), weft.jit(getattr(wnp, name))):
         np.testing.assert_array_equal(f(x, y), expected)
+
+
+@pytest.mark.parametrize("length", [2, 3, 9])
+def test_loops_of_extremes_of_booleans(length):
+    flags = np.arange(length) % 3 == 1
+    for name in ("maximum", "minimum", "logical_or", "logical_and"):
+        f = getattr(wnp, name)
+        step = lambda c, x, f=f: (f(c, x),) * 2
+        last, all_of_them = weft.scan(step, wnp.array(False), flags)
+        expected = getattr(np, name).accumulate(np.concatenate([[False], flags]))[1:]
+        np.testing.assert_array_equal(all_of_them, expected)
+        assert bool(last) == expected[-1] and all_of_them.dtype == "bool"
+        np.testing.assert_array_equal(
+            getattr(wnp, name).accumulate(wnp.array(flags)), getattr(np, name).accumulate(flags)
+        )
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "int4", "uint2"])
+def test_kinds_of_dtypes_that_numpy_lacks(name):
+    import ml_dtypes
+
+    scalar = getattr(ml_dtypes, name)
+    kind = wnp.integer if "int" in name else wnp.floating
+    for dtype in (scalar, np.dtype(scalar), name):
+        assert wnp.issubdtype(dtype, kind) and wnp.issubdtype(dtype, wnp.number) and wnp.issubdtype(dtype, scalar)
+        assert not wnp.issubdtype(dtype, wnp.complexfloating) and not wnp.issubdtype(dtype, np.float32)

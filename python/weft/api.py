@@ -152,17 +152,19 @@ def device_get(x: Any) -> Any:
     Args:
         x: array, number or tree of them.
 
-    Returns: tree of numpy.ndarray; read-only views, without copies. Random keys, which are no numbers, stay as they are.
+    Returns: tree of numpy.ndarray; read-only views, without copies. Random keys, which are no numbers, stay as they
+    are.
 
     Raises:
-        weft.TracerError: a leaf is traced.
+        weft.TracerError: a leaf is traced; under jax_semantics it stays as it is.
 
     Example:
         >>> weft.device_get([wnp.ones(2)])
         [array([1., 1.], dtype=float32)]
     """
     keys = lambda leaf: str(getattr(leaf, "dtype", "")).startswith("key")
-    return _tree.map(lambda leaf: leaf if keys(leaf) else np.asarray(leaf), x, is_leaf=keys)
+    stays = lambda leaf: keys(leaf) or (_tree.jax_semantics() and _weft.is_traced(leaf))
+    return _tree.map(lambda leaf: leaf if stays(leaf) else np.asarray(leaf), x, is_leaf=keys)
 
 
 def block_until_ready(x: _R) -> _R:

@@ -107,16 +107,19 @@ def typeof(x: Any) -> ShapedArray:
 
 
 def _on_mesh(x: Any, aval: Any) -> Any:
-    if not _weft.is_traced(x):
-        return aval
     mesh = get_abstract_mesh()
-    if mesh.empty or mesh.explicit_axes:
+    if not _weft.is_traced(x):
+        if aval.sharding is not None:
+            return aval
+    elif mesh.empty or mesh.explicit_axes:
         return aval
     return aval.update(sharding=weft.NamedSharding(mesh, weft.PartitionSpec(*[None] * len(aval.shape))))
 
 
 def install() -> None:
-    """From now on x.aval is typeof(x)."""
+    """From now on x.aval is typeof(x), and the class of jitted functions has JAX's name, by which chex knows them."""
+    jitted: Any = _weft.JitFunction
+    jitted.__name__ = jitted.__qualname__ = "PjitFunction"
     array: Any = weft.Array
     array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
 

@@ -71,6 +71,11 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return half or _float6(dtype) or _weft.dtype(dtype)
 
 
+def is_wide(dtype: Any) -> bool:
+    """Whether a dtype has 64 bits that arrays do not have unless x64 is on."""
+    return not _is_key(dtype) and _name(dtype) in _HALVES
+
+
 def _name(dtype: Any) -> str:
     try:
         return np.dtype(dtype).name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -36,11 +38,40 @@ class PRNGImpl(NamedTuple):
 
     @property
     def generator(self) -> Any:
-        """Weft's own of this name."""
-        return _GENERATORS[self.name]
+        """Weft's own of this name; what is none is made one of Weft's."""
+        own = _GENERATORS.get(self.name)
+        return own if own is not None and prngs[self.name] == self else _made_of(self)
 
 
 _GENERATORS = {_generators.THREEFRY.name: _generators.THREEFRY, **_generators.GENERATORS}
+
+
+@functools.cache
+def _made_of(impl: PRNGImpl) -> Any:
+    """A generator of a program's own functions, whose keys have their words in one dimension."""
+    count = math.prod(impl.key_shape)
+    name = f"{impl.name} {impl.tag} {len(_generators.GENERATORS)}"
+
+    def flat(words: Any) -> Any:
+        words = wnp.asarray(words)
+        return words.reshape(*words.shape[: words.ndim - len(impl.key_shape)], count)
+
+    shaped = lambda words: words.reshape(impl.key_shape)
+    made = _generators.Generator(
+        name,
+        impl.tag,
+        count,
+        lambda halves: flat(impl.seed(halves[1].astype("int32"))),
+        lambda words, shape: flat(impl.split(shaped(words), shape)),
+        lambda words, data: flat(impl.fold_in(shaped(words), data)),
+        lambda words, width, shape: impl.random_bits(shaped(words), width, shape),
+    )
+    _generators.GENERATORS[name] = made
+    _IMPLS[name] = impl
+    return made
+
+
+_IMPLS: dict[str, PRNGImpl] = {}
 
 
 def _impl_of(made: Any) -> PRNGImpl:
@@ -49,6 +80,7 @@ def _impl_of(made: Any) -> PRNGImpl:
 
 
 prngs = {name: _impl_of(made) for name, made in _GENERATORS.items()}
+_IMPLS.update(prngs)
 threefry_prng_impl, rbg_prng_impl = prngs["threefry2x32"], prngs["rbg"]
 unsafe_rbg_prng_impl = prngs["unsafe_rbg"]
 
@@ -131,6 +163,21 @@ def threefry_random_bits(key: Any, bit_width: int, shape: Any) -> Any:
     return weft.random.bits(random_wrap(key, impl="threefry2x32"), tuple(shape), f"uint{bit_width}")
 
 
+def threefry_seed(seed: Any) -> Any:
+    """The words of the key of a seed."""
+    return weft.random.key_data(weft.random.key(seed, impl="threefry2x32"))
+
+
+def threefry_split(key: Any, shape: Any) -> Any:
+    """The words of new keys."""
+    return weft.random.key_data(weft.random.split(random_wrap(key, impl="threefry2x32"), shape))
+
+
+def threefry_fold_in(key: Any, data: Any) -> Any:
+    """The words of a new key."""
+    return weft.random.key_data(weft.random.fold_in(random_wrap(key, impl="threefry2x32"), data))
+
+
 def install() -> None:
     """From now on JAX's options say which generator keys are of where a call does not, what is added to seeds and what
     happens where words are given as a key; keys have a dtype that knows its name and size, and JAX's attributes."""
@@ -140,5 +187,5 @@ def install() -> None:
     _weft.set_key_dtype(_generators.threefry_dtype())
     classes: list[Any] = [weft.Array, _generators.KeyArray]
     for cls in classes:
-        cls._impl = _only_of_keys("_impl", lambda keys: prngs[weft.random.key_impl(keys)])
+        cls._impl = _only_of_keys("_impl", lambda keys: _IMPLS[weft.random.key_impl(keys)])
         cls._base_array = _only_of_keys("_base_array", weft.random.key_data)

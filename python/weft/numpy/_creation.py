@@ -231,7 +231,8 @@ def full(
     if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0) > 0:
         out = _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
     else:
-        if dtype is not None and str(dtype) in _KEYS:  # of random keys: each of their two words
+        of_keys = str(getattr(fill_value, "dtype", "")) in _KEYS
+        if dtype is not None and str(dtype) in _KEYS and not of_keys:  # of random keys: each of their two words
             words = _weft.full((*shape, 2), fill_value, "uint32")
             return placed(_weft.random_wrap(words), "full", device, out_sharding)
         out = _weft.full(shape, fill_value, dtype)

@@ -436,7 +436,13 @@ def _log_of_sum(x1: NestedLike, x2: NestedLike, power_of_base, log_of_base: floa
     smaller = power_of_base(_weft.where(first, -delta, _weft.where(unordered, 0, delta)))
     rest = log(1 + smaller) if is_complex else log1p(smaller)
     out = _weft.where(first, x1, x2) + (rest if log_of_base == 1 else rest / log_of_base)
-    return _weft.where(unordered, x1 + x2, out)
+    out = _weft.where(unordered, x1 + x2, out)
+    if not is_complex:
+        return out
+    # A logarithm: its imaginary part is an angle of at most half a turn, up to infinities.
+    angle = out.imag
+    turned = (angle + math.pi) % (2 * math.pi) - math.pi
+    return out.real + 1j * _weft.where(_weft.absolute(angle) > math.pi, turned, angle)
 
 
 def logaddexp2(x1: NestedLike, x2: NestedLike) -> Array:

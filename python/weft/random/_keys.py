@@ -124,8 +124,11 @@ def _seeded(seed: Any) -> Any:
     return seed + offset if offset else seed
 
 
-def key_dtype(impl: str | None = None) -> Any:
+def key_dtype(impl_spec: str | None = None) -> Any:
     """The dtype of the keys of a generator.
+
+    Args:
+        impl_spec: the generator, as impl of key.
 
     Returns: what key(0, impl=impl).dtype is.
 
@@ -133,7 +136,7 @@ def key_dtype(impl: str | None = None) -> Any:
         >>> weft.random.key_dtype("rbg") == weft.random.key(0, impl="rbg").dtype
         True
     """
-    return generators().dtype_of(_implementation("key_dtype", impl))
+    return generators().dtype_of(_implementation("key_dtype", impl_spec))
 
 
 def key(seed: int, *, impl: str | None = None, dtype: Any = None) -> Array:

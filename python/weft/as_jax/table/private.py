@@ -16,7 +16,7 @@ _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
 _OF_KEYS = """PRNGKeyArray PRNGImpl KeyTy prngs random_seed random_wrap random_unwrap random_bits threefry_prng_impl
-rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits"""
+rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits threefry_seed threefry_split threefry_fold_in"""
 
 PRIVATE: dict[str, Served] = {
     "jax._src": Served(),
@@ -267,7 +267,7 @@ PRIVATE: dict[str, Served] = {
     },
     "jax._src.random.threefry2x32": Served(
         names=of("weft.as_jax.random_hashes", "threefry2x32_p threefry_2x32")
-        | of(_KEYS, "threefry_prng_impl threefry_random_bits")
+        | of(_KEYS, "threefry_prng_impl threefry_random_bits threefry_seed threefry_split threefry_fold_in")
     ),
     "jax._src.random.prng": Served(names=of(_KEYS, _OF_KEYS)),
     "jax._src.prng": Served(names=of(_KEYS, _OF_KEYS)),

@@ -76,7 +76,8 @@ FIRST: list[tuple[str, str]] = [
     (r"random\.key: the seed must be one integer, got key\[", "key accepts a scalar seed, but was given a PRNG key."),
     (
         r"random\.key: the seed must be one integer, got (\w+\[.+\])",
-        "key accepts a scalar seed, but was given an array of shape {0} != (). Use jax.vmap for batching",
+        "PRNGKey accepts a scalar seed, key accepts a scalar seed, but was given an array of shape {0} != (). Use "
+        "jax.vmap for batching",
     ),
     (
         r"random\.(\w+): impl and dtype say the same",
