@@ -247,6 +247,19 @@ bool AreKeys(const Operand& x, const Operand& y) {
   return !x.is_scalar() && !y.is_scalar() && x.dtype().dtype == DType::kKey && y.dtype().dtype == DType::kKey;
 }
 
+// By the real parts, and where these are equal by the imaginary ones; with a NaN in a part nothing holds.
+Value CompareComplex(Binary op, const Value& x, const Value& y) {
+  const auto parts = [&](const char* part) {
+    return std::pair(Elementwise(FindPrim(part), {x}), Elementwise(FindPrim(part), {y}));
+  };
+  const auto [x_real, y_real] = parts("real");
+  const auto [x_imag, y_imag] = parts("imag");
+  const Value by_real = Apply(op, x_real, y_real), by_imag = Apply(op, x_imag, y_imag);
+  const Value ordered = Where(Apply(Binary::kEq, x_real, y_real), by_imag, by_real);
+  const Value numbers = Apply(Binary::kAnd, Apply(Binary::kEq, x, x), Apply(Binary::kEq, y, y));
+  return Apply(Binary::kAnd, ordered, numbers);
+}
+
 // Random keys are equal where both of their words are.
 Value CompareKeys(Binary op, const Operand& x, const Operand& y) {
   const Prim& unwrap = FindPrim("random_unwrap");
@@ -299,6 +312,19 @@ Value Apply(Binary op, const Operand& x, const Operand& y) {
     case Binary::kMatmul: return Matmul(x, y);
     default: return Elementwise(PrimOf(op), xs);
   }
+}
+
+Value ApplyFunction(Binary op, const Operand& x, const Operand& y) {
+  const bool orders = op == Binary::kLt || op == Binary::kLe || op == Binary::kGt || op == Binary::kGe ||
+                      op == Binary::kMaximum || op == Binary::kMinimum;
+  const Operand xs[] = {x, y};
+  if (!orders || !(IsComplex(x.dtype().dtype) || IsComplex(y.dtype().dtype))) return Apply(op, x, y);
+  const WeakDType t = PromoteAll(xs);
+  const Value a = Astype(x, t.dtype, t.weak), b = Astype(y, t.dtype, t.weak);
+  if (op != Binary::kMaximum && op != Binary::kMinimum) return CompareComplex(op, a, b);
+  // A NaN beside any number, as in NumPy.
+  const Value first = CompareComplex(op == Binary::kMaximum ? Binary::kGe : Binary::kLe, a, b);
+  return Where(Apply(Binary::kOr, first, Apply(Binary::kNe, a, a)), a, b);
 }
 
 Value Apply(Unary op, const Operand& x) {

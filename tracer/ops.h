@@ -56,6 +56,9 @@ enum class Binary : uint8_t {
 };
 const char* Name(Binary op);  // NumPy's name
 Value Apply(Binary op, const Operand& x, const Operand& y);
+// NumPy's function of that name: it also orders complex numbers, by their real and then by their imaginary parts, which
+// the operators refuse, since what is written with them means real numbers.
+Value ApplyFunction(Binary op, const Operand& x, const Operand& y);
 enum class Unary : uint8_t { kNegative, kPositive, kAbsolute, kInvert, kLogicalNot };
 Value Apply(Unary op, const Operand& x);
 

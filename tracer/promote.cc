@@ -110,7 +110,12 @@ WeakDType Promote(WeakDType a, WeakDType b) {
     if (a.dtype == b.dtype) return {a.dtype, a.weak && b.weak};
     if (Takes(a.dtype, b)) return {a.dtype, false};
     if (Takes(b.dtype, a)) return {b.dtype, false};
-    throw TypeError("no common dtype for ", a.dtype, " and ", b.dtype, ": convert one of them with astype");
+    // JAX says so by the class of errors that numpy_dtype_promotion has.
+    const bool keys = IsOpaque(a.dtype) || IsOpaque(b.dtype);
+    constexpr const char* kRemedy = ": convert one of them with astype";
+    if (On(Setting::kJaxSemantics) && !keys)
+      throw NoPromotion("no common dtype for ", a.dtype, " and ", b.dtype, kRemedy);
+    throw TypeError("no common dtype for ", a.dtype, " and ", b.dtype, kRemedy);
   }
   const int node = table[na][nb];
   if (node < kWeakInt) return {static_cast<DType>(node), false};

@@ -29,7 +29,7 @@ DType DefaultComplex();
 // bits of those of 64 bits and more.
 DType Canonical(DType dtype);
 
-// Two dtypes of which none may be converted to the other, by numpy_dtype_promotion; TypePromotionError in Python.
+// Two dtypes of which none is converted to the other, by numpy_dtype_promotion; TypePromotionError in Python.
 class NoPromotion : public Error {
  public:
   template <class... Args>
@@ -37,8 +37,8 @@ class NoPromotion : public Error {
 };
 
 // The join of two types. Raises NoPromotion where that is not allowed (Setting::kStrictPromotion), and kType where
-// there is none: random keys, and types that are only stored (IsStored) beside others than booleans and Python's
-// numbers (integers too, for 8-bit floats).
+// there is none (NoPromotion as well where JAX's meaning is asked for): random keys, and types that are only stored
+// (IsStored) beside others than booleans and Python's numbers (integers too, for 8-bit floats).
 WeakDType Promote(WeakDType a, WeakDType b);
 // Integers and bool -> a float that is as wide: i64 and u64 to f64, the others to the default float.
 WeakDType ToInexact(WeakDType t);

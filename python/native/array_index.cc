@@ -83,6 +83,10 @@ Index IndexFrom(PyObject* key, bool anywhere = false) {
 Indices IndicesFrom(PyObject* key, bool anywhere = false) {
   Indices entries;
   if (!PyTuple_Check(key)) {
+    if (PyList_Check(key) && On(Setting::kJaxSemantics)) {
+      throw TypeError("an index must not be a list, got ", Repr(key),
+                      "; make an array of it (weft.numpy.array), or a tuple of one index per dimension");
+    }
     entries.push_back(IndexFrom(key, anywhere));
     return entries;
   }
@@ -98,7 +102,7 @@ auto Anywhere(PyObject* key, const F& use) {
   try {
     return use(IndicesFrom(key));
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kIndex) throw;
+    if (error.kind() != ErrorKind::kIndex || Ask(Question::kBounds, key)) throw;
   }
   return use(IndicesFrom(key, /*anywhere=*/true));
 }

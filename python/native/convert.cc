@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "python/native/array.h"
 #include "tracer/context.h"
@@ -187,7 +188,37 @@ PyObject* DTypeObject(DType dtype) {
   return Py_NewRef(object);
 }
 
+void SetKeyDTypeObject(PyObject* object) {
+  PyObject*& known = g_dtype_objects[static_cast<int>(DType::kKey)];
+  Py_XDECREF(std::exchange(known, Py_NewRef(object)));
+}
+
+namespace {
+std::array<PyObject*, 2> g_questions{};
+
+// The dtype that arrays have of one that is asked for.
+DType Available(DType dtype) {
+  const DType canonical = Canonical(dtype);
+  if (canonical == dtype || g_questions[static_cast<int>(Question::kNarrowing)] == nullptr) return canonical;
+  return Ask(Question::kNarrowing, Ref(DTypeObject(dtype)).get()) ? dtype : canonical;
+}
+}  // namespace
+
+void SetQuestion(Question which, PyObject* function) {
+  PyObject*& known = g_questions[static_cast<int>(which)];
+  Py_XDECREF(std::exchange(known, function == Py_None ? nullptr : Py_NewRef(function)));
+}
+
+bool Ask(Question which, PyObject* argument) {
+  PyObject* function = g_questions[static_cast<int>(which)];
+  if (function == nullptr) return false;
+  Ref answer(PyObject_CallOneArg(function, argument));
+  if (!answer) throw PythonError();
+  return PyObject_IsTrue(answer.get()) == 1;
+}
+
 DType DTypeFrom(PyObject* object, const char* what) {
+  if (object == g_dtype_objects[static_cast<int>(DType::kKey)]) return DType::kKey;
   // The default types are not cached: config.x64 changes them.
   if (object == Py_None || object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DefaultFloat();
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DefaultInt();
@@ -196,7 +227,7 @@ DType DTypeFrom(PyObject* object, const char* what) {
   // Of other objects, those that are equal may be different dtypes or none: 2.0 and np.int8(2).
   const bool cached = PyUnicode_Check(object) || PyType_Check(object) || PyObject_IsInstance(object, g_np_dtype) == 1;
   if (PyObject* known = cached ? PyDict_GetItemWithError(g_dtype_cache, object) : nullptr)
-    return Canonical(static_cast<DType>(PyLong_AsLong(known)));
+    return Available(static_cast<DType>(PyLong_AsLong(known)));
   PyErr_Clear();
   std::optional<DType> found;
   if (PyUnicode_Check(object)) {
@@ -217,7 +248,7 @@ DType DTypeFrom(PyObject* object, const char* what) {
     Ref index(PyLong_FromLong(static_cast<long>(*found)));
     if (PyDict_SetItem(g_dtype_cache, object, index.get()) < 0) PyErr_Clear();
   }
-  return Canonical(*found);
+  return Available(*found);
 }
 
 bool IsNumpyArray(PyObject* object) { return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_ndarray)); }

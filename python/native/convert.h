@@ -21,6 +21,14 @@ void WatchTransfer(PyObject* object);
 // NumPy's dtype object (new reference); for bfloat16 and 8-bit floats that of ml_dtypes where it is installed, else
 // the name as a string.
 PyObject* DTypeObject(DType dtype);
+// What arrays of random keys say their dtype is: a text, or what else stands for it from now on.
+void SetKeyDTypeObject(PyObject* object);
+// What Python is asked where JAX's meaning depends on an option of JAX's: `narrowing` whether a dtype of 64 bits stays
+// as it is, though x64 is off, or an exception; `bounds` whether a known index out of bounds is an error. Null: no.
+enum class Question : uint8_t { kNarrowing, kBounds };
+void SetQuestion(Question which, PyObject* function);
+// The answer; arguments as for a call.
+bool Ask(Question which, PyObject* argument);
 // float32, "float32", "f32", np.float32, np.dtype("float32"), float, weft dtype names. Raises kType naming `what`.
 DType DTypeFrom(PyObject* object, const char* what);
 std::string NumpyName(DType dtype);  // "float32"

@@ -39,7 +39,7 @@ PyObject* Call(PyObject* self, PyObject* const* args, size_t flags, PyObject* kw
       operands[i] = holders[i].operand();
     }
     if (op->prim) return WrapValue(Elementwise(*op->prim, absl::MakeConstSpan(operands, n), {}, op->promotion));
-    return WrapValue(Apply(op->binary, operands[0], operands[1]));
+    return WrapValue(ApplyFunction(op->binary, operands[0], operands[1]));
   });
 }
 

@@ -247,6 +247,9 @@ void BindNumpy(py::module_& m) {
   m.def("default_dtype", [](const std::string& kind) {
     return Take(DTypeObject(kind == "float" ? DefaultFloat() : kind == "int" ? DefaultInt() : DefaultComplex()));
   });
+  m.def("ask_about_narrowing", [](py::handle f) { SetQuestion(Question::kNarrowing, f.ptr()); });
+  m.def("ask_about_bounds", [](py::handle f) { SetQuestion(Question::kBounds, f.ptr()); });
+  m.def("set_key_dtype", [](py::handle o) { SetKeyDTypeObject(o.ptr()); });
   m.def("dtype", [](py::handle o) { return Take(DTypeObject(DTypeFrom(o.ptr(), "dtype"))); });
   m.def("is_inexact", [](py::handle o) { return IsInexact(DTypeFrom(o.ptr(), "dtype")); });
   m.def("dtype_kind", [](py::handle o) {

@@ -46,6 +46,16 @@ def test_the_number_of_devices():
     ]
 
 
+def test_the_platform_is_named_before_devices_are_counted():
+    """The variable of the environment, the option and the question leave the number of devices open."""
+    for code in ("", "jax.default_backend()", "jax.config.update('jax_platforms', 'cpu')", "jax.config.jax_platforms"):
+        done = as_jax(
+            f"import jax; {code or 'pass'}; jax.config.update('jax_num_cpu_devices', 3); print(jax.device_count())",
+            JAX_PLATFORMS="cpu",
+        )
+        assert done.stdout == "3\n", code
+
+
 def test_ufuncs_and_choices_of_algorithms():
     as_jax(
         """

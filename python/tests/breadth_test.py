@@ -61,15 +61,12 @@ LACKING = {
         "EighImplementation": _ATTRIBUTES,
         "SvdAlgorithm": _ATTRIBUTES,
         "qdwh": "scipy.linalg.polar",
-        "tridiagonal": "hessenberg of a symmetric matrix",
     },
     "jax.nn": dict.fromkeys(
         ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"], "scales of narrow floats by block"
     ),
     "jax.nn.initializers": {"Initializer": "a protocol for annotations"},
-    "jax.random": {
-        "key_dtype": "there is one dtype of keys",
-    },
+    "jax.random": {},
     "jax.ref": {},
     "jax.debug": {
         "DebugEffect": "effects are ordered by the program itself",

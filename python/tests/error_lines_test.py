@@ -624,6 +624,7 @@ WITHOUT_LINE = {
     # What Python itself raises for a name or module that is not there, without a line.
     "as_jax/finder.py": {"FileNotFoundError", "ImportError", "ModuleNotFoundError"},
     "as_jax/lax_primitives.py": {"AttributeError"},
+    "as_jax/random_keys.py": {"AttributeError"},
     "as_jax/served.py": {"AttributeError", "error"},
     "as_jax/settings.py": {"AttributeError"},
     # JAX's own kind, for libraries that catch it.

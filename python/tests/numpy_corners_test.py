@@ -394,3 +394,119 @@ def test_weighted_quantiles(name, axis):
         getattr(wnp, name)(a, q, weights=weights)
     with pytest.raises(ValueError, match="weights must have the shape"):
         getattr(wnp, name)(a, q, method="inverted_cdf", weights=weights[:2])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("rest", [0, 1])
+def test_the_last_condition_of_piecewise_that_holds_counts(count, rest):
+    x = np.arange(-4, 5)
+    conditions = [x > -3, x % 2 == 0, x > 1][:count]
+    functions = [10, lambda v: v * v, 20, lambda v: -v][: count + rest]
+    np.testing.assert_array_equal(wnp.piecewise(x, conditions, functions), np.piecewise(x, conditions, functions))
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "axis"),
+    [
+        ((3, 10), (3, 1), -1),
+        ((2, 3), (3,), 0),
+        ((3, 4, 5), (4, 5), 0),
+        ((3, 4, 5), (3, 5), 1),
+        ((3, 4, 5), (3, 3, 5), 1),
+    ],
+)
+def test_trapezoid_with_an_array_of_distances(shape, steps, axis):
+    rng = np.random.default_rng(0)
+    y, dx = rng.normal(size=shape), rng.normal(size=steps)
+    np.testing.assert_allclose(wnp.trapezoid(y, dx=dx, axis=axis), np.trapezoid(y, dx=dx, axis=axis), rtol=1e-12)
+    x = np.sort(rng.normal(size=shape[axis]))
+    np.testing.assert_allclose(wnp.trapezoid(y, x, axis=axis), np.trapezoid(y, x, axis=axis), rtol=1e-12)
+
+
+def test_derivatives_of_interp_where_places_are_close():
+    for dtype in ("float32", "float64"):
+        x = np.exp(np.linspace(-90, -20, 400)).astype(dtype)
+        for more in ({}, {"left": 0.0, "right": 1.0}, {"period": 0.59}):
+            slope = weft.grad(lambda z, more=more: wnp.sum(wnp.interp(z, z, wnp.ones_like(z), **more)))(x)
+            assert np.isfinite(slope).all(), (dtype, more)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "nansum", "nanmax"])
+def test_masks_hold_booleans(name):
+    x, more = wnp.ones(3), {"initial": 0.0} if (name[0] == "m" and name != "mean") or name == "nanmax" else {}
+    function = getattr(wnp, name)
+    function(x, where=wnp.array([True, False, True]), **more)
+    with pytest.raises(ValueError, match="where must be None or a boolean array, got int32"):
+        function(x, where=wnp.array([1, 0, 1], "int32"), **more)
+
+
+def test_arguments_of_vectorized_functions():
+    f = wnp.vectorize(lambda x, y: x if y is None else x + y)
+    np.testing.assert_array_equal(f(wnp.arange(3), None), np.arange(3))
+    np.testing.assert_array_equal(f(wnp.arange(3), 1), np.arange(3) + 1)
+    with pytest.raises(ValueError, match="None"):
+        wnp.vectorize(wnp.dot, signature="(k),(k)->()")(wnp.ones(2), None)
+    with pytest.raises(ValueError, match=r"'n' of .* is both 2 and 3"):
+        wnp.vectorize(wnp.dot, signature="(n,m),(m,k)->(n,n)")(wnp.ones((2, 4)), wnp.ones((4, 3)))
+    with pytest.raises(TypeError, match="positions and names"):
+        wnp.vectorize(wnp.dot, excluded={1.5})
+    with pytest.raises(ValueError, match="negative"):
+        wnp.vectorize(wnp.dot, excluded={-1})
+
+
+def test_places_whose_sizes_are_traced():
+    sizes = (2, 3, 4)
+    found = weft.jit(wnp.unravel_index)(wnp.arange(24), sizes)
+    for ours, theirs in zip(found, np.unravel_index(np.arange(24), sizes)):
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(weft.errors.ConcretizationTypeError, match="ravel_multi_index"):
+        weft.jit(lambda i: wnp.ravel_multi_index((i, i), (3, 3), mode="raise"))(1)
+    assert wnp.mgrid[()].shape == np.mgrid[()].shape and wnp.ogrid[()] == []
+
+
+def test_complex_numbers_that_have_no_order():
+    with pytest.raises(ValueError, match="no order"):
+        wnp.clip(wnp.array([1j]), 0, 1)
+    with pytest.raises(ValueError, match="no order"):
+        wnp.clip(1.0, None, 1j)
+    with pytest.raises(ValueError, match="hypot"):
+        wnp.hypot(1j, 1.0)
+    with pytest.raises(TypeError):
+        wnp.array([1j]) < 1.0  # noqa: B015
+
+
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "maximum", "minimum"])
+def test_functions_order_complex_numbers_by_their_parts(name):
+    parts = [-np.inf, -1.0, -0.0, 0.0, 2.0, np.nan]
+    with np.errstate(invalid="ignore"):
+        z = np.array([complex(a, b) for a in parts for b in parts])
+        x, y = np.meshgrid(z, z)
+        expected = getattr(np, name)(x, y)
+    for f in (getattr(wnp, name), weft.jit(getattr(wnp, name))):
+        np.testing.assert_array_equal(f(x, y), expected)
+
+
+@pytest.mark.parametrize("length", [2, 3, 9])
+def test_loops_of_extremes_of_booleans(length):
+    flags = np.arange(length) % 3 == 1
+    for name in ("maximum", "minimum", "logical_or", "logical_and"):
+        f = getattr(wnp, name)
+        step = lambda c, x, f=f: (f(c, x),) * 2
+        last, all_of_them = weft.scan(step, wnp.array(False), flags)
+        expected = getattr(np, name).accumulate(np.concatenate([[False], flags]))[1:]
+        np.testing.assert_array_equal(all_of_them, expected)
+        assert bool(last) == expected[-1] and all_of_them.dtype == "bool"
+        np.testing.assert_array_equal(
+            getattr(wnp, name).accumulate(wnp.array(flags)), getattr(np, name).accumulate(flags)
+        )
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "int4", "uint2"])
+def test_kinds_of_dtypes_that_numpy_lacks(name):
+    import ml_dtypes
+
+    scalar = getattr(ml_dtypes, name)
+    kind = wnp.integer if "int" in name else wnp.floating
+    for dtype in (scalar, np.dtype(scalar), name):
+        assert wnp.issubdtype(dtype, kind) and wnp.issubdtype(dtype, wnp.number) and wnp.issubdtype(dtype, scalar)
+        assert not wnp.issubdtype(dtype, wnp.complexfloating) and not wnp.issubdtype(dtype, np.float32)

@@ -14,11 +14,10 @@ jax = pytest.importorskip("jax")
 
 # What jax.random has and Weft has not, and why.
 LACKING = {
-    "key_dtype": "there is one dtype of keys",
     "random_gamma_p": "a primitive of JAX; Weft's gamma numbers are programs of other operations",
 }
 # What is tested for itself: keys.
-OF_KEYS = {"PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split", "wrap_key_data"}
+OF_KEYS = {"PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"}
 
 RATES = np.float32([0.05, 0.3, 1.0, 1.7, 5.5, 30.0])
 CHANCES = np.float32([0.1, 0.5, 0.6, 0.9, 0.01, 0.99])

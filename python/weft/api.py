@@ -162,16 +162,20 @@ def device_get(x: Any) -> Any:
     Args:
         x: array, number or tree of them.
 
-    Returns: tree of numpy.ndarray, read-only views without copies; Python's numbers are as they were given.
+    Returns: tree of numpy.ndarray, read-only views without copies. Python's numbers are as they were given, and random
+    keys, which are no numbers, stay as they are.
 
     Raises:
-        weft.TracerError: a leaf is traced.
+        weft.TracerError: a leaf is traced; under jax_semantics it stays as it is.
 
     Example:
         >>> weft.device_get([wnp.ones(2)])
         [array([1., 1.], dtype=float32)]
     """
-    return _tree.map(lambda leaf: leaf if isinstance(leaf, (bool, int, float, complex)) else np.asarray(leaf), x)
+    keys = lambda leaf: str(getattr(leaf, "dtype", "")).startswith("key")
+    number = lambda leaf: isinstance(leaf, (bool, int, float, complex))
+    stays = lambda leaf: number(leaf) or keys(leaf) or (_tree.jax_semantics() and _weft.is_traced(leaf))
+    return _tree.map(lambda leaf: leaf if stays(leaf) else np.asarray(leaf), x, is_leaf=keys)
 
 
 def block_until_ready(x: _R) -> _R:

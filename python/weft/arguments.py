@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from . import _weft
 from ._core import tree as _tree
-from ._core.errors import type_error, value_error
+from ._core.errors import not_concrete, type_error, value_error
 from ._core.names import wraps
 from ._core.tracing import call_name, positions_of
+
+_T = TypeVar("_T")
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -102,11 +104,26 @@ def check_axes(axes: Any, what: str) -> None:
 def integer(value: Any, what: str) -> int:
     """One integer, as the argument `what` names it: Python's, NumPy's, or a known array of one."""
     try:
+        return _integer(value, what)
+    except _weft.TracerError as error:
+        raise not_concrete(what, error) from None
+
+
+def _integer(value: Any, what: str) -> int:
+    try:
         return operator.index(value)
     except _weft.TracerError:
         raise
     except TypeError:
         raise type_error(f"{what} must be an integer, got {value!r}") from None
+
+
+def concrete(kind: Callable[[Any], _T], value: Any, what: str) -> _T:
+    """A number of a kind of Python's, as the argument `what` names it, of a value that may be traced."""
+    try:
+        return kind(value)
+    except _weft.TracerError as error:
+        raise not_concrete(what, error) from None
 
 
 def int64(value: Any, what: str) -> int:
@@ -153,7 +170,7 @@ def sizes(shape: Any, what: str) -> tuple[Any, ...]:
     given = np.asarray(shape).tolist() if known else shape
     several = isinstance(given, (tuple, list)) or (hasattr(given, "__len__") and not hasattr(given, "dtype"))
     given = tuple(given) if several and not isinstance(given, (str, bytes, dict, set)) else (given,)
-    checked = tuple(n if isinstance(n, _weft.Dim) else integer(n, f"{what}: a size") for n in given)
+    checked = tuple(n if isinstance(n, _weft.Dim) else _integer(n, f"{what}: a size") for n in given)
     if any(n < 0 for n in checked if isinstance(n, int)):
         raise value_error(f"{what}: the shape {checked} has a negative size")
     if any(n >= 2**63 for n in checked if isinstance(n, int)):

@@ -18,7 +18,7 @@ from ._core.errors import type_error, value_error
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE, Flat, call_name, check_callable, flat_function, trace_flat
 from ._sharding.typed import place_of, without_dims
-from .arguments import count, flag, is_integer
+from .arguments import concrete, count, flag, is_integer
 
 _C = TypeVar("_C")
 _Y = TypeVar("_Y")
@@ -261,6 +261,8 @@ def _known_integer(x):
 
 def _check_unroll(unroll: Any, what: str) -> None:
     # It has no effect, but a mistake is one.
+    if _weft.is_traced(unroll):
+        concrete(int, unroll, f"{what}: unroll")  # raises
     if unroll is not None and not isinstance(unroll, bool):
         count(unroll, f"{what}: unroll")
 
@@ -488,6 +490,8 @@ def _loop_scan(
         raise value_error(f"{what}: give length= when xs has no arrays")
     if isinstance(length, float) and length.is_integer():
         length = int(length)
+    elif not isinstance(length, int):
+        length = count(length, f"{what}: length")
     if _in_python() and isinstance(length, int):  # a symbolic number of steps has no value yet
         return _scan_in_python(f, init, xs, length, reverse)
     slices = []

@@ -176,7 +176,7 @@ class Described:
         return _tree.unflatten(self.out_tree, types)
 
     def cost_analysis(self) -> dict[str, float]:
-        """What the program costs, as IR.cost_analysis counts it, with the passes and the licence that it is compiled with.
+        """What the program costs, as IR.cost_analysis counts it, after the passes that it is compiled with.
 
         Returns: {"flops": number, "bytes accessed": number}.
 

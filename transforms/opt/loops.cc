@@ -98,6 +98,7 @@ class Unrolled {
       if (other.is_var() && carried[other.id()]) return false;
       const DType dtype = body_.TypeOf(next).dtype;
       if (dtype == DType::kF16 || IsFloat8(dtype)) return false;  // may overflow on the way
+      if (IsBool(dtype)) return false;                            // there are no running extremes of booleans
       if (IsInteger(dtype) && BitWidth(dtype) < 64 && length_ >> (BitWidth(dtype) - 1) != 0)
         return false;  // no such number
       if (Reduction(*s.prim) == nullptr && !(Is<"sub">(*s.prim) && fold.own == 0) && !IsMultiplication(i, fold))

@@ -71,6 +71,11 @@ def unexpected_tracer(message: str) -> Exception:
     return _weft.UnexpectedTracerError(at_line(message))
 
 
+def not_concrete(what: str, error: Exception) -> Exception:
+    """What to raise in the place of a TracerError, where it is known which argument (`what`) must be known."""
+    return _weft.ConcretizationTypeError(f"{what}: {error.args[0]}")
+
+
 def runtime_error(message: str) -> RuntimeError:
     return RuntimeError(_said(message))
 

@@ -34,8 +34,9 @@ def _root_of_triangle(t: Array) -> Array:
         def up(i, x):
             k = j - 1 - i
             inner = wnp.sum(wnp.where((rows > k) & (rows < j), u[k] * x, 0))
-            below = u[k, k] + diagonal
-            return x.at[k].set((t[k, j] - inner) / below)
+            below, above = u[k, k] + diagonal, t[k, j] - inner
+            nothing = (below == 0) & (above == 0)  # of a singular matrix
+            return x.at[k].set(wnp.where(nothing, 0, above / wnp.where(nothing, 1, below)))
 
         x = fori_loop(0, j, up, wnp.where(rows == j, diagonal, 0).astype(t.dtype))
         return u.at[:, j].set(x)

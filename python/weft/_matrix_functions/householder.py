@@ -109,6 +109,36 @@ def packed_hessenberg(a: Array) -> tuple[Array, Array]:
     return out
 
 
+def packed_tridiagonal(a: Array, lower: bool) -> tuple[Array, Array, Array, Array]:
+    """(packed, diagonal, off-diagonal, taus) of one Hermitian matrix, of which one triangle is read: the tails of the
+    reflections beside the off-diagonal of that triangle. The other triangle stays."""
+    if not lower:  # counted from the other end
+        packed, *rest = packed_tridiagonal(a[::-1, ::-1], True)
+        d, e, taus = (x[::-1] for x in rest)
+        return packed[::-1, ::-1], d, e, taus
+    n = a.shape[0]
+    rows = wnp.arange(n)
+    below = wnp.tril(a, -1)
+    whole = below + wnp.conj(below.T) + wnp.diag(wnp.real(wnp.diagonal(a)).astype(a.dtype))
+
+    def step(k, state):
+        a, packed, taus = state
+        v, tau, beta = reflection(a[:, k], k + 1)
+        v = wnp.where(rows > k, v, 0)
+        left = a - wnp.conj(tau) * v[:, None] * (wnp.conj(v) @ a)[None, :]
+        both = left - tau * (left @ v)[:, None] * wnp.conj(v)[None, :]
+        kept = wnp.where(rows <= k, packed[:, k], wnp.where(rows == k + 1, beta, v))
+        return both, packed.at[:, k].set(kept), taus.at[k].set(tau)
+
+    count = max(n - 1, 0)
+    taus = wnp.zeros(count, a.dtype)
+    if count:
+        whole, a, taus = fori_loop(0, count, step, (whole, a, taus))
+    diagonal = wnp.real(wnp.diagonal(whole))
+    a = wnp.where(wnp.eye(n, dtype=bool), wnp.diag(diagonal.astype(a.dtype)), a)
+    return a, diagonal, wnp.real(wnp.diagonal(whole, -1)), taus
+
+
 def hessenberg(a: Array) -> tuple[Array, Array]:
     """(h, q) of one square matrix: a = q h q^H, h zero below its first subdiagonal."""
     n = a.shape[0]

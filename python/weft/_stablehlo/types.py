@@ -117,6 +117,7 @@ def tensor(ours: str) -> str:
 def dense(array: Any) -> str:
     """The elements of an array as an attribute's value, without its type: `dense<[1, 2]>`."""
     shape, dtype = tuple(array.shape), str(array.dtype)
+    dtype = "key" if dtype.startswith("key") else dtype
     row = _DTYPES[dtype]
     if dtype == "key":
         bits = np.asarray(_weft.bind("random_unwrap", [array], {})[0])

@@ -18,7 +18,7 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import arrays, core, monitoring, random_keys, settings, stages, traceback_util, wording
+from . import arrays, core, dtypes, monitoring, random_keys, settings, stages, traceback_util, wording
 from .finder import Finder
 from .report import missing
 
@@ -58,6 +58,7 @@ def install() -> None:
     monitoring.install()
     random_keys.install()
     stages.install()
+    dtypes.install()
     traceback_util.install()
 
 

@@ -12,11 +12,12 @@ import weft.numpy as wnp
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import runtime_error, type_error
+from .._core.errors import runtime_error, type_error, value_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches
 from .._sharding.partitioning import OnAllDevices
 from .internals import AUTO, UnspecifiedValue
+from .settings import config
 
 
 class Initializer(Protocol):
@@ -157,9 +158,22 @@ def _is_put(x: Any) -> bool:
     return x.sharding != weft.SingleDeviceSharding(weft.devices()[0])
 
 
+def _contains(self: Any, x: Any) -> bool:
+    if self.ndim != 1:
+        raise value_error(f"Array.__contains__: search array must be one-dimensional, got shape {self.shape}")
+    if not _weft.is_operand(x):
+        raise type_error(f"Array.__contains__: unsupported operand type {type(x).__name__}")
+    if np.ndim(x):
+        raise value_error(f"Array.__contains__: query value must be a scalar, got shape {np.shape(x)}")
+    return bool((self == x).any())
+
+
 def install() -> None:
-    """From now on arrays have what JAX's have besides, though it is private there."""
+    """From now on arrays have what JAX's have besides, though it is private there, and the option
+    jax_check_static_indices counts."""
+    _weft.ask_about_bounds(lambda _: config.read("jax_check_static_indices"))
     array: Any = weft.Array
+    array.__contains__ = _contains
     array._value = property(np.asarray)
     array._npy_value = property(lambda self: None)
     array.format = property(lambda self: Format(Layout(tuple(range(self.ndim))), self.sharding))

@@ -123,8 +123,11 @@ def _on_mesh(x: Any, aval: Any) -> Any:
 
 
 def install() -> None:
-    """From now on x.aval is typeof(x), and shardings say how XLA would put it."""
+    """From now on x.aval is typeof(x), shardings say how XLA would put it, and the class of jitted functions has JAX's
+    name, by which chex knows them."""
     hlo_shardings.install()
+    jitted: Any = _weft.JitFunction
+    jitted.__name__ = jitted.__qualname__ = "PjitFunction"
     array: Any = weft.Array
     array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
 

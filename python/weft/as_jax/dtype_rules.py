@@ -13,7 +13,7 @@ import weft.numpy as wnp
 
 from .. import _weft
 from .._core.errors import value_error
-from .dtypes import canonicalize_dtype, extended, issubdtype, scalar_type_of
+from .dtypes import canonicalize_dtype, extended, is_wide, issubdtype, scalar_type_of
 
 python_scalar_types = {bool, int, float, complex}
 python_scalar_types_to_dtypes = {
@@ -70,9 +70,8 @@ def dtype(x: Any, **_: Any) -> Any:
         return default_types[np.dtype(x).kind]()
     if type(x) in python_scalar_types:
         return default_types[np.dtype(type(x)).kind]()
-    if isinstance(x, type):
-        return canonicalize_dtype(x)
-    return canonicalize_dtype(getattr(x, "dtype", x), allow_extended_dtype=True)
+    kind = x if isinstance(x, type) else getattr(x, "dtype", x)
+    return _weft.dtype(kind) if is_wide(kind) else canonicalize_dtype(kind, allow_extended_dtype=True)
 
 
 def is_weakly_typed(x: Any) -> bool:

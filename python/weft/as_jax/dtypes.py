@@ -7,11 +7,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+import weft
 import weft.numpy as wnp
 
 from .. import _weft
 from .._core.errors import type_error, value_error
 from .._core.shapes import FLOAT0
+from .settings import ExplicitX64Mode, config
 
 
 class extended(np.generic):
@@ -63,7 +65,47 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
         if not allow_extended_dtype:
             raise type_error(f"canonicalize_dtype: {dtype} is no dtype of numbers")
         return dtype
-    return _float6(dtype) or _weft.dtype(dtype)
+    if dtype == FLOAT0:
+        return FLOAT0
+    half = None if weft.config.x64 else _HALVES.get(_name(dtype))
+    return half or _float6(dtype) or _weft.dtype(dtype)
+
+
+def is_wide(dtype: Any) -> bool:
+    """Whether a dtype has 64 bits that arrays do not have unless x64 is on."""
+    return not _is_key(dtype) and _name(dtype) in _HALVES
+
+
+def _name(dtype: Any) -> str:
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        return ""
+
+
+# What 64 bits become where x64 is off, whatever the option jax_explicit_x64_dtypes says of dtypes that are asked for.
+_HALVES = {
+    "int64": np.dtype("int32"),
+    "uint64": np.dtype("uint32"),
+    "float64": np.dtype("float32"),
+    "complex128": np.dtype("complex64"),
+}
+
+
+def _keeps_64_bits(dtype: Any) -> bool:
+    """Whether a dtype of 64 bits that is asked for stays as it is, though x64 is off."""
+    mode = config.read("jax_explicit_x64_dtypes")
+    if mode in (ExplicitX64Mode.ERROR, "error"):
+        raise value_error(
+            f"Explicitly requested dtype {dtype} is not available. To enable more dtypes, set the jax_enable_x64 or "
+            "jax_explicit_x64_dtypes configuration options"
+        )
+    return mode in (ExplicitX64Mode.ALLOW, "allow")
+
+
+def install() -> None:
+    """From now on the option jax_explicit_x64_dtypes says what a dtype of 64 bits means where x64 is off."""
+    _weft.ask_about_narrowing(_keeps_64_bits)
 
 
 def scalar_type_of(x: Any) -> type:

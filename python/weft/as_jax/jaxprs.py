@@ -391,7 +391,7 @@ def _aval(text: str, weak: bool = False) -> ShapedArray:
     dtype, dims, varying = found.groups()
     shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in (dims or "").split(",") if d]
     aval = ShapedArray(shape, np.float32, weak, varying.split(",") if varying else ())
-    aval.dtype = _weft.dtype(dtype) if dtype not in ("key", "tape") else dtype
+    aval.dtype = _weft.dtype(dtype) if dtype != "tape" else dtype
     return aval
 
 
@@ -408,7 +408,7 @@ def _jaxpr(fn: Any, num_constants: int, inside: bool = False) -> Jaxpr:
         if text.startswith("%"):
             return variables[text.partition(": ")[0]]
         value = _weft.literal(text)
-        value = value.item() if value.ndim == 0 and value.dtype != "key" else value
+        value = value.item() if value.ndim == 0 and not str(value.dtype).startswith("key") else value
         return Literal(value, _aval(text.rpartition(":")[2]))
 
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]

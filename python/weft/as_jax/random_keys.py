@@ -1,22 +1,191 @@
-"""Random keys as JAX has them: the option that says which generator they are of, and the class of their arrays."""
+"""Random keys as JAX has them: generators as objects, the options about keys, and the class of their arrays."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from ..random import _keys
+import weft
+import weft.numpy as wnp
+
+from .. import _weft
+from .._core.errors import type_error, value_error
+from ..random import _generators, _keys
 from .settings import config
+
+KeyTy = _generators.KeyDtype
+
+
+class PRNGImpl(NamedTuple):
+    """A generator: the shape of a key's words, and functions of them."""
+
+    key_shape: tuple[int, ...]
+    seed: Callable[[Any], Any]
+    split: Callable[[Any, tuple[int, ...]], Any]
+    random_bits: Callable[[Any, int, tuple[int, ...]], Any]
+    fold_in: Callable[[Any, Any], Any]
+    name: str = "<unnamed>"
+    tag: str = "?"
+
+    def __hash__(self) -> int:
+        return hash(self.tag)
+
+    def __str__(self) -> str:
+        return self.tag
+
+    @property
+    def generator(self) -> Any:
+        """Weft's own of this name; what is none is made one of Weft's."""
+        own = _GENERATORS.get(self.name)
+        return own if own is not None and prngs[self.name] == self else _made_of(self)
+
+
+_GENERATORS = {_generators.THREEFRY.name: _generators.THREEFRY, **_generators.GENERATORS}
+
+
+@functools.cache
+def _made_of(impl: PRNGImpl) -> Any:
+    """A generator of a program's own functions, whose keys have their words in one dimension."""
+    count = math.prod(impl.key_shape)
+    name = f"{impl.name} {impl.tag} {len(_generators.GENERATORS)}"
+
+    def flat(words: Any) -> Any:
+        words = wnp.asarray(words)
+        return words.reshape(*words.shape[: words.ndim - len(impl.key_shape)], count)
+
+    shaped = lambda words: words.reshape(impl.key_shape)
+    made = _generators.Generator(
+        name,
+        impl.tag,
+        count,
+        lambda halves: flat(impl.seed(halves[1].astype("int32"))),
+        lambda words, shape: flat(impl.split(shaped(words), shape)),
+        lambda words, data: flat(impl.fold_in(shaped(words), data)),
+        lambda words, width, shape: impl.random_bits(shaped(words), width, shape),
+    )
+    _generators.GENERATORS[name] = made
+    _IMPLS[name] = impl
+    return made
+
+
+_IMPLS: dict[str, PRNGImpl] = {}
+
+
+def _impl_of(made: Any) -> PRNGImpl:
+    seed = lambda number: made.seed(_weft.random_key(number, False))
+    return PRNGImpl((made.words,), seed, made.split, made.bits, made.fold_in, made.name, made.tag)
+
+
+prngs = {name: _impl_of(made) for name, made in _GENERATORS.items()}
+_IMPLS.update(prngs)
+threefry_prng_impl, rbg_prng_impl = prngs["threefry2x32"], prngs["rbg"]
+unsafe_rbg_prng_impl = prngs["unsafe_rbg"]
+
+
+def default_prng_impl() -> PRNGImpl:
+    """The generator of keys where a call does not say it."""
+    return prngs[_keys.default_implementation()]
+
+
+def resolve_prng_impl(spec: Any = None) -> PRNGImpl:
+    """The generator that a name, a dtype of keys or the generator itself says."""
+    return prngs[_keys._implementation("key", spec)]
+
+
+def _has_keys(x: Any) -> bool:
+    return str(getattr(x, "dtype", "")).startswith("key")
+
+
+class _IsKeys(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return _has_keys(x)
+
+
+class PRNGKeyArray(metaclass=_IsKeys):
+    """What arrays of keys are instances of."""
+
+
+def _check_words(key: Any) -> None:
+    """Says that words are given as a key, as the option jax_legacy_prng_key asks."""
+    mode = config.read("jax_legacy_prng_key")
+    if mode == "allow" or str(getattr(key, "dtype", "")) != "uint32":
+        return
+    message = (
+        "Legacy uint32 key array passed as key to jax.random function. Use jax.random.key(seed) rather than "
+        "jax.random.PRNGKey(seed) to make keys"
+    )
+    if mode == "error":
+        raise value_error(message)
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _only_of_keys(name: str, of: Callable[[Any], Any]) -> property:
+    def found(self: Any) -> Any:
+        if not _has_keys(self):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return of(self)
+
+    return property(found)
+
+
+def random_seed(seeds: Any, impl: Any = None) -> Any:
+    """A key of each seed."""
+    given = wnp.asarray(seeds)
+    made = weft.vmap(lambda seed: weft.random.key(seed, impl=impl))(given.reshape(-1))
+    return made.reshape(given.shape)
+
+
+def random_wrap(base_arr: Any, *, impl: Any = None) -> Any:
+    """Keys of their words, which the last dimension has."""
+    return weft.random.wrap_key_data(base_arr, impl=impl)
+
+
+def random_unwrap(keys: Any) -> Any:
+    """The words of keys."""
+    if not _has_keys(keys):
+        raise type_error(f"random_unwrap takes key array operand, got keys.dtype={keys.dtype!r}")
+    return weft.random.key_data(keys)
+
+
+def random_bits(keys: Any, bit_width: int, shape: Any) -> Any:
+    """Random bits of each key."""
+    draw = lambda key: weft.random.bits(key, tuple(shape), f"uint{bit_width}")
+    for _ in range(keys.ndim):
+        draw = weft.vmap(draw)
+    return draw(keys)
+
+
+def threefry_random_bits(key: Any, bit_width: int, shape: Any) -> Any:
+    """Random bits of a key's words."""
+    return weft.random.bits(random_wrap(key, impl="threefry2x32"), tuple(shape), f"uint{bit_width}")
+
+
+def threefry_seed(seed: Any) -> Any:
+    """The words of the key of a seed."""
+    return weft.random.key_data(weft.random.key(seed, impl="threefry2x32"))
+
+
+def threefry_split(key: Any, shape: Any) -> Any:
+    """The words of new keys."""
+    return weft.random.key_data(weft.random.split(random_wrap(key, impl="threefry2x32"), shape))
+
+
+def threefry_fold_in(key: Any, data: Any) -> Any:
+    """The words of a new key."""
+    return weft.random.key_data(weft.random.fold_in(random_wrap(key, impl="threefry2x32"), data))
 
 
 def install() -> None:
-    """From now on jax_default_prng_impl says which generator keys are of where a call does not."""
+    """From now on JAX's options say which generator keys are of where a call does not, what is added to seeds and what
+    happens where words are given as a key; keys have a dtype that knows its name and size, and JAX's attributes."""
     _keys.default_implementation = lambda: config.read("jax_default_prng_impl")
-
-
-class _Keys(type):
-    def __instancecheck__(cls, x: Any) -> bool:
-        return str(getattr(x, "dtype", "")).startswith("key")
-
-
-class PRNGKeyArray(metaclass=_Keys):
-    """What arrays of keys are instances of."""
+    _keys.seed_offset = lambda: config.read("jax_random_seed_offset")
+    _keys.words_are_given = _check_words
+    _weft.set_key_dtype(_generators.threefry_dtype())
+    classes: list[Any] = [weft.Array, _generators.KeyArray]
+    for cls in classes:
+        cls._impl = _only_of_keys("_impl", lambda keys: _IMPLS[weft.random.key_impl(keys)])
+        cls._base_array = _only_of_keys("_base_array", weft.random.key_data)

@@ -8,6 +8,7 @@ of that, once. An option that JAX does not have is an error."""
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 import re
 import threading
@@ -43,8 +44,28 @@ _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items
 
 
 # Those of them that this package does as JAX does.
-_DONE_HERE = frozenset(["jax_default_prng_impl", "jax_traceback_filtering"])
+_DONE_HERE = frozenset(
+    [
+        "jax_check_static_indices",
+        "jax_default_prng_impl",
+        "jax_explicit_x64_dtypes",
+        "jax_legacy_prng_key",
+        "jax_random_seed_offset",
+        "jax_traceback_filtering",
+    ]
+)
+
+
 _OF_TYPES = "jax_remove_size_one_mesh_axis_from_type"  # which meshes ask for
+
+
+class ExplicitX64Mode(enum.IntEnum):
+    """What a dtype of 64 bits that is asked for means where x64 is off: 32 bits, an error, or itself."""
+
+    WARN = 1
+    ERROR = 2
+    ALLOW = 3
+
 
 # What a value of an option must be: gives the value, or raises ValueError.
 _CHECKS: dict[str, Callable[[Any], Any]] = {}

@@ -10,11 +10,12 @@ from .. import _weft, errors
 from .._core import errors as _errors
 from .._core.errors import MissingRule
 from .table.words import WORDS
+from .table.words_of_arrays import FIRST
 from .table.words_of_arrays import WORDS as WORDS_OF_ARRAYS
 from .table.words_of_shardings import WORDS as WORDS_OF_SHARDINGS
 
 _DTYPES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
-_COMPILED = [(re.compile(pattern, re.DOTALL), words) for pattern, words in [*WORDS, *WORDS_OF_ARRAYS]]
+_COMPILED = [(re.compile(pattern, re.DOTALL), words) for pattern, words in [*FIRST, *WORDS, *WORDS_OF_ARRAYS]]
 _COMPILED += [(re.compile(pattern, re.DOTALL), words) for pattern, words in WORDS_OF_SHARDINGS]
 
 

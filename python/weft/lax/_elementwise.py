@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import enum
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import not_implemented, type_error, value_error
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..numpy._bits import with_bits_of
-from ..numpy._dtypes import iinfo, same_bits
+from ..numpy._dtypes import finfo, iinfo, same_bits
 from ..typing import DTypeLike, NestedLike
 
 __all__ = [
@@ -258,23 +259,49 @@ def reduce_precision(operand: NestedLike, exponent_bits: int, mantissa_bits: int
 
     Args:
         operand: array or number of a float dtype.
-        exponent_bits: 5 (float16), 8 (bfloat16, float32) or 11 (float64).
-        mantissa_bits: 10, 7, 23 or 52, in the same order.
+        exponent_bits: of the format, such as 5 (float16) or 8 (bfloat16, float32).
+        mantissa_bits: of the format, such as 10, 7 or 23, in the same order.
 
     Returns: array of the shape and dtype of the operand.
 
     Raises:
-        NotImplementedError: Weft has no such format.
+        ValueError: there is no bit of exponent, or a negative number of bits.
 
     Example:
         >>> weft.lax.reduce_precision(wnp.array([1.2345678]), 8, 7)
         Array([1.234375], dtype=float32)
     """
-    kinds = {(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}
-    if (exponent_bits, mantissa_bits) not in kinds:
-        raise not_implemented(f"reduce_precision: no dtype with {exponent_bits} + {mantissa_bits} bits")
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise value_error(
+            f"reduce_precision: one bit of exponent or more and no negative number of bits are needed, got "
+            f"{exponent_bits} and {mantissa_bits}"
+        )
     operand = _weft.array(operand, None, False)
-    return operand.astype(kinds[exponent_bits, mantissa_bits]).astype(operand.dtype)
+    kinds = {(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}
+    if (exponent_bits, mantissa_bits) in kinds:
+        return operand.astype(kinds[exponent_bits, mantissa_bits]).astype(operand.dtype)
+    return _rounded_to(operand, exponent_bits, mantissa_bits)
+
+
+def _rounded_to(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
+    """In a format that no dtype has: to nearest, ties to even, by adding to the bits; what is below its normal numbers
+    is 0, what is above infinite."""
+    info = finfo(x.dtype)
+    dropped = builtins.max(info.nmant - mantissa_bits, 0)
+    bits = same_bits(x, _weft.dtype(f"uint{info.bits}"))
+    if dropped:
+        number = lambda value: _weft.array(value, bits.dtype, False)
+        last = (bits >> number(dropped)) & number(1)
+        bits = (bits + last + number((1 << (dropped - 1)) - 1)) & number(~((1 << dropped) - 1) & ((1 << info.bits) - 1))
+    rounded = same_bits(bits, x.dtype)
+    if exponent_bits < info.nexp:
+        bias = (1 << (exponent_bits - 1)) - 1
+        size = _weft.absolute(rounded)
+        largest = 2.0**bias * (2 - 2.0**-mantissa_bits)
+        signed = lambda value: _weft.where(x < 0, -value, value)
+        rounded = _weft.where(size < 2.0 ** (1 - bias), rounded * 0, rounded)
+        rounded = _weft.where(size > largest, signed(float("inf")), rounded)
+    return _weft.where(_weft.absolute(x) < float("inf"), rounded, x)  # NaN stays, and infinities
 
 
 # What parameters mean in several functions of this module.

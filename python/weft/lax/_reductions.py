@@ -192,12 +192,20 @@ def reduce(operands: Any, init_values: NestedLike, computation: Callable, dimens
 
     Returns: array, or a tree of them, without the dimensions.
 
+    Raises:
+        ValueError: operands and init_values have different structures, or an initial value is no number.
+
     Example:
         >>> weft.lax.reduce(wnp.array([[1, 2], [3, 4]]), 0, weft.lax.add, (0,))
         Array([4, 6], dtype=int32)
     """
     leaves, treedef = _tree.flatten(operands)
-    inits = _tree.leaves(init_values)
+    inits, inits_treedef = _tree.flatten(init_values)
+    if inits_treedef != treedef:
+        raise value_error(f"reduce: operands are {treedef}, init_values {inits_treedef}; expected one structure")
+    for value in inits:
+        if _weft.abstract(value)[0]:
+            raise value_error(f"reduce: init_values must be numbers, got shape {tuple(_weft.abstract(value)[0])}")
     name = _primitive_of(computation, _weft.abstract(leaves[0])[1]) if len(leaves) == 1 else None
     if name is not None:
         total = _weft.bind(name, [leaves[0]], {"dims": sorted(d % leaves[0].ndim for d in dimensions)})[0]
@@ -233,58 +241,84 @@ _FIRST: dict[str | None, Callable] = {"reduce_max": _first_max, "reduce_min": _f
 
 
 def reduce_window(
-    operand: NestedLike,
-    init_value: NestedLike,
+    operand: Any,
+    init_value: Any,
     computation: Callable,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
     padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Array:
+) -> Any:
     """The elements of every window combined by an associative function. Of the largest (lax.max) or the smallest the
     derivative is that of the first one in the window.
 
     Args:
-        init_value: what it starts with, and what padding counts as.
-        computation: (x, y) -> z on arrays, such as lax.add or lax.max.
+        operand: array, or a tree of arrays of one shape, which are combined together.
+        init_value: what it starts with, and what padding counts as: a number, or a tree of them.
+        computation: (x, y) -> z on arrays, such as lax.add or lax.max, or on trees of them.
         window_dimensions: the shape of the window, one size per dimension.
         window_strides: the step of the window; None: 1.
         padding: "VALID", "SAME", "SAME_LOWER" or a pair (low, high) per dimension.
         base_dilation: by what factor the array is spread; None: 1.
         window_dilation: by what factor the window is spread; None: 1.
 
-    Returns: array of the dtype of the operand: one element per window.
+    Returns: array of the dtype of the operand, or a tree of them: one element per window.
 
     Raises:
-        ValueError: there is no such padding, or there is not one size per dimension.
+        ValueError: there is no such padding, there is not one size per dimension, or structures differ.
+        TypeError: a size is not positive, or an initial value no number.
 
     Example:
         >>> weft.lax.reduce_window(wnp.array([1, 5, 2, 8]), 0, weft.lax.max, (2,), (2,))
         Array([5, 8], dtype=int32)
     """
-    operand = _weft.array(operand, None, False)
-    rank = operand.ndim
+    leaves, treedef = _tree.flatten(operand)
+    operands = [_weft.array(leaf, None, False) for leaf in leaves]
+    given, inits_treedef = _tree.flatten(init_value)
+    if inits_treedef != treedef:
+        raise value_error(f"reduce_window: operand is {treedef}, init_value {inits_treedef}; expected one structure")
+    for value in given:
+        if _weft.abstract(value)[0]:
+            raise type_error(f"reduce_window: init_value must be a number, got shape {tuple(_weft.abstract(value)[0])}")
+    shape, rank = operands[0].shape, operands[0].ndim
+    if any(x.shape != shape for x in operands):
+        raise value_error(f"reduce_window: operands have shapes {[x.shape for x in operands]}; expected one")
     window = list(window_dimensions)
     if len(window) != rank:
-        raise value_error(f"reduce_window: {len(window)} window dimensions for an array of shape {operand.shape}")
+        raise value_error(f"reduce_window: {len(window)} window dimensions for an array of shape {shape}")
     strides = list(window_strides or [1] * rank)
     base, dilation = list(base_dilation or [1] * rank), list(window_dilation or [1] * rank)
-    pairs = _window_padding(padding, operand.shape, window, strides, dilation)
-    init = _weft.astype(init_value, operand.dtype)
-    wide = pad(operand, init, [(lo, hi, b - 1) for (lo, hi), b in zip(pairs, base)])
-    counts = [(n - (w - 1) * d - 1) // s + 1 for n, w, s, d in zip(wide.shape, window, strides, dilation)]
+    sizes = ("window_dimensions", window), ("window_strides", strides), ("base_dilation", base)
+    for name, numbers in (*sizes, ("window_dilation", dilation)):
+        if any(n < 1 for n in numbers):
+            raise type_error(f"reduce_window: {name} must be positive, got {tuple(numbers)}")
+    pairs = _window_padding(padding, shape, window, strides, dilation)
+    inits = [_weft.astype(value, x.dtype) for value, x in zip(given, operands)]
+    wide = [pad(x, i, [(lo, hi, b - 1) for (lo, hi), b in zip(pairs, base)]) for x, i in zip(operands, inits)]
+    counts = [(n - (w - 1) * d - 1) // s + 1 for n, w, s, d in zip(wide[0].shape, window, strides, dilation)]
     if any(c <= 0 for c in counts):
-        return _weft.full([builtins.max(c, 0) for c in counts], init_value, operand.dtype)
-    prim = _primitive_of(computation, operand.dtype) if _weft.dtype_kind(operand.dtype) == "float" else None
+        none = [builtins.max(c, 0) for c in counts]
+        return treedef.unflatten([_weft.full(none, i, x.dtype) for i, x in zip(inits, operands)])
+    prim = None
+    if len(operands) == 1 and _weft.dtype_kind(operands[0].dtype) == "float":
+        prim = _primitive_of(computation, operands[0].dtype)
     join = _FIRST.get(prim, computation)
+
+    def joined(x: Any, y: Any) -> Any:
+        z = join(x, y)
+        if _tree.structure(z) != treedef:
+            raise value_error(f"reduce_window: the function returns {_tree.structure(z)}, operand is {treedef}")
+        return z
+
     out: Any = None
     for place in itertools.product(*(range(w) for w in window)):
         start = [p * d for p, d in zip(place, dilation)]
         limit = [a + (c - 1) * s + 1 for a, c, s in zip(start, counts, strides)]
-        part = slice(wide, start, limit, strides)
-        out = part if out is None else join(out, part)
-    return join(out, init)
+        part = treedef.unflatten([slice(x, start, limit, strides) for x in wide])
+        out = part if out is None else joined(out, part)
+    stretched = [_weft.broadcast_to(i, counts) for i in inits] if len(inits) > 1 else inits
+    return joined(out, treedef.unflatten(stretched))
 
 
 _MATRIX = "wnp.array([[1, 2], [3, 4]]), (0,))\n        "

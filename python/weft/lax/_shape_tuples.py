@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
 from ._convolution import named_padding
@@ -45,7 +47,8 @@ def padtype_to_pads(
         >>> weft.lax.padtype_to_pads((5, 5), (3, 2), (1, 1), "SAME")
         [(1, 1), (0, 1)]
     """
-    return named_padding(padding, in_shape, window_shape, window_strides, "padtype_to_pads")
+    pads = named_padding(padding, in_shape, window_shape, window_strides, "padtype_to_pads")
+    return [(int(low), int(high)) if isinstance(low, np.integer) else (low, high) for low, high in pads]
 
 
 def conv_shape_tuple(

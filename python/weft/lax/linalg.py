@@ -23,6 +23,7 @@ __all__ = [
     "cholesky_update",
     "eig",
     "eigh",
+    "geqrf",
     "hessenberg",
     "householder_product",
     "lu",
@@ -33,6 +34,7 @@ __all__ = [
     "svd",
     "symmetric_product",
     "triangular_solve",
+    "tridiagonal",
     "tridiagonal_solve",
 ]
 
@@ -100,13 +102,16 @@ def triangular_solve(
     return _weft.bind("triangular_solve", [_weft.astype(a, kind), _weft.astype(b, kind)], attrs)[0]
 
 
-def eigh(x: NestedLike, *, lower: bool = True, symmetrize_input: bool = True) -> tuple[Array, Array]:
+def eigh(
+    x: NestedLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True
+) -> tuple[Array, Array]:
     """Eigenvectors and eigenvalues of a symmetric or Hermitian matrix, in this order.
 
     Args:
         x: array [..., n, n].
         lower: which triangle is read, where symmetrize_input is False.
         symmetrize_input: whether (x + x^H) / 2 is used.
+        sort_eigenvalues: accepted, without effect: they are sorted.
 
     Returns: pair of eigenvectors [..., n, n] as columns, and eigenvalues [..., n], ascending.
 
@@ -117,6 +122,7 @@ def eigh(x: NestedLike, *, lower: bool = True, symmetrize_input: bool = True) ->
         >>> weft.lax.linalg.eigh(wnp.array([[2.0, 0.0], [0.0, 1.0]]))[1]
         Array([1., 2.], dtype=float32)
     """
+    del sort_eigenvalues
     w, v = _linalg.eigh(x, "L" if lower else "U", symmetrize_input)
     return v, w
 
@@ -251,6 +257,55 @@ def hessenberg(a: NestedLike) -> tuple[Array, Array]:
         Array([0.], dtype=float32)
     """
     out: tuple[Array, Array] = of_batches(householder.packed_hessenberg, _square(a, "hessenberg"))
+    return out
+
+
+def geqrf(a: NestedLike) -> tuple[Array, Array]:
+    """The QR factorisation as LAPACK packs it.
+
+    Args:
+        a: array [..., m, n].
+
+    Returns: pair of an array [..., m, n], which has r in its upper triangle and the tails of the reflections that make
+    q below, and their factors [..., min(m, n)].
+
+    Source: Golub and Van Loan, "Matrix computations", 5.2.
+
+    Example:
+        >>> packed, taus = weft.lax.linalg.geqrf(wnp.array([[2.0, 1.0], [0.0, 3.0]]))
+        >>> packed
+        Array([[2., 1.],
+               [0., 3.]], dtype=float32)
+    """
+    a = _weft.promote_inexact(wnp.asarray(a))
+    if a.ndim < 2:
+        raise value_error(f"geqrf: a must have two dimensions or more, got shape {a.shape}")
+    out: tuple[Array, Array] = of_batches(householder.packed_qr, a)
+    return out
+
+
+def tridiagonal(a: NestedLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+    """A symmetric or Hermitian matrix made tridiagonal by reflections, packed with these.
+
+    Args:
+        a: array [..., n, n].
+        lower: which triangle is read and written.
+
+    Returns: packed array [..., n, n], diagonal [..., n] and off-diagonal [..., n - 1], which are real, and the factors
+    of the reflections [..., n - 1].
+
+    Raises:
+        ValueError: a is not square.
+
+    Source: Golub and Van Loan, "Matrix computations", 8.3.1; LAPACK's sytrd.
+
+    Example:
+        >>> _, d, e, _ = weft.lax.linalg.tridiagonal(wnp.array([[1.0, 2.0], [2.0, 5.0]]))
+        >>> d, e
+        (Array([1., 5.], dtype=float32), Array([2.], dtype=float32))
+    """
+    function = lambda matrix: householder.packed_tridiagonal(matrix, lower)
+    out: tuple[Array, Array, Array, Array] = of_batches(function, _square(a, "tridiagonal"))
     return out
 
 

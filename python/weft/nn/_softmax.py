@@ -46,11 +46,17 @@ def logsumexp(
         Array(1000.6932, dtype=float32)
     """
     a = _counted(a, where)
-    top = from_counted(_max(wnp.real(a), axis))
+    counted = wnp.real(a) if b is None else wnp.where(wnp.asarray(b) == 0, -wnp.inf, wnp.real(a))
+    top = from_counted(_max(counted, axis))
     if b is None and not return_sign and a.dtype not in ("complex64", "complex128"):
         log = _log_of_sum(a - top, axis, keepdims)
         return log + (top if keepdims else wnp.reshape(top, log.shape))
-    exps = wnp.exp(a - top)
+    shifted = a - top
+    if b is not None:
+        # What does not count may be larger than all that does, and would overflow.
+        largest = float(wnp.log(wnp.finfo(shifted.dtype).max)) - 1
+        shifted = wnp.where((wnp.asarray(b) == 0) & (wnp.real(shifted) > largest), largest, shifted)
+    exps = wnp.exp(shifted)
     if b is not None:
         exps = exps * b
     total = wnp.sum(exps, axis=axis, keepdims=keepdims)

@@ -12,7 +12,7 @@ from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
 from .._weft import Array
-from ..arguments import is_integer
+from ..arguments import concrete, is_integer
 from ..batching import vmap
 from ..typing import NestedLike
 from ._creation import arange, linspace
@@ -93,15 +93,16 @@ def vectorize(
     of them. It is traced once and vectorised (weft.vmap), not called in a loop.
 
     Args:
-        pyfunc: the function.
+        pyfunc: the function; an argument that is None reaches it as it is.
         excluded: positions or names of arguments that are passed as they are.
         signature: such as "(n,m),(m)->(n)": the dimensions that the function takes and gives; None: numbers.
 
     Returns: function of arrays, which broadcast against each other in their other dimensions.
 
     Raises:
-        ValueError: the signature is malformed; when called, shapes do not fit it.
-        TypeError: when called with another number of arguments.
+        ValueError: the signature is malformed, or excluded has negative numbers; when called, shapes do not fit it, or
+            an argument is None beside a signature.
+        TypeError: excluded holds other things; when called with another number of arguments.
 
     Example:
         >>> wnp.vectorize(wnp.dot, signature="(n),(n)->()")(wnp.ones((2, 3)), wnp.arange(3.0))
@@ -109,10 +110,17 @@ def vectorize(
     """
     inputs, outputs = _parse(signature) if signature is not None else (None, None)
     fixed = frozenset(excluded)
+    if not all(isinstance(i, (int, str)) for i in fixed):
+        raise type_error(f"vectorize: excluded= may hold positions and names, got {excluded!r}")
+    if any(isinstance(i, int) and i < 0 for i in fixed):
+        raise value_error(f"vectorize: excluded={excluded!r} contains negative numbers")
 
     @functools.wraps(pyfunc, updated=())
     def vectorized(*args, **kwargs):
-        kept = {i for i in range(len(args)) if i in fixed}
+        absent = {i for i, a in enumerate(args) if a is None and i not in fixed}
+        if absent and signature is not None:
+            raise value_error(f"vectorize: arguments {absent} are None, which has no dimensions for {signature!r}")
+        kept = absent | {i for i in range(len(args)) if i in fixed}
         for name in kwargs:
             if name not in fixed:
                 raise type_error(f"vectorize: pass '{name}' by position, or name it in excluded=")
@@ -121,15 +129,19 @@ def vectorize(
         if len(cores) != len(arrays):
             raise type_error(f"vectorize: the signature {signature!r} has {len(cores)} arguments, got {len(arrays)}")
         sizes: dict[str, Any] = {}
+
+        def fit(core: list[str], shape: Any) -> None:
+            for name, size in zip(core, shape):
+                wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
+                if wanted != size:
+                    raise value_error(f"vectorize: '{name}' of {signature!r} is both {wanted} and {size}")
+
         for n, (a, core) in enumerate(zip(arrays, cores)):
             if a.ndim < len(core):
                 raise value_error(
                     f"vectorize: argument {n} has shape {a.shape}, but {signature!r} needs {len(core)} axes"
                 )
-            for name, size in zip(core, a.shape[a.ndim - len(core) :]):
-                wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
-                if wanted != size:
-                    raise value_error(f"vectorize: '{name}' of {signature!r} is both {wanted} and {size}")
+            fit(core, a.shape[a.ndim - len(core) :])
         loops = [a.shape[: a.ndim - len(core)] for a, core in zip(arrays, cores)]
         joint = _weft.broadcast_shapes(*loops) if loops else ()
 
@@ -148,6 +160,7 @@ def vectorize(
                             f"vectorize: a result has shape {_array(result).shape}, but {signature!r} says {len(core)} "
                             "axes"
                         )
+                    fit(core, _array(result).shape)
             return out
 
         # Arguments that do not have an axis are shared along it; nothing is stretched before it must be.
@@ -168,8 +181,11 @@ def vectorize(
 # --- Arrays from subscripts -------------------------------------------------------------------------------------------
 
 
-def _range(s: slice) -> Array:
+def _range(s: slice, name: str) -> Array:
     start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
+    for part, given in (("start", start), ("stop", s.stop), ("step", step)):
+        if _weft.is_traced(given):
+            concrete(int, given, f"{name}: the {part} of a slice")
     if isinstance(step, complex):
         return linspace(start, s.stop, int(abs(step)))
     return arange(start, s.stop, step)
@@ -178,13 +194,15 @@ def _range(s: slice) -> Array:
 class _Grid:
     """mgrid[0:3, 0:1:5j]: the coordinates of a grid, as numpy.mgrid and numpy.ogrid."""
 
-    def __init__(self, sparse: bool):
-        self._sparse = sparse
+    def __init__(self, name: str, sparse: bool):
+        self._name, self._sparse = name, sparse
 
     def __getitem__(self, key):
         if isinstance(key, slice):
-            return _range(key)
-        axes = [_range(s) for s in key]
+            return _range(key, self._name)
+        axes = [_range(s, self._name) for s in key]
+        if not axes:
+            return [] if self._sparse else _weft.full((0,), 0, int)
         kind = _weft.result_type(*axes)
         grids = meshgrid(*(a.astype(kind) for a in axes), indexing="ij", sparse=self._sparse)
         return grids if self._sparse else _weft.stack(grids, 0)
@@ -193,15 +211,18 @@ class _Grid:
 class _Joined:
     """r_[a, 0:3, 5]: arrays, ranges and numbers joined, as numpy.r_ (along the first axis) and c_ (as columns)."""
 
-    def __init__(self, columns: bool):
-        self._columns = columns
+    def __init__(self, name: str, columns: bool):
+        self._name, self._columns = name, columns
+
+    def _arrays(self, keys: tuple) -> tuple[Array, ...]:
+        return _together(*[_range(part, self._name) if isinstance(part, slice) else part for part in keys])
 
     def __getitem__(self, key) -> Array:
         keys = key if isinstance(key, tuple) else (key,)
         if keys and isinstance(keys[0], str):
             return self._directed(keys[0], keys[1:])
         parts = []
-        for a in _together(*[_range(part) if isinstance(part, slice) else part for part in keys]):
+        for a in self._arrays(keys):
             if self._columns:
                 a = a.reshape(a.shape + (1,) * (2 - a.ndim)) if a.ndim < 2 else a
             else:
@@ -211,7 +232,7 @@ class _Joined:
 
     def _directed(self, directive: str, keys: tuple) -> Array:
         """With "axis", "axis,dimensions" or "axis,dimensions,where the old ones go" in front; "r" and "c": a matrix."""
-        arrays = _together(*[_range(part) if isinstance(part, slice) else part for part in keys])
+        arrays = self._arrays(keys)
         matrix = directive in ("r", "c")
         defaults = (-1, 2, 0) if self._columns else (0, 1, -1)
         try:
@@ -219,7 +240,7 @@ class _Joined:
             axis, dims, start = (*given, *defaults[len(given) :])
         except ValueError:
             raise value_error(
-                f"{'c_' if self._columns else 'r_'}: could not understand directive {directive!r}; expected 'axis', "
+                f"{self._name}: could not understand directive {directive!r}; expected 'axis', "
                 "'axis,dimensions', 'axis,dimensions,start', 'r' or 'c'"
             ) from None
         parts = []
@@ -246,8 +267,8 @@ class _Index:
         return (key,) if self._as_tuple and not isinstance(key, tuple) else key
 
 
-mgrid, ogrid = _Grid(False), _Grid(True)
-r_, c_ = _Joined(False), _Joined(True)
+mgrid, ogrid = _Grid("mgrid", False), _Grid("ogrid", True)
+r_, c_ = _Joined("r_", False), _Joined("c_", True)
 s_, index_exp = _Index(False), _Index(True)
 
 _docs.complete(globals(), arrays=True)

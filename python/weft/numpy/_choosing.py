@@ -10,10 +10,10 @@ from .._core import docs as _docs
 from .._core.errors import value_error
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
-from ._dtypes import finfo
+from ._dtypes import finfo, iscomplexobj
 from ._elementwise import _floats, imag, isnan, real
 from ._indexing import nonzero
-from ._primitives import maximum, minimum
+from ._primitives import greater, less, maximum, minimum
 from ._shape import _together
 
 __all__ = [
@@ -87,7 +87,7 @@ def select(condlist: Sequence[NestedLike], choicelist: Sequence[NestedLike], def
 
 
 def piecewise(x: NestedLike, condlist: Sequence[NestedLike], funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
-    """Functions chosen by conditions, element by element; all of them are computed.
+    """Functions chosen by conditions, element by element, by the last one that holds; all of them are computed.
 
     Args:
         funclist: list of functions of x or numbers, one per condition, and one more for the rest (0).
@@ -108,7 +108,8 @@ def piecewise(x: NestedLike, condlist: Sequence[NestedLike], funclist: Sequence[
     if len(funclist) not in (n, n + 1):
         raise value_error(f"piecewise: {len(funclist)} functions for {n} conditions; expected {n} or {n + 1}")
     values = [f(x, *args, **kw) if callable(f) else _weft.array(f, x.dtype, False) for f in funclist]
-    out = select(condlist, values[:n], values[n] if len(values) > n else 0)
+    # Where several conditions hold the last one counts, as in NumPy.
+    out = select(list(condlist)[::-1], values[:n][::-1], values[n] if len(values) > n else 0)
     return _weft.broadcast_to(_weft.array(out, None, False), x.shape).astype(x.dtype)
 
 
@@ -137,6 +138,9 @@ def clip(
     """
     out: Any = _weft.array(a, None, False) if isinstance(a, (list, tuple)) else a
     low, high = (a_min if min is None else min), (a_max if max is None else max)
+    for x in (a, low, high):
+        if iscomplexobj(x):
+            raise value_error("clip: complex numbers have no order and cannot be clipped; clip their parts")
     if low is not None:
         out = maximum(out, low)
     if high is not None:
@@ -204,7 +208,7 @@ def fmax(x1: NestedLike, x2: NestedLike) -> Array:
         Array([1., 2.], dtype=float32)
     """
     x1, x2 = _together(x1, x2)
-    return _weft.where((x1 > x2) | isnan(x2), x1, x2)
+    return _weft.where(greater(x1, x2) | isnan(x2), x1, x2)
 
 
 def fmin(x1: NestedLike, x2: NestedLike) -> Array:
@@ -220,7 +224,7 @@ def fmin(x1: NestedLike, x2: NestedLike) -> Array:
         Array([0., 2.], dtype=float32)
     """
     x1, x2 = _together(x1, x2)
-    return _weft.where((x1 < x2) | isnan(x2), x1, x2)
+    return _weft.where(less(x1, x2) | isnan(x2), x1, x2)
 
 
 # What parameters mean in several functions of this module.

@@ -28,6 +28,8 @@ def isclose(
         >>> wnp.isclose(wnp.array([1.0, 1.1]), 1.0, rtol=1e-3)
         Array([ True, False], dtype=bool)
     """
+    if all(str(getattr(x, "dtype", "")).startswith("key") for x in (a, b)):
+        return _weft.binary("equal")(a, b)  # random keys
     a, b = _weft.promote_all_inexact(a, b)
     rtol, atol = (v if isinstance(v, (int, float)) else _weft.array(v, None, False) for v in (rtol, atol))
     finite = isfinite(a) & isfinite(b)

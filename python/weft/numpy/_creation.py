@@ -15,7 +15,7 @@ from .._core.errors import not_implemented, type_error, value_error
 from .._core.shapes import FLOAT0
 from .._sharding.placing import placed
 from .._weft import Array
-from ..arguments import count, sizes
+from ..arguments import concrete, count, sizes
 from ..config import config
 from ..typing import DTypeLike, NestedLike, Shape
 from ._elementwise import sign
@@ -200,6 +200,10 @@ def astype(x: NestedLike, dtype: DTypeLike, /, *, copy: bool = False, device: An
     return placed(out.copy() if copies else out, "astype", device)
 
 
+# What arrays of random keys say their dtype is; under weft.as_jax as JAX does.
+_KEYS = ("key", "key<fry>")
+
+
 def full(
     shape: int | Shape,
     fill_value: NestedLike,
@@ -227,6 +231,10 @@ def full(
     if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0) > 0:
         out = _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
     else:
+        of_keys = str(getattr(fill_value, "dtype", "")) in _KEYS
+        if dtype is not None and str(dtype) in _KEYS and not of_keys:  # of random keys: each of their two words
+            words = _weft.full((*shape, 2), fill_value, "uint32")
+            return placed(_weft.random_wrap(words), "full", device, out_sharding)
         out = _weft.full(shape, fill_value, dtype)
         out = _weft.weak(out) if dtype is None and _is_weak(fill_value) else out
     return placed(out, "full", device, out_sharding)
@@ -274,8 +282,7 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None, *, device: Any = No
         >>> wnp.ones(3, dtype="int32")
         Array([1, 1, 1], dtype=int32)
     """
-    out = _weft.full(sizes(shape, "ones"), 1, float if dtype is None else dtype)
-    return placed(out, "ones", device, out_sharding)
+    return placed(full(sizes(shape, "ones"), 1, float if dtype is None else dtype), "ones", device, out_sharding)
 
 
 empty = zeros
@@ -410,13 +417,17 @@ def _arange(start: Any, stop: Any, step: Any, dtype: DTypeLike | None) -> Array:
         wide = _weft.iota((n,), 0, dtype)
         return (wide * step + start).astype(dtype)
     if any(isinstance(v, complex) or _weft.dtype_kind(_weft.result_type(v)) == "complex" for v in (start, stop, step)):
+        if _tree.jax_semantics():
+            raise value_error(f"arange: complex numbers have no order, got {start}, {stop} and {step}")
         # As NumPy: the real parts count the steps.
         ends: Any = map(complex, (start, stop, step))
         return _weft.array(np.arange(*ends), dtype, True)
     # int() and float() say what to do about traced values.
     start, stop, step = (
-        v if isinstance(v, (int, float)) else float(v) if _weft.is_inexact(v.dtype) else int(v)
-        for v in (start, stop, step)
+        v
+        if isinstance(v, (int, float))
+        else concrete(float if _weft.is_inexact(v.dtype) else int, v, f"arange: {name}")
+        for name, v in (("start", start), ("stop", stop), ("step", step))
     )
     if not builtins.all(map(math.isfinite, (start, stop, step))):
         raise value_error(f"arange: start, stop and step must be finite, got {start}, {stop} and {step}")

@@ -272,9 +272,10 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
         >>> wnp.issubdtype(wnp.bfloat16, wnp.floating)
         True
     """
-    plain = lambda d: d.dtype if isinstance(d, _Scalar) else np.dtype(d) if isinstance(d, str) else d
+    added = lambda d: isinstance(d, type) and d.__module__.startswith("ml_dtypes")
+    plain = lambda d: d.dtype if isinstance(d, _Scalar) else np.dtype(d) if isinstance(d, str) or added(d) else d
     arg1, arg2 = plain(arg1), plain(arg2)
-    if isinstance(arg1, np.dtype) and arg1.kind == "V" and isinstance(arg2, type):
+    if isinstance(arg1, np.dtype) and (arg1.kind == "V" or added(arg1.type)) and isinstance(arg2, type):
         kinds = {"signed": (np.signedinteger, np.integer), "unsigned": (np.unsignedinteger, np.integer)}
         return arg2 in (*kinds.get(_weft.dtype_kind(arg1), (np.floating, np.inexact)), np.number, np.generic)
     return np.issubdtype(arg1, arg2)
@@ -402,7 +403,7 @@ def iscomplexobj(x: NestedLike) -> bool:
     x = _as_array(x)
     if hasattr(x, "dtype"):
         return _weft.dtype_kind(_weft.dtype(x.dtype)) == "complex"
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple)) or hasattr(x, "__weft_array__") or hasattr(x, "__jax_array__"):
         return _weft.dtype_kind(_weft.array(x, None, False).dtype) == "complex"
     return isinstance(x, complex)
 

@@ -6,7 +6,7 @@ import math
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import type_error
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..control import while_loop
 from ..typing import ArrayLike, NestedLike
@@ -436,7 +436,13 @@ def _log_of_sum(x1: NestedLike, x2: NestedLike, power_of_base, log_of_base: floa
     smaller = power_of_base(_weft.where(first, -delta, _weft.where(unordered, 0, delta)))
     rest = log(1 + smaller) if is_complex else log1p(smaller)
     out = _weft.where(first, x1, x2) + (rest if log_of_base == 1 else rest / log_of_base)
-    return _weft.where(unordered, x1 + x2, out)
+    out = _weft.where(unordered, x1 + x2, out)
+    if not is_complex:
+        return out
+    # A logarithm: its imaginary part is an angle of at most half a turn, up to infinities.
+    angle = out.imag
+    turned = (angle + math.pi) % (2 * math.pi) - math.pi
+    return out.real + 1j * _weft.where(_weft.absolute(angle) > math.pi, turned, angle)
 
 
 def logaddexp2(x1: NestedLike, x2: NestedLike) -> Array:
@@ -464,7 +470,10 @@ def hypot(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.hypot(3.0, 4.0)
         Array(5., dtype=float32, weak_type=True)
     """
-    x1, x2 = (_weft.absolute(x) for x in _floats(x1, x2))
+    x1, x2 = _floats(x1, x2)
+    if _weft.dtype_kind(x1.dtype) == "complex":
+        raise value_error("hypot: x1 and x2 must be real, got complex numbers; take their absolute values")
+    x1, x2 = _weft.absolute(x1), _weft.absolute(x2)
     # Selected, not maximum and minimum, whose derivatives where both are equal are shares: 1/2, then 0.
     first = x1 > x2
     big, small = _weft.where(first, x1, x2), _weft.where(first, x2, x1)

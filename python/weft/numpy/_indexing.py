@@ -8,8 +8,9 @@ from typing import Any
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import not_implemented, type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
-from ..arguments import count
+from ..arguments import concrete, count
 from ..arguments import sizes as _sizes
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 from ._dtypes import iinfo
@@ -472,7 +473,8 @@ def unravel_index(indices: NestedLike, shape: int | Shape) -> tuple[Array, ...]:
     """Indices of the flattened array as indices of each dimension.
 
     Args:
-        indices: array or number of an integer dtype; negative ones count from the end, one out of range is the nearest.
+        indices: array or number of an integer dtype; negative ones count from the end, one out of range is
+            the nearest.
         shape: the sizes of the dimensions, an integer or a tuple of them.
 
     Returns: tuple of arrays of the shape of the indices, one per dimension.
@@ -482,7 +484,9 @@ def unravel_index(indices: NestedLike, shape: int | Shape) -> tuple[Array, ...]:
         (Array([0, 1], dtype=int32), Array([1, 2], dtype=int32))
     """
     rest, out = _weft.array(indices, None, False), []
-    sizes = _sizes(shape, "unravel_index")
+    # Sizes may be traced: they are numbers to divide by.
+    given: tuple[Any, ...] = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    sizes = given if any(map(_weft.is_traced, given)) else _sizes(shape, "unravel_index")
     for n in reversed(sizes):
         out.append(rest % n)
         rest = rest // n
@@ -506,7 +510,7 @@ def ravel_multi_index(
         multi_index: tuple of arrays or numbers of an integer dtype, one per dimension.
         dims: the sizes of the dimensions.
         mode: what an index out of range does: "raise" raises ValueError, "clip" takes the nearest, "wrap" counts
-            around, "ignore" computes on. None: "raise" where all are known, else "ignore".
+            around, "ignore" computes on. None: "raise" where all are known or under jax_semantics, else "ignore".
         order: "C": the last dimension counts fastest; "F": the first.
         dtype: of the result; None: the common one of the indices and the default integer dtype.
 
@@ -534,12 +538,13 @@ def ravel_multi_index(
             raise type_error(f"ravel_multi_index: indices must be integers, got {i.dtype}")
     to = _weft.result_type(int, *places) if dtype is None else _weft.dtype(dtype)
     if mode is None:
-        mode = "ignore" if any(map(_weft.is_traced, places)) else "raise"
+        mode = "ignore" if any(map(_weft.is_traced, places)) and not jax_semantics() else "raise"
     out: Any = _weft.full((), 0, to)
     sizes: list[Any] = list(dims)
     for i, n in zip(*((places, sizes) if order == "C" else (places[::-1], sizes[::-1]))):
         i = i.astype(to)
-        if mode == "raise" and i.size and bool(_weft.reduce("reduce_or", (i < 0) | (i >= n), None, False)):
+        outside = mode == "raise" and i.size and _weft.reduce("reduce_or", (i < 0) | (i >= n), None, False)
+        if concrete(bool, outside, "ravel_multi_index: whether an index is out of range"):
             raise value_error(f"ravel_multi_index: an index is out of range for a dimension of {n}")
         if mode == "clip":
             i = _weft.where(i < 0, 0, _weft.where(i >= n, n - 1, i))

@@ -13,7 +13,7 @@ from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
 from .._weft import Array
-from ..arguments import count, integer, is_integer, sizes
+from ..arguments import concrete, count, integer, is_integer, sizes
 from ..typing import DTypeLike, NestedLike
 from ._out_sharding import lying
 from ._shape import _array, _together, atleast_1d, atleast_2d, atleast_3d, ndim, ravel
@@ -272,6 +272,8 @@ def _cuts(indices_or_sections, name: str) -> int | list[int]:
     what = f"{name}: indices_or_sections"
     if np.iterable(indices_or_sections):
         return [integer(i, what) for i in indices_or_sections]
+    if _weft.is_traced(indices_or_sections) and _weft.is_inexact(indices_or_sections.dtype):
+        concrete(float, indices_or_sections, what)  # raises
     parts = integer(indices_or_sections, what)
     if parts < 1:
         raise value_error(f"{what} must be at least 1, got {parts}")

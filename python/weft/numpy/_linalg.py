@@ -9,6 +9,7 @@ from typing import Any
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import axes_of, is_integer
 from ..typing import DTypeLike, NestedLike
@@ -207,6 +208,16 @@ def tensordot(
         )
     del precision
     a, b = _factors(a, b)
+    if is_integer(axes) and axes > min(a.ndim, b.ndim):
+        raise type_error(f"tensordot: {axes} axes of arrays of shapes {a.shape} and {b.shape}")
+    if isinstance(axes, (tuple, list)) and len(axes) == 2:
+        kinds = [type(d) for d in axes]
+        if not all(is_integer(d) or isinstance(d, (tuple, list)) for d in axes) or is_integer(axes[0]) != is_integer(
+            axes[1]
+        ):
+            raise type_error(f"tensordot: axes must be two axes or two lists of axes, got {kinds[0]} and {kinds[1]}")
+        if not is_integer(axes[0]) and len(axes[0]) != len(axes[1]):
+            raise type_error(f"tensordot: {len(axes[0])} axes of a and {len(axes[1])} of b")
     if is_integer(axes):
         x, y = list(range(a.ndim - axes, a.ndim)), list(range(axes))
     elif isinstance(axes, (tuple, list)) and len(axes) == 2:
@@ -428,6 +439,8 @@ def _convolve(a: Array, v: Array, mode: str, name: str) -> Array:
     if mode not in beside:
         raise value_error(f"{name}: there is no mode {mode!r}; the modes are 'full', 'same' and 'valid'")
     dtype = _weft.users_result_type(a, v)
+    if jax_semantics():
+        dtype = _weft.result_type(_weft.promote_inexact(_weft.full((), 0, dtype)))
     if str(dtype) == "bool":  # whether any product is true, as in NumPy
         return _convolve(a.astype("int32"), v.astype("int32"), mode, name) != 0
     if k >= _LONG and _weft.dtype_kind(dtype) == "float":

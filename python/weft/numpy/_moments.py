@@ -8,6 +8,7 @@ from typing import Any
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import axes_of
 from ..typing import ArrayLike, DTypeLike, NestedLike
@@ -18,6 +19,7 @@ from ._reductions import (
     _array,
     _no_out,
     elements_over,
+    mask,
     narrow,
     sum,
     widened,
@@ -63,7 +65,7 @@ def mean(
     if where is None:
         result = _weft.mean(a, axis, keepdims)
         return result if dtype is None else result.astype(dtype)
-    a = _weft.promote_inexact(a)
+    a, where = _weft.promote_inexact(a), mask(where, "mean")
     total = sum(widened(a), axis, keepdims=keepdims, where=where)
     result = total / sum(_weft.broadcast_to(where, a.shape), axis, keepdims=keepdims).astype(total.dtype)
     return _as(result, a.dtype if dtype is None else dtype)
@@ -73,7 +75,7 @@ def whole_mean(a: Array, axis, dtype: DTypeLike, keepdims: bool, where, name: st
     """The mean in an integer dtype."""
     if _weft.dtype_kind(dtype) == "bool":
         raise type_error(f"{name}: dtype must be a float or an integer dtype, got bool")
-    counted = _weft.broadcast_to(_array(True if where is None else where, "bool"), a.shape)
+    counted = _weft.broadcast_to(mask(True if where is None else where, name), a.shape)
     n = sum(counted, axis, dtype, keepdims=keepdims)
     total = sum(a, axis, dtype, keepdims=keepdims, where=where)
     return _weft.bind_elementwise("div", (total, n), {})
@@ -103,7 +105,7 @@ def var(
         ddof: the divisor is n - ddof; NaN where that is not positive.
         mean: the mean, where it is known: an array that broadcasts against a, as keepdims=True gives; None: it is
             computed.
-        correction: another name of ddof; wins where it is given.
+        correction: another name of ddof.
 
     Returns: array without the axes, of a real float dtype.
 
@@ -114,15 +116,21 @@ def var(
         Array(1.6666666, dtype=float32)
     """
     _no_out(out)
-    variance, to = _variance(a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
+    variance, to = _variance(a, axis, dtype, _fewer(ddof, correction, "var"), keepdims, where, mean, "var")
     return _as(variance, to)
 
 
-def _variance(a, axis, dtype, fewer, keepdims, where, known) -> tuple[Array, Any]:
+def _fewer(ddof: int, correction: int | None, name: str) -> int:
+    if correction is not None and ddof != 0:
+        raise value_error(f"{name}: ddof and correction say the same: give one of them, got {ddof} and {correction}")
+    return ddof if correction is None else correction
+
+
+def _variance(a, axis, dtype, fewer, keepdims, where, known, name) -> tuple[Array, Any]:
     """The variance, still in 32 bits where the result has fewer, and the dtype of the result."""
     a, to = deviating(a, dtype, "var")
     if where is not None:
-        where = _weft.broadcast_to(_array(where, "bool"), a.shape)
+        where = _weft.broadcast_to(mask(where, name), a.shape)
     middle = mean(a, axis, keepdims=True, where=where) if known is None else _array(known, a.dtype)
     centered = _weft.absolute(_weft.broadcast_to(a - middle, a.shape))
     if where is not None:
@@ -146,6 +154,8 @@ def deviating(a: NestedLike, dtype: DTypeLike | None, name: str) -> tuple[Array,
     to = _weft.dtype(a.dtype if dtype is None else dtype)
     if not _weft.is_inexact(to):
         raise value_error(f"{name}: dtype must be a float dtype, got {to}")
+    if _real(to) == to and _weft.dtype_kind(a.dtype) == "complex" and dtype is not None and jax_semantics():
+        raise value_error(f"{name}: dtype must be complex for complex numbers, got {to}")
     if dtype is not None and not narrow(to):
         a = a.astype(_as_complex(a, to))
     return widened(a), _real(to)
@@ -179,7 +189,7 @@ def std(
         ddof: the divisor of the variance is n - ddof; NaN where that is not positive.
         mean: the mean, where it is known: an array that broadcasts against a, as keepdims=True gives; None: it is
             computed.
-        correction: another name of ddof; wins where it is given.
+        correction: another name of ddof.
 
     Returns: array without the axes, of a real float dtype.
 
@@ -188,7 +198,7 @@ def std(
         Array(1., dtype=float32)
     """
     _no_out(out)
-    variance, to = _variance(a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
+    variance, to = _variance(a, axis, dtype, _fewer(ddof, correction, "std"), keepdims, where, mean, "std")
     return _as(sqrt(variance), to)
 
 

@@ -19,6 +19,7 @@ from ._reductions import (
     all,
     argmax,
     argmin,
+    mask,
     max,
     min,
     prod,
@@ -48,7 +49,7 @@ def _replace(a, value, where=None):
         return a, _weft.full(a.shape, False, "bool")
     bad = a != a
     if where is not None:
-        bad = bad | _weft.logical_not(_weft.broadcast_to(_array(where, "bool"), a.shape))
+        bad = bad | _weft.logical_not(_weft.broadcast_to(mask(where, "where"), a.shape))
     return _weft.where(bad, value, a), bad
 
 

@@ -17,7 +17,6 @@ from ..batching import vmap
 from ..typing import NestedLike
 from ._creation import linspace
 from ._quantiles import median
-from ._shape import _together
 from ._sorting import argsort
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
@@ -259,7 +258,7 @@ def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | Non
         >>> wnp.insert(wnp.array([1, 2, 3]), 1, 9)
         Array([1, 9, 2, 3], dtype=int32)
     """
-    a, values = _array(arr), _together(arr, values)[1]
+    a, values = _array(arr), _array(values)
     if not isinstance(obj, (slice, int, list, tuple, np.ndarray, np.generic)):
         obj = _array(obj)
     if axis is None:

@@ -40,8 +40,16 @@ def _array(a, dtype=None) -> Array:
     return _weft.array(a, dtype, False)
 
 
-def _masked(a, where, neutral) -> Array:
-    return a if where is None else _weft.where(_array(where), a, neutral)
+def mask(where, name: str) -> Array:
+    """A mask, which holds booleans."""
+    where = _array(where)
+    if where.dtype != "bool":
+        raise value_error(f"{name}: where must be None or a boolean array, got {where.dtype}")
+    return where
+
+
+def _masked(a, where, neutral, name: str) -> Array:
+    return a if where is None else _weft.where(mask(where, name), a, neutral)
 
 
 def widened(a: Array) -> Array:
@@ -108,7 +116,7 @@ def sum(
     _no_out(out)
     a = _array(a, dtype)
     dtype = _dtype_of_sum(a, dtype, promote_integers)
-    total = _weft.reduce("reduce_sum", _masked(a, where, 0), axis, keepdims)
+    total = _weft.reduce("reduce_sum", _masked(a, where, 0, "sum"), axis, keepdims)
     return _in_dtype(_initial(total, initial, lambda x, y: x + y), dtype)
 
 
@@ -138,7 +146,7 @@ def prod(
     _no_out(out)
     a = _array(a, dtype)
     dtype = _dtype_of_sum(a, dtype, promote_integers)
-    product = _weft.reduce("reduce_prod", _masked(a, where, 1), axis, keepdims)
+    product = _weft.reduce("reduce_prod", _masked(a, where, 1, "prod"), axis, keepdims)
     return _in_dtype(_initial(product, initial, lambda x, y: x * y), dtype)
 
 
@@ -159,7 +167,7 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
     if where is not None:
         if initial is None:
             raise value_error("max/min: where= needs initial=")
-        a = _weft.where(_array(where), a, _number(initial, a.dtype))
+        a = _weft.where(mask(where, prim.removeprefix("reduce_")), a, _number(initial, a.dtype))
     if initial is not None and a.size == 0:
         shape = _weft.reduce("reduce_sum", a, axis, keepdims).shape
         return _weft.broadcast_to(_number(initial, a.dtype), shape)
@@ -255,7 +263,7 @@ def all(
         Array([False,  True], dtype=bool)
     """
     _no_out(out)
-    return _weft.reduce("reduce_and", _masked(_array(a), where, True), axis, keepdims)
+    return _weft.reduce("reduce_and", _masked(_array(a), where, True, "all"), axis, keepdims)
 
 
 def any(
@@ -275,7 +283,7 @@ def any(
         Array([ True, False], dtype=bool)
     """
     _no_out(out)
-    return _weft.reduce("reduce_or", _masked(_array(a), where, False), axis, keepdims)
+    return _weft.reduce("reduce_or", _masked(_array(a), where, False, "any"), axis, keepdims)
 
 
 def elements_over(a: Array, axis: int | Sequence[int] | None, dtype: DTypeLike) -> int | Array:

@@ -10,6 +10,7 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import one_of
 from ..typing import DTypeLike, NestedLike
+from ._primitives import less, less_equal
 from ._shape import _together
 
 __all__ = [
@@ -231,7 +232,7 @@ _COUNTED = 32
 
 def _goes_before(element, v, side: str) -> Array:
     """Whether v is to stand behind an element; NaN is behind all numbers."""
-    before = element < v if side == "left" else element <= v
+    before = (less if side == "left" else less_equal)(element, v)
     if _weft.is_inexact(element.dtype) or _weft.is_inexact(v.dtype):
         missing = v != v
         before = before | (missing & (element == element)) if side == "left" else before | missing

@@ -17,6 +17,7 @@ from ..typing import DTypeLike, NestedLike
 from ._choosing import clip, where
 from ._creation import linspace
 from ._cumulative import cumsum
+from ._dtypes import finfo
 from ._elementwise import conjugate, real
 from ._indexing import take
 from ._matrices import diagonal
@@ -159,7 +160,8 @@ def trapezoid(y: NestedLike, x: NestedLike | None = None, dx: Array | float = 1.
     Args:
         y: array of one dimension or more: values.
         x: the coordinates of the values, a vector or an array of the shape of y; None: dx apart.
-        dx: the distance of the values.
+        dx: the distance of the values, a number or an array that broadcasts against y with one element less along the
+            axis.
 
     Returns: array without the axis, in floating point.
 
@@ -169,11 +171,14 @@ def trapezoid(y: NestedLike, x: NestedLike | None = None, dx: Array | float = 1.
         >>> wnp.trapezoid(wnp.array([0.0, 1.0, 4.0]), dx=0.5)
         Array(1.5, dtype=float32)
     """
-    y = _weft.moveaxis(_weft.promote_inexact(_array(y)), axis, -1)
+    y = _weft.promote_inexact(_array(y))
+    d = _weft.check_axis(axis, y.ndim, "trapezoid")
+    before = (slice(None),) * d
+    pairs = y[(*before, slice(1, None))] + y[(*before, slice(None, -1))]
     if x is not None:
         x = _weft.promote_inexact(_array(x))
-        dx = diff(x if x.ndim == 1 else _weft.moveaxis(x, axis, -1))
-    return 0.5 * sum((y[..., 1:] + y[..., :-1]) * dx, -1)
+        dx = diff(x).reshape([-1 if i == d else 1 for i in range(y.ndim)]) if x.ndim == 1 else diff(x, axis=axis)
+    return 0.5 * sum(pairs * dx, d)
 
 
 def unwrap(p: NestedLike, discont: float | None = None, axis: int = -1, period: float = 6.283185307179586) -> Array:
@@ -574,8 +579,11 @@ def interp(
     else:
         i = clip(searchsorted(xp, x, "right"), 1, n - 1)
         x0, x1, f0, f1 = xp[i - 1], xp[i], fp[i - 1], fp[i]
-        gap = x1 - x0
-        out = f0 + (f1 - f0) * ((x - x0) / _weft.where(gap == 0, 1, gap))
+        gap, rise = x1 - x0, f1 - f0
+        # Places that are this close have no slope: its square, of which the derivative is made, would be 0.
+        tiny = _weft.absolute(gap) <= float(finfo(gap.dtype).tiny) ** 0.5
+        share = _weft.where(tiny, 0, (x - x0) / _weft.where(tiny, 1, gap))
+        out = f0 + rise * share
     if period is None and not isinstance(left, str):
         out = _weft.where(x < xp[0], fp[0] if left is None else left, out)
     if period is None and not isinstance(right, str):

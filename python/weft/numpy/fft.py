@@ -307,6 +307,13 @@ def ihfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None 
     return conjugate(out)
 
 
+def _check_frequencies(name: str, n: Any, d: Any) -> None:
+    if isinstance(n, (list, tuple)) or np.ndim(n):
+        raise value_error(f"{name}: n must be an integer, got {n}")
+    if isinstance(d, (list, tuple)) or np.ndim(d):
+        raise value_error(f"{name}: d must be a number, got {d}")
+
+
 def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of the entries of fft: 0, 1 ... n/2 - 1, -n/2 ... -1, divided by n d.
 
@@ -316,6 +323,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None, device: A
         >>> wnp.fft.fftfreq(4, 0.25)
         Array([ 0.,  1., -2., -1.], dtype=float32)
     """
+    _check_frequencies("fftfreq", n, d)
     out = _weft.array(np.fft.fftfreq(n, d), float if dtype is None else dtype, True)
     return placed(out, "fftfreq", device)
 
@@ -329,6 +337,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None, device: 
         >>> wnp.fft.rfftfreq(4, 0.25)
         Array([0., 1., 2.], dtype=float32)
     """
+    _check_frequencies("rfftfreq", n, d)
     out = _weft.array(np.fft.rfftfreq(n, d), float if dtype is None else dtype, True)
     return placed(out, "rfftfreq", device)
 

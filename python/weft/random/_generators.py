@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -142,6 +143,18 @@ GENERATORS = {
 }
 
 
+# Keys of which are arrays of the IR's own dtype, and whose functions are C++.
+THREEFRY = Generator(
+    "threefry2x32",
+    "fry",
+    2,
+    lambda halves: halves,
+    _weft.random_split,
+    _weft.random_fold_in,
+    lambda key, width, shape: _weft.random_bits(key, width, shape),
+)
+
+
 class KeyDtype(str):
     """The dtype of keys of a generator: "key<tag>"."""
 
@@ -165,8 +178,46 @@ class KeyDtype(str):
         return _dtype_of, (self.generator.name,)
 
 
+@functools.cache
 def _dtype_of(name: str) -> KeyDtype:
-    return KeyDtype(GENERATORS[name])
+    return KeyDtype(GENERATORS.get(name, THREEFRY))
+
+
+def dtype_of(name: str) -> Any:
+    """The dtype of the keys of a generator, by its name."""
+    return _dtype_of(name) if name in GENERATORS else _weft.dtype("key")
+
+
+def threefry_dtype() -> KeyDtype:
+    """A dtype of keys of Threefry-2x32 that knows its name and size, as the others do; one object."""
+    return _dtype_of(THREEFRY.name)
+
+
+def _with_words(index: Any) -> tuple[Any, ...]:
+    """An index of keys as one of their words."""
+    places = index if isinstance(index, tuple) else (index,)
+    whole = any(place is Ellipsis for place in places)
+    return (*places, *([] if whole else [Ellipsis]), slice(None))
+
+
+class _Places:
+    """keys.at, and keys.at[index]."""
+
+    def __init__(self, keys: KeyArray, index: Any = None):
+        self._keys, self._index = keys, index
+
+    def __getitem__(self, index: Any) -> _Places:
+        return _Places(self._keys, _with_words(index))
+
+    def get(self, **how: Any) -> KeyArray:
+        """The keys there."""
+        return self._keys._made(self._keys._words.at[self._index].get(**how))
+
+    def set(self, keys: KeyArray, **how: Any) -> KeyArray:
+        """All keys, with others there."""
+        if not isinstance(keys, KeyArray) or keys._generator is not self._keys._generator:
+            raise type_error(f"at[...].set: keys of {self._keys._generator.name} are needed, got {keys!r}")
+        return self._keys._made(self._keys._words.at[self._index].set(keys._words, **how))
 
 
 class KeyArray:
@@ -183,7 +234,7 @@ class KeyArray:
 
     @property
     def dtype(self) -> KeyDtype:
-        return KeyDtype(self._generator)
+        return _dtype_of(self._generator.name)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -235,8 +286,12 @@ class KeyArray:
         return self
 
     def __getitem__(self, index: Any) -> KeyArray:
-        places = index if isinstance(index, tuple) else (index,)
-        return self._made(self._words[(*places, *([] if Ellipsis in places else [Ellipsis]), slice(None))])
+        return self._made(self._words[_with_words(index)])
+
+    @property
+    def at(self) -> _Places:
+        """keys.at[index].get() and .set(other keys), with the modes that arrays have."""
+        return _Places(self)
 
     def __len__(self) -> int:
         if not self.shape:

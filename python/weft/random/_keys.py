@@ -22,6 +22,7 @@ __all__ = [
     "fold_in",
     "key",
     "key_data",
+    "key_dtype",
     "key_impl",
     "split",
     "wrap_key_data",
@@ -35,6 +36,9 @@ def _shape(shape) -> tuple:
 _IMPLEMENTATION = "threefry2x32"
 # What keys are of where nobody says it, and words of which that are given as keys. JAX's option sets it.
 default_implementation: Callable[[], str] = lambda: _IMPLEMENTATION
+# What is added to seeds, and what is told of words that are given as keys: options of JAX's set them, too.
+seed_offset: Callable[[], int] = lambda: 0
+words_are_given: Callable[[Any], None] | None = None
 
 
 def generators() -> Any:
@@ -49,16 +53,16 @@ def _implementation(name: str, impl: Any, dtype: Any = None) -> str:
     if impl is not None and dtype is not None:
         raise value_error(f"random.{name}: impl and dtype say the same: give one of them")
     said = impl if dtype is None else dtype
-    if str(said) == "key":
-        return _IMPLEMENTATION
     if getattr(said, "generator", None) is not None:
         return said.generator.name
-    if dtype is not None:
+    if str(said) == "key":
+        return _IMPLEMENTATION
+    if dtype is not None and dtype not in IMPLEMENTATIONS:
         raise type_error(f"random.{name}: dtype must be None or that of random keys, got {dtype}")
-    found = default_implementation() if impl is None else impl
+    found = default_implementation() if said is None else said
     if found == _IMPLEMENTATION or found in generators().GENERATORS:
         return found
-    raise value_error(f"random.{name}: impl must be one of {', '.join(IMPLEMENTATIONS)}, got {impl!r}")
+    raise value_error(f"random.{name}: impl must be one of {', '.join(IMPLEMENTATIONS)}, got {said!r}")
 
 
 IMPLEMENTATIONS = (_IMPLEMENTATION, "rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32")
@@ -68,6 +72,8 @@ def other_key(key: Any) -> Any:
     """The key as one of another generator; None if it is one of Threefry-2x32, or none."""
     if getattr(key, "_generator", None) is not None:
         return key
+    if words_are_given is not None:
+        words_are_given(key)
     name = default_implementation()
     if name == _IMPLEMENTATION or str(getattr(key, "dtype", "")) != "uint32":
         return None
@@ -100,7 +106,7 @@ def _typed(key: Array) -> Array:
     other = other_key(key)
     if other is not None:
         return other
-    return key if str(wnp.asarray(key).dtype) == "key" else _weft.random_wrap(key)
+    return key if str(wnp.asarray(key).dtype).startswith("key") else _weft.random_wrap(key)
 
 
 def _parameter(value: NestedLike) -> Array:
@@ -113,11 +119,31 @@ def _parameter(value: NestedLike) -> Array:
     return array
 
 
+def _seeded(seed: Any) -> Any:
+    offset = seed_offset()
+    return seed + offset if offset else seed
+
+
+def key_dtype(impl_spec: str | None = None) -> Any:
+    """The dtype of the keys of a generator.
+
+    Args:
+        impl_spec: the generator, as impl of key.
+
+    Returns: what key(0, impl=impl).dtype is.
+
+    Example:
+        >>> weft.random.key_dtype("rbg") == weft.random.key(0, impl="rbg").dtype
+        True
+    """
+    return generators().dtype_of(_implementation("key_dtype", impl_spec))
+
+
 def key(seed: int, *, impl: str | None = None, dtype: Any = None) -> Array:
     """A key made from an integer.
 
     Args:
-        dtype: None, or the dtype of another key.
+        dtype: None, the dtype of another key, or the name of a generator, as impl.
 
     Returns: array without dimensions, of dtype key.
 
@@ -130,6 +156,7 @@ def key(seed: int, *, impl: str | None = None, dtype: Any = None) -> Array:
         Array([ 0, 42], dtype=uint32)
     """
     name = _implementation("key", impl, dtype)
+    seed = _seeded(seed)
     return _weft.random_key(seed, True) if name == _IMPLEMENTATION else generators().made(name, seed)
 
 
@@ -147,6 +174,7 @@ def PRNGKey(seed: int, *, impl: str | None = None) -> Array:
         Array([ 0, 42], dtype=uint32)
     """
     name = _implementation("PRNGKey", impl)
+    seed = _seeded(seed)
     return _weft.random_key(seed, False) if name == _IMPLEMENTATION else generators().made(name, seed)._words
 
 
@@ -196,7 +224,7 @@ def wrap_key_data(key_bits_array: NestedLike, *, impl: str | None = None, dtype:
 
     Args:
         key_bits_array: array uint32[..., 2]; of another generator, as many words as its keys have.
-        dtype: None, or the dtype of another key.
+        dtype: None, the dtype of another key, or the name of a generator, as impl.
 
     Returns: array of dtype key without the last dimension.
 

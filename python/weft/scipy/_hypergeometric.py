@@ -343,7 +343,9 @@ def sph_harm_y(
     theta, phi = _floats(theta, phi)
     n, m, theta, phi = wnp.broadcast_arrays(n, m, theta, phi)
     order = wnp.abs(m)
+    # Beyond [0, pi] SciPy has the sine's size.
     cosine, sine = wnp.cos(theta), wnp.sin(theta)
+    sine = wnp.where(sine < 0, -sine, sine)
     found = wnp.zeros_like(cosine)
     # P of degree = order, from one order to the next, and from there up by degrees.
     start: Array = wnp.full_like(cosine, math.sqrt(1 / (4 * math.pi)))

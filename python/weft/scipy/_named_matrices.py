@@ -147,8 +147,10 @@ def convolution_matrix(a: NestedLike, n: int, mode: str = "full") -> Array:
     """
     a = _vector(a, "convolution_matrix", "a")
     m = a.shape[-1]
-    if n < 1 or m < 1:
-        raise value_error(f"convolution_matrix: a and n must have one element or more, got {m} and {n}")
+    if n < 1:
+        raise value_error(f"convolution_matrix: n must be positive, got {n}")
+    if m < 1:
+        raise value_error("convolution_matrix: a must have one element or more, got none")
     if mode not in ("full", "same", "valid"):
         raise value_error(f"convolution_matrix: mode must be 'full', 'same' or 'valid', got {mode!r}")
     i, j = _places(m + n - 1, n)
@@ -187,6 +189,8 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     factors = {None: 1.0, "sqrtn": 1 / math.sqrt(max(n, 1)), "n": 1 / max(n, 1)}
     if scale not in factors:
         raise value_error(f"dft: scale must be None, 'sqrtn' or 'n', got {scale!r}")
+    if dtype is not None and not wnp.issubdtype(dtype, wnp.complexfloating):
+        raise value_error(f"dft: dtype must be a complex dtype, got {dtype}")
     i, j = _places(n, n)
     matrix = np.exp(-2j * np.pi * ((i * j) % max(n, 1)) / max(n, 1)) * factors[scale]
     return wnp.asarray(matrix, complex if dtype is None else dtype)

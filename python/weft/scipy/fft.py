@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from .. import lax
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._core.errors import not_implemented, value_error
@@ -59,18 +62,21 @@ def _inverse_of_second(y: Array) -> Array:
     return pairs if n % 2 == 0 else wnp.concatenate([pairs, even[..., -1:]], -1)
 
 
+def _ortho(n: int, first: float, others: float, like: Array) -> Array:
+    """Factors in the dtype of an array, with all its digits."""
+    return wnp.asarray(np.where(np.arange(n) == 0, first, others), like.dtype)
+
+
 def _transform(x: Array, type: int, norm: str | None, inverse: bool) -> Array:
     n = x.shape[-1]
     second = (type == 2) != inverse  # the third is the inverse of the second, but for a factor
     if second:
         y = _second(x)
         if norm == "ortho":
-            first = wnp.arange(n) == 0
-            return y * wnp.where(first, math.sqrt(1 / (4 * n)), math.sqrt(1 / (2 * n))).astype(y.dtype)
+            return y * _ortho(n, math.sqrt(1 / (4 * n)), math.sqrt(1 / (2 * n)), y)
         return y / (2 * n) if (norm == "forward") != inverse else y
     if norm == "ortho":
-        first = wnp.arange(n) == 0
-        return _inverse_of_second(x * wnp.where(first, math.sqrt(4 * n), math.sqrt(2 * n)).astype(x.dtype))
+        return _inverse_of_second(x * _ortho(n, math.sqrt(4 * n), math.sqrt(2 * n), x))
     y = _inverse_of_second(x)
     return y if (norm == "forward") != inverse else y * (2 * n)
 
@@ -78,8 +84,9 @@ def _transform(x: Array, type: int, norm: str | None, inverse: bool) -> Array:
 def _one(name: str, x, type: int, n: int | None, axis: int, norm: str | None, inverse: bool) -> Array:
     _check(name, type, norm)
     x = wnp.asarray(x)
-    if wnp.issubdtype(x.dtype, wnp.complexfloating):
-        raise value_error(f"{name}: x must be real, got {x.dtype}")
+    if wnp.issubdtype(x.dtype, wnp.complexfloating):  # it is linear
+        parts = [_one(name, part, type, n, axis, norm, inverse) for part in (wnp.real(x), wnp.imag(x))]
+        return lax.complex(*parts)
     given = wnp.result_type(x, 1.0)
     wide = given if given in ("float32", "float64") else wnp.dtype("float32")
     y = _transform(_sized(x.astype(wide), n, axis, name), type, norm, inverse)
@@ -134,6 +141,8 @@ def idct(x: NestedLike, type: int = 2, n: int | None = None, axis: int = -1, nor
 
 def _many(name: str, one, x, type, s, axes, norm) -> Array:
     x = wnp.asarray(x)
+    if s is not None and len(s) > x.ndim:
+        raise value_error(f"{name}: s must have at most x.ndim ({x.ndim}) elements, got {len(s)}")
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
     if s is not None and len(s) != len(axes):

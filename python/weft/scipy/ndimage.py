@@ -67,7 +67,11 @@ def map_coordinates(
     """
     x, at, fill = wnp.asarray(input), [wnp.asarray(c) for c in coordinates], wnp.asarray(cval)
     if len(at) != x.ndim:
-        raise value_error(f"map_coordinates: {x.ndim} coordinates are needed, one a dimension, got {len(at)}")
+        raise value_error(
+            f"map_coordinates: coordinates must be a sequence of length {x.ndim}, one a dimension, got {len(at)}"
+        )
+    if mode in ("grid-wrap", "grid-constant", "grid-mirror"):  # SciPy's others
+        raise not_implemented(f"map_coordinates: does not yet support mode {mode!r}; there are {', '.join(_MODES)}")
     if mode not in _MODES:
         raise value_error(f"map_coordinates: mode must be one of {', '.join(_MODES)}, got {mode!r}")
     if order not in (0, 1):

@@ -9,10 +9,14 @@ from .version import VERSION, VERSION_INFO
 
 _CORE = "weft.as_jax.core"
 _KEYS = "weft.as_jax.random_keys"
+_NUMPY = "weft.as_jax.numpy_internals"
 _SETTINGS = "weft.as_jax.settings"
 _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
+
+_OF_KEYS = """PRNGKeyArray PRNGImpl KeyTy prngs random_seed random_wrap random_unwrap random_bits threefry_prng_impl
+rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits threefry_seed threefry_split threefry_fold_in"""
 
 PRIVATE: dict[str, Served] = {
     "jax._src": Served(),
@@ -104,7 +108,7 @@ PRIVATE: dict[str, Served] = {
             **of(_SETTINGS, "jax_export_calling_convention_version"),
             **of(_SETTINGS, "bool_state int_state float_state string_state enum_state optional_string_state"),
             **of(_SETTINGS, "string_or_object_state optional_enum_state bool_flag int_flag float_flag string_flag"),
-            **of(_SETTINGS, "enum_flag"),
+            **of(_SETTINGS, "enum_flag ExplicitX64Mode"),
         }
     ),
     "jax._src.dispatch": Served(
@@ -201,7 +205,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.jaxpr_util": Served(everything_of=("weft.as_jax.jaxpr_util",)),
     "jax._src.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
     "jax._src.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
-    "jax._src.lax.utils": Served(),
+    "jax._src.lax.utils": Served(names=of(_NUMPY, "int_dtype_for_dim int_dtype_for_shape")),
     "jax._src.lax.eval_jaxpr": Served(names=refused("jax._src.lax.eval_jaxpr", "eval_jaxpr_p", _TRACES)),
     "jax._src.pretty_printer": Served(),
     "jax._src.error_check": Served(
@@ -238,6 +242,14 @@ PRIVATE: dict[str, Served] = {
     ),
     "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
     "jax._src.numpy": Served(),
+    "jax._src.numpy.hijax": Served(names=of(_NUMPY, "searchsorted nonzero")),
+    "jax._src.numpy.indexing": Served(
+        everything_of=("weft.numpy",), names=of(_NUMPY, "rewriting_take IndexingStrategy")
+    ),
+    "jax._src.tpu": Served(),
+    "jax._src.tpu.linalg": Served(),
+    "jax._src.tpu.linalg.qdwh": Served(names=of(_NUMPY, "qdwh")),
+    "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),
     "jax._src.lax": Served(
         everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient")}
@@ -261,28 +273,30 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
-    "jax._src.random": Served(everything_of=("weft.random",)),
+    "jax._src.random": Served(
+        everything_of=("weft.random",), names=of(_KEYS, "default_prng_impl resolve_prng_impl PRNGKeyArray")
+    ),
+    "jax._src.random.core": Served(
+        everything_of=("weft.random",),
+        names=of(_KEYS, "default_prng_impl resolve_prng_impl") | of(_NUMPY, "_check_broadcast_shapes"),
+    ),
+    "jax._src.random.rbg": Served(names=of(_KEYS, "rbg_prng_impl unsafe_rbg_prng_impl")),
     **{
         f"jax._src.random.{name}": Served(names=of("weft.as_jax.random_hashes", f"{name}_p"))
         for name in ("threefry4x32", "philox2x32", "philox4x32")
     },
     "jax._src.random.threefry2x32": Served(
         names=of("weft.as_jax.random_hashes", "threefry2x32_p threefry_2x32")
-        | of("weft.as_jax.keys", "threefry_prng_impl threefry_random_bits")
+        | of(_KEYS, "threefry_prng_impl threefry_random_bits threefry_seed threefry_split threefry_fold_in")
     ),
-    "jax._src.random.prng": Served(
-        names=of(_KEYS, "PRNGKeyArray") | of("weft.as_jax.keys", "random_seed random_wrap random_unwrap")
-    ),
-    "jax._src.prng": Served(
-        names=of(_KEYS, "PRNGKeyArray")
-        | of("weft.as_jax.keys", "random_seed random_wrap random_unwrap threefry_prng_impl threefry_random_bits")
-    ),
+    "jax._src.random.prng": Served(names=of(_KEYS, _OF_KEYS)),
+    "jax._src.prng": Served(names=of(_KEYS, _OF_KEYS)),
     "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape")),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
     "jax._src.nn.initializers": Served(everything_of=("weft.nn.initializers",)),
     "jax._src.scipy": Served(),
-    "jax._src.scipy.special": Served(everything_of=("weft.scipy.special",)),
+    "jax._src.scipy.special": Served(everything_of=("weft.scipy.special",), names=of(_NUMPY, "_xlogx")),
     "jax._src.ops": Served(),
     "jax._src.ops.scatter": Served(everything_of=("weft.ops",)),
     "jax._src.public_test_util": Served(names=of("weft.as_jax.test_util", "check_grads check_jvp check_vjp")),

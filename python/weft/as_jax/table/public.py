@@ -16,6 +16,9 @@ threefry_partitionable transfer_guard transfer_guard_device_to_device transfer_g
 transfer_guard_host_to_device softmax_custom_jvp allow_f16_reductions auto_pcast array_garbage_collection_guard
 thread_guard"""
 
+# Names of dtypes that say 64 bits, whatever arrays of them have.
+_WIDE = {"int_": "int64", "uint": "uint64", "float_": "float64", "complex_": "complex128"}
+
 PRIMITIVES = of("weft.as_jax.lax_primitives", " ".join(f"{name}_p" for name in NAMES))
 
 _TRACE_CLASSES = because(
@@ -114,6 +117,7 @@ PUBLIC: dict[str, Served] = {
             "issubdtype": "weft.as_jax.dtypes:issubdtype",
             "ndarray": "weft:Array",
             "newaxis": Value(None),
+            **{name: f"weft.numpy:{of}" for name, of in _WIDE.items()},
             "float0": "weft.as_jax.dtypes:float0",
         },
     ),

@@ -74,7 +74,7 @@ WORDS: list[tuple[str, str]] = [
         r"an index of a traced value: " + _T + r"(.*)",
         "The __index__() method was called on traced array with shape {type0}. This concrete value was not available "
         "in Python because it depends on the value of the argument{1}. Shapes must be 1D sequences of concrete values "
-        "of integer type.",
+        "of integer type.\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions.",
     ),
     (r"bool\(\) of a traced value: " + _T, "Attempted boolean conversion of traced array with shape {type0}."),
     (

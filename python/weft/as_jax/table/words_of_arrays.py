@@ -5,6 +5,128 @@ from __future__ import annotations
 _SHAPES = "Shapes must be 1D sequences of concrete values of integer type, got {0}."
 _CONCRETE = "Abstract tracer value encountered where concrete value is expected."
 
+# Entries for messages that more general ones fit, too.
+FIRST: list[tuple[str, str]] = [
+    (
+        r"^(i?[hr]?fft): axis: an integer is needed, got (.*)",
+        "jax.numpy.fft.{0} does not support multiple axes. Please use jax.numpy.fft.{0}n. Got axis = {1}.",
+    ),
+    (r"^arange: (start|stop|step): .* of a traced value", f"{_CONCRETE} It arose in the jnp.arange argument '{{0}}'."),
+    (r"^(\w+): the (\w+) of a slice: .* of a traced value", f"{_CONCRETE} It arose in slice {{1}} of jnp.{{0}}."),
+    (
+        r"^one_hot: num_classes: .* of a traced value",
+        f"{_CONCRETE} The error arose in jax.nn.one_hot argument `num_classes`.",
+    ),
+    (
+        r"^scan: unroll: .* of a traced value",
+        "The `unroll` argument to `scan` expects a concrete `int` or `bool` value.",
+    ),
+    (r"^scan: length: .* of a traced value", "The `length` argument to `scan` expects a concrete `int` value."),
+    (
+        r"^ravel_multi_index: .* of a traced value",
+        "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. Use mode='wrap' or "
+        "mode='clip' instead.",
+    ),
+    (
+        r"(\w+): where must be None or a boolean array, got (.*)",
+        "jnp.{0}: where must be None or a boolean array; got {1}",
+    ),
+    (r"^clip: complex numbers have no order", "Complex values have no ordering and cannot be clipped."),
+    (r"^hypot: .*complex", "jnp.hypot is not well defined for complex-valued inputs."),
+    (
+        r"^arange: complex numbers have no order",
+        "Passing complex start/stop/step to jnp.arange is no longer supported.",
+    ),
+    (
+        r"^an index must not be a list",
+        "Using a non-tuple sequence for multidimensional indexing is not allowed; use `arr[array(seq)]` instead of "
+        "`arr[seq]`, or `arr[tuple(seq)]` instead of `arr[seq]`. See https://github.com/jax-ml/jax/issues/4564 for "
+        "more information.",
+    ),
+    (
+        r"index (-?\d+) is out of bounds for axis (\d+) of size (\d+)",
+        "index {0} out of bounds for axis {1} with size {2} (normalize_indices=True)",
+    ),
+    (
+        r"^(r?fftfreq): n must be an integer, got (.*)",
+        "The n argument of jax.numpy.fft.{0} only takes an int. Got n = {1}.",
+    ),
+    (
+        r"^(r?fftfreq): d must be a number, got (.*)",
+        "The d argument of jax.numpy.fft.{0} only takes a single value. Got d = {1}.",
+    ),
+    (r"^fori_loop: expected a function, got (.*) of", "lax.fori_loop: body_fun argument should be callable, got {0}."),
+    (
+        r"^while_loop: expected a function, got (.*) of",
+        "lax.while_loop: cond_fun argument should be callable, got {0}.",
+    ),
+    (r"^(switch|cond|scan|associative_scan): .*expected a function, got (.*) of", "lax.{0}: {1} should be callable."),
+    (
+        r"rot90: axis \d+ is out of range for an array of (\d)",
+        "rot90 requires its first argument to have ndim at least two, but got first argument of {0}",
+    ),
+    (
+        r"^PRNGKey: random\.key: the seed must be one integer, got key\[",
+        "PRNGKey accepts a scalar seed, but was given a PRNG key.",
+    ),
+    (
+        r"^PRNGKey: random\.key: the seed must be one integer, got (\w+\[.+\])",
+        "PRNGKey accepts a scalar seed, but was given an array of shape {0} != (). Use jax.vmap for batching",
+    ),
+    (r"random\.key: the seed must be one integer, got key\[", "key accepts a scalar seed, but was given a PRNG key."),
+    (
+        r"random\.key: the seed must be one integer, got (\w+\[.+\])",
+        "PRNGKey accepts a scalar seed, key accepts a scalar seed, but was given an array of shape {0} != (). Use "
+        "jax.vmap for batching",
+    ),
+    (
+        r"random\.(\w+): impl and dtype say the same",
+        "Cannot specify both `impl` and `dtype` arguments to jax.random.{0}",
+    ),
+    (r"random: expected a key", "JAX encountered invalid PRNG key data: expected key_data.dtype == uint32"),
+    (
+        r"tensordot: (\d+) axes of arrays of shapes (\(.*?\)) and (\(.*?\))",
+        "Number of tensordot axes (axes {0}) exceeds input ranks ({1} and {2})",
+    ),
+    (
+        r"tensordot: (\d+) axes of a and (\d+) of b",
+        "tensordot requires axes lists to have equal length, got {0} and {1}.",
+    ),
+    (
+        r"tensordot: axes must be two axes or two lists of axes, got (.*) and (.*)",
+        "tensordot requires both axes lists to be either ints, tuples or lists, got {0} and {1}",
+    ),
+    (
+        r"tensordot: axes must be an integer or a pair",
+        "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples.",
+    ),
+    (r"array: an array of dtype object has no counterpart", "None is not a valid value for jnp.array"),
+    (r"pad: mode (\d+|None)$", "Unimplemented padding mode '{0}' for np.pad."),
+    (
+        r"an index array must hold integers or booleans, got (\S+)",
+        "Indexer must have integer or boolean type, got indexer with type {type0}",
+    ),
+    (r"pad: lo=.* leave a negative size", "Dimension size after padding is not at least 0"),
+    (r"switch: no functions to choose from", "Empty branch sequence"),
+    (r"pad: interior=.*; expected 0 or more", "interior padding in padding_config must be nonnegative"),
+    (r"cg: .*(?:key|structure)", "x0 and b must have matching tree structure"),
+    (
+        r"reduce_window: init_value must be a number, got shape (\(.*?\))",
+        "reduce_window expected init_values to be scalars but init_values have shapes [{0}].",
+    ),
+    (
+        r"reduce_window: (\w+) must be positive, got (.*)",
+        "reduce_window {0} must have every element be positive, got {1}",
+    ),
+    (r"reduce_window: the function returns", "reduce_window output must have the same tree structure as the operands."),
+    (r"reduce: init_values must be numbers", "reduce found non-scalar initial value"),
+    (
+        r"reduce: operands are .*, init_values .*; expected one structure",
+        "Operands must have the same tree structure as init_values",
+    ),
+    (r"conv_general_dilated: .*ranks", "conv_general_dilated lhs and rhs must have the same number of dimensions"),
+]
+
 WORDS: list[tuple[str, str]] = [
     (
         r"an array of dtype \[\('float0', 'V'\)\]",
@@ -109,7 +231,11 @@ WORDS: list[tuple[str, str]] = [
     ),
     (r"(?:an integer is needed|a size must be an integer), got (.*)", _SHAPES),
     (r"split: indices_or_sections must be an integer, got Tracer", _CONCRETE),
-    (r"split: sizes .* do not add up", "Sizes passed to split must be nonnegative"),
+    (r"split: sizes .*-", "Sizes passed to split must be nonnegative"),
+    (
+        r"split: sizes \((\d+),\) do not add up to (\d+) along axis (\d+)",
+        "Sum of sizes {0} must be equal to dimension {2} of the operand shape, {1}",
+    ),
     (
         r"pad: operand 1 .* is (\S+); expected",
         "padding_value must be a scalar; got {0}. reduce_window expected init_values to be scalars",
@@ -124,12 +250,23 @@ WORDS: list[tuple[str, str]] = [
         r"top_k: dimension .* has more positions than i32",
         "top_k returns int32 indices, which will overflow for array dimensions larger than the maximum int32.",
     ),
-    (
-        r"rot90: axis \d+ is out of range for an array of (\d)",
-        "rot90 requires its first argument to have ndim at least two, but got first argument of {0}",
-    ),
     (r"conv: strides=", "conv_general_dilated window and window_strides must have the same number of dimensions"),
+    (
+        r"pad: lo=\S+ has (\d+) entries; expected one for each of (\d+)",
+        "length of padding_config must equal the number of axes of operand, got padding_config of length {0} for "
+        "{1} dimensions",
+    ),
     # vectorize.
+    (
+        r"vectorize: argument \d+ has shape (\(.*?\)), but",
+        "input with shape {0} does not have enough dimensions for all core dimensions",
+    ),
+    (r"vectorize: '(\w+)' of .* is both (\d+) and (\d+)", "inconsistent size for core dimension '{0}': {1} vs {2}"),
+    (r"vectorize: arguments (\S+) are None, .* for '(.*)'", "Cannot pass None at locations {0} with signature='{1}'"),
+    (
+        r"vectorize: excluded= may hold",
+        "jax.numpy.vectorize can only exclude integer or string arguments",
+    ),
     (
         r"vectorize: the signature .* has (\d+) arguments, got (\d+)",
         "wrong number of positional arguments: expected {0}, got {1}",
@@ -145,7 +282,20 @@ WORDS: list[tuple[str, str]] = [
     (r"vectorize: a result has shape (\(.*?\)), but", "output shape {0} does not match core dimensions"),
     # Loops and branches.
     (r"cond: expected an array or a number, got None", "cond predicate is None"),
+    (
+        r"cond: expected an array or a number, got '(.*)' of type '(str)'",
+        "Pred must be a scalar, got {0} of type <class '{1}'>",
+    ),
+    (
+        r"cond: expected an array or a number, got (\(.*\)) of type '(tuple)'",
+        "Pred must be a scalar, got {0} of type <class '{1}'>",
+    ),
     (r"cond: expected an array or a number, got (.*) of", "Pred type must be either boolean or number, got {0}"),
+    (r"switch: the index must be a single integer, got '(.*)'", "Index type must be an integer, got {0}."),
+    (
+        r"switch: the index must be a single integer, got (\(.*\))",
+        "Index type must be an integer, got {0}. Branch index must be scalar, got {0} of shape (2,).",
+    ),
     (r"switch: the index must be a single integer, got (.*)", "Index type must be an integer, got {0}"),
     (r"scan: xs.* is a single number", "scan got value with no leading axis to scan over"),
     (r"scan: '.*' must return a pair \(carry, y\), got (.*)", "scan body output must be a pair, got {0}."),
@@ -177,8 +327,15 @@ WORDS: list[tuple[str, str]] = [
     # Matrices, transforms, images.
     (r"norm: of vectors there is no norm '(.*?)'", "Invalid order '{0}' for vector norm."),
     (r"two coefficients or more are needed", "The length of `a` along the last axis must be at least 2."),
-    (r"convolution_matrix: .* and (\S+)$", "n must be a positive integer, got {0}."),
+    (r"convolution_matrix: n must be positive, got (\S+)", "n must be a positive integer, got {0}."),
+    (
+        r"leslie: f must have .* got ([2-9]|\d\d+) and",
+        "Incorrect lengths for f and s. Expected the length of s to be one less than the length of f along the last "
+        "axis.",
+    ),
     (r"leslie: f must have", "The length of f along the last axis must be one more than that of s."),
+    (r"convolution_matrix: mode must be", "mode must be one of ('full', 'valid', 'same')"),
+    (r"convolution_matrix: a must have", "len(a) must be at least 1."),
     (r"hadamard: n must be a power of 2", "n must be a positive power of 2."),
     (r"helmert: n must be positive", "n must be a positive integer."),
     (r"(?:inv)?pascal: kind must be", "Expected kind to be one of: 'lower', 'upper', 'symmetric'."),
@@ -193,10 +350,5 @@ WORDS: list[tuple[str, str]] = [
         "2D or specify in_axis explicitly.",
     ),
     (r"^(i?[hr]?fft\w*) (only supports|does not support) (.*)", "jax.numpy.fft.{0} {1} {2}"),
-    (
-        r"^(i?[hr]?fft): axis: an integer is needed, got (.*)",
-        "jax.numpy.fft.{0} does not support multiple axes. Please use jax.numpy.fft.{0}n. Got axis = {1}.",
-    ),
     (r"'\w+' gives an infinity", "invalid value (inf) encountered"),
-    (r"cg: .*key", "x0 and b must have matching tree structure"),
 ]

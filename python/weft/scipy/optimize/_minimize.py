@@ -182,7 +182,7 @@ def minimize(
 
     Args:
         fun: function (x, *args) -> number, which has a gradient.
-        x0: vector to begin with.
+        x0: vector to begin with; complex ones move in both of their parts, and hess_inv is of these, real ones first.
         args: more arguments of the function.
         method: "BFGS", or "l-bfgs-experimental-do-not-rely-on-this": with limited memory.
         tol: how small the gradient has to be; None: 1e-5.
@@ -209,7 +209,7 @@ def minimize(
             f"minimize: method must be 'BFGS' or 'l-bfgs-experimental-do-not-rely-on-this', got {method!r}"
         )
     x = wnp.asarray(x0)
-    if x.ndim != 1 or not wnp.issubdtype(x.dtype, wnp.floating):
+    if x.ndim != 1 or not wnp.issubdtype(x.dtype, wnp.inexact):
         raise value_error(f"minimize: x0 must be a vector of floats, got {x.dtype} of shape {x.shape}")
     given = dict(options or {})
     names = solver.__code__.co_varnames[2 : solver.__code__.co_argcount]
@@ -223,7 +223,20 @@ def minimize(
     def objective(x):
         return fun(x, *args)
 
-    return solver(value_and_grad(objective), x, **given)
+    if not wnp.issubdtype(x.dtype, wnp.complexfloating):
+        return solver(value_and_grad(objective), x, **given)
+
+    # Complex numbers are their real and imaginary parts, side by side.
+    def joined(parts: Array) -> Array:
+        real, imaginary = wnp.reshape(parts, (2, -1))
+        return real + 1j * imaginary
+
+    def objective_of_parts(parts: Array) -> Array:
+        return objective(joined(parts))
+
+    parts = wnp.concatenate([wnp.real(x), wnp.imag(x)])
+    found = solver(value_and_grad(objective_of_parts), parts, **given)
+    return found._replace(x=joined(found.x), jac=wnp.conj(joined(found.jac)))
 
 
 _docs.complete(globals(), {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,8 @@ def _product(a, name: str) -> Callable[[Any], Any]:
     if callable(a):
         product: Callable[[Any], Any] = a
         return product
+    if not isinstance(a, wnp.ndarray) and hasattr(a, "__matmul__") and not hasattr(a, "__array__"):
+        return functools.partial(operator.matmul, a)  # an operator of one's own
     matrix = wnp.asarray(a)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise value_error(f"{name}: a matrix must be square, got shape {matrix.shape}")

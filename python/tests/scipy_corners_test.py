@@ -1,0 +1,179 @@
+"""Corners of lax and scipy: packed factorisations, formats of any number of bits, windows over several arrays, complex
+arguments of transforms and minimisations, factors that are 0; against NumPy, SciPy and LAPACK."""
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.fft
+import scipy.linalg
+import scipy.special
+
+import weft
+import weft.numpy as wnp
+
+
+def matrix(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape)).astype(dtype) if np.dtype(dtype).kind == "c" else x.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 3), (3, 3), (3, 5), (2, 4, 3), (1, 1)])
+def test_geqrf(shape, dtype):
+    a = matrix(shape, dtype)
+    packed, taus = weft.lax.linalg.geqrf(a)
+    function = scipy.linalg.lapack.zgeqrf if dtype == "complex128" else scipy.linalg.lapack.dgeqrf
+    for i in np.ndindex(shape[:-2]):
+        expected, expected_taus, *_ = function(a[i])
+        np.testing.assert_allclose(packed[i], expected, atol=1e-12)
+        np.testing.assert_allclose(taus[i], expected_taus, atol=1e-12)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 3), (6, 6), (2, 5, 5)])
+def test_tridiagonal(shape, dtype, lower):
+    a = matrix(shape, dtype)
+    found = weft.lax.linalg.tridiagonal(a, lower=lower)
+    function = scipy.linalg.lapack.zhetrd if dtype == "complex128" else scipy.linalg.lapack.dsytrd
+    for i in np.ndindex(shape[:-2]):
+        packed, d, e, taus, info = function(a[i], lower=lower)
+        assert info == 0
+        for ours, theirs in zip(found, (packed, d, e, taus)):
+            np.testing.assert_allclose(ours[i], theirs, atol=1e-12)
+    jitted = weft.jit(lambda a: weft.lax.linalg.tridiagonal(a, lower=lower))(a)
+    np.testing.assert_allclose(jitted[1], found[1], atol=1e-12)
+    with pytest.raises(ValueError):
+        weft.lax.linalg.tridiagonal(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("bits", "dtype"),
+    [((4, 3), ml_dtypes.float8_e4m3), ((3, 4), ml_dtypes.float8_e3m4), ((5, 2), ml_dtypes.float8_e5m2)],
+)
+def test_formats_of_any_number_of_bits(bits, dtype):
+    """Those of 8-bit dtypes with infinities: all normal numbers, the middles between them, and their neighbours."""
+    numbers = np.arange(256, dtype="uint8").view(dtype).astype("float64")
+    normal = np.sort(numbers[np.isfinite(numbers) & (np.abs(numbers) >= float(ml_dtypes.finfo(dtype).tiny))])
+    middles = (normal[1:] + normal[:-1]) / 2
+    middles = middles[np.abs(middles) >= normal[normal > 0][0]]
+    x = np.concatenate([normal, middles, middles * (1 + 1e-5), middles * (1 - 1e-5), [np.inf, -np.inf, 1e9, 0.0]])
+    with np.errstate(over="ignore"):
+        expected = x.astype(dtype).astype("float64")
+    for wide in ("float64", "float32") if bits[1] < 4 else ("float64",):
+        some = x if wide == "float64" else np.concatenate([normal, middles])
+        want = expected if wide == "float64" else some.astype(dtype).astype("float64")
+        np.testing.assert_array_equal(weft.lax.reduce_precision(some.astype(wide), *bits), want)
+    assert np.isnan(weft.lax.reduce_precision(np.nan, *bits))
+    with pytest.raises(ValueError, match="reduce_precision"):
+        weft.lax.reduce_precision(1.0, 0, 3)
+
+
+def test_windows_over_several_arrays():
+    x, y = matrix((5, 6), "float32"), matrix((5, 6), "float32", 1)
+    join = lambda a, b: (a[0] + b[0], weft.lax.max(a[1], b[1]))
+    more = {"window_strides": (2, 1), "padding": ((1, 0), (0, 2)), "window_dilation": (1, 2)}
+    for f in (weft.lax.reduce_window, weft.jit(weft.lax.reduce_window, static_argnums=(2, 3), static_argnames=more)):
+        sums, tops = f((x, y), (0.0, -np.inf), join, (2, 2), **more)
+        np.testing.assert_allclose(sums, weft.lax.reduce_window(x, 0.0, weft.lax.add, (2, 2), **more), rtol=1e-6)
+        np.testing.assert_array_equal(tops, weft.lax.reduce_window(y, -np.inf, weft.lax.max, (2, 2), **more))
+    one = lambda x, y: weft.lax.reduce_window((x, y), (0.0, -np.inf), join, (2,))[1]
+    np.testing.assert_array_equal(weft.vmap(one)(x, y), np.maximum(y[:, 1:], y[:, :-1]))
+    for wrong, kind in [
+        (lambda: weft.lax.reduce_window((x, y), 0.0, join, (2, 2)), ValueError),
+        (lambda: weft.lax.reduce_window((x, y[:4]), (0.0, 0.0), join, (2, 2)), ValueError),
+        (lambda: weft.lax.reduce_window(x, 0.0, weft.lax.add, (0, 2)), TypeError),
+        (lambda: weft.lax.reduce_window(x, np.ones(1), weft.lax.add, (2, 2)), TypeError),
+        (lambda: weft.lax.reduce_window(x, 0.0, lambda a, b: [a], (2, 2)), ValueError),
+        (lambda: weft.lax.reduce({"x": x}, {"y": 0.0}, lambda a, b: a, [0]), ValueError),
+        (lambda: weft.lax.reduce(x, np.ones(2), weft.lax.add, [0]), ValueError),
+    ]:
+        with pytest.raises(kind, match="reduce"):
+            wrong()
+
+
+@pytest.mark.parametrize("name", ["dct", "idct", "dctn", "idctn"])
+@pytest.mark.parametrize("norm", [None, "ortho"])
+def test_cosine_transforms_of_complex_numbers(name, norm):
+    z = matrix((4, 6), "complex128")
+    ours, theirs = getattr(weft.scipy.fft, name)(z, norm=norm), getattr(scipy.fft, name)(z, norm=norm)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match=r"at most x\.ndim"):
+        weft.scipy.fft.dctn(z, s=(1, 2, 3))
+
+
+@pytest.mark.parametrize("method", ["BFGS", "l-bfgs-experimental-do-not-rely-on-this"])
+def test_minima_over_complex_numbers(method):
+    place = np.array([1.0, 2.0 - 3.0j, 4.0, -5.0j])
+
+    def f(z):
+        return wnp.sum(wnp.abs(z - place) ** 2 * wnp.array([1.0, 2.0, 0.5, 3.0]))
+
+    found = weft.scipy.optimize.minimize(f, wnp.zeros(4, "complex128"), method=method)
+    assert bool(found.success)
+    np.testing.assert_allclose(found.x, place, atol=1e-4)
+    there = wnp.array(place + 0.5)
+    at = weft.scipy.optimize.minimize(f, there, method=method, options={"maxiter": 0})
+    np.testing.assert_allclose(at.jac, weft.grad(f)(there), rtol=1e-10)
+
+
+def test_operators_of_ones_own():
+    class Operator:
+        def __init__(self, a):
+            self.a = a
+
+        def __matmul__(self, x):
+            return self.a @ x
+
+    a = wnp.array([[4.0, 1.0], [1.0, 3.0]])
+    b = wnp.array([1.0, 2.0])
+    for solve in (weft.scipy.sparse.linalg.cg, weft.scipy.sparse.linalg.gmres, weft.scipy.sparse.linalg.bicgstab):
+        np.testing.assert_allclose(solve(Operator(a), b)[0], np.linalg.solve(np.asarray(a), np.asarray(b)), rtol=1e-4)
+
+
+def test_factors_of_0_in_logsumexp():
+    a, b = np.array([[1000.0, -2.0, 3.0], [-1000.0, 5.0, 1e5]]), np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 0.0]])
+    for axis in (None, 0, 1):
+        np.testing.assert_allclose(
+            weft.scipy.special.logsumexp(a, axis, b=b), scipy.special.logsumexp(a, axis, b=b), rtol=1e-12
+        )
+    slope = weft.grad(lambda b: weft.scipy.special.logsumexp(wnp.array([0.0, 1.0]), b=b))(wnp.array([1.0, 0.0]))
+    np.testing.assert_allclose(slope, [1.0, np.e], rtol=1e-6)
+
+
+def test_spherical_harmonics_beyond_half_a_turn():
+    degrees, orders = np.array([(n, m) for n in range(4) for m in range(-n, n + 1)]).T
+    for theta, phi in itertools.product([-2.0, -0.5, 0.7, 4.0], [-4.0, 1.0]):
+        angles = np.full(len(degrees), theta), np.full(len(degrees), phi)
+        np.testing.assert_allclose(
+            weft.scipy.special.sph_harm_y(degrees, orders, *angles),
+            scipy.special.sph_harm_y(degrees, orders, *angles),
+            rtol=1e-9,
+            atol=1e-12,
+        )
+
+
+@pytest.mark.parametrize("diagonal", [[1, 0, 0], [0, 4, 0], [0, 0, 9, 0, 0, 4]])
+def test_square_roots_of_singular_matrices(diagonal):
+    root = weft.scipy.linalg.sqrtm(wnp.diag(wnp.array(diagonal, float)))
+    np.testing.assert_allclose(root, np.diag(np.sqrt(diagonal)), atol=1e-6)
+
+
+def test_refused_arguments():
+    for call, kind in [
+        (lambda: weft.scipy.linalg.dft(3, dtype="float32"), ValueError),
+        (lambda: weft.scipy.linalg.convolution_matrix(wnp.ones(0), 3), ValueError),
+        (lambda: weft.scipy.linalg.convolution_matrix(wnp.ones(2), 0), ValueError),
+        (lambda: weft.scipy.ndimage.map_coordinates(wnp.ones(3), [wnp.ones(1)], 1, "grid-wrap"), NotImplementedError),
+        (lambda: weft.scipy.ndimage.map_coordinates(wnp.ones(3), [wnp.ones(1)] * 2, 1), ValueError),
+        (lambda: wnp.tensordot(wnp.ones((2, 3)), wnp.ones(3), 2), TypeError),
+        (lambda: wnp.tensordot(wnp.ones((2, 3)), wnp.ones((2, 3)), ([0], [0, 1])), TypeError),
+        (lambda: wnp.fft.fftfreq([1, 2]), ValueError),
+        (lambda: wnp.fft.rfftfreq(3, [1, 2]), ValueError),
+        (lambda: wnp.var(wnp.ones(3), ddof=1, correction=0), ValueError),
+    ]:
+        with pytest.raises(kind):
+            call()
