@@ -203,8 +203,8 @@ def figures(small: bool) -> Iterator[Case]:
     yield Case("memory", "large_layer_norm", _layer_norm(wnp), layer, _layer_norm(np), 2e-6, 1)
     yield Case("memory", "large_row_sums", lambda x: x.sum(1), [matrix()], lambda x: x.sum(1), 1e-6, 60)
     times = rows // period
-    # What is added repeats, and so do the errors of rounding, each at most 6e-8 of the sum of the sizes. One row more or
-    # less is ten times what is tolerated.
+    # What is added repeats, and so do the errors of rounding, each at most 6e-8 of the sum of the sizes. One row more
+    # or less is ten times what is tolerated.
     yield Case(
         "memory", "large_column_sums", lambda x: x.sum(0), [matrix()], lambda x: x.sum(0) * times, 1e-5, 5 * times
     )
