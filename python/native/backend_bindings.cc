@@ -44,6 +44,8 @@ std::vector<bool> OfParameters(std::vector<bool> donated, const FnHandle& f) {
 void BindBackends(py::module_& m) {
   // Raises ValueError unless there is this backend.
   m.def("check_backend", [](const std::string& name) { FindBackend(name); });
+  // The forms that a backend makes of a program, in order.
+  m.def("stages", [](const std::string& name) { return FindBackend(name)->Stages(); });
   // Licences of these names, as a number; raises ValueError where there is no such licence.
   m.def("licences_named", [](const std::vector<std::string>& names) { return Licences::Named(names).bits(); });
   // function() where rewriting may change what they say.

@@ -185,7 +185,7 @@ def test_logs(caplog):
             weft.jit(foo)(1.0, 2)
         texts = [r.getMessage() for r in caplog.records]
         assert "* at a, now f32[4] and before f32[3]" in texts[0]
-        assert "* 1, now 3 and before 2" in texts[1] and "now f32" not in texts[1]
+        assert "* at 1, now 3 and before 2" in texts[1] and "now f32" not in texts[1]
         assert "* a, now f32[] (weak) and before f32[4]" in texts[2]
         assert "never seen function" in texts[3] and "'foo' at " in texts[3]
         caplog.clear()

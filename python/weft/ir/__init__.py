@@ -20,6 +20,7 @@ from .dataflow_of import to_dataflow
 from .executor import ExecutionFrame, Executor
 from .interpreter import Interpreter, rule
 from .memory import verify_memory
+from .pipelines import PipelineStep, pipeline
 from .reasons import why
 from .rewriting import Rewrite
 from .stablehlo import from_stablehlo, to_stablehlo
@@ -43,6 +44,7 @@ __all__ = [
     "Location",
     "Node",
     "Operation",
+    "PipelineStep",
     "Rewrite",
     "Type",
     "Value",
@@ -50,6 +52,7 @@ __all__ = [
     "check",
     "from_stablehlo",
     "passes",
+    "pipeline",
     "rule",
     "rules",
     "to_cfg",
@@ -72,6 +75,7 @@ _belong_to(
     Frame,
     Instruction,
     Node,
+    PipelineStep,
     Trail,
     bisect,
     check,
