@@ -110,6 +110,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.dispatch": Served(
         names={
             **of("weft.as_jax.state", "wait_for_tokens apply_primitive simple_impl"),
+            "xla_primitive_callable": "weft.as_jax.state:EmptyCache",
             **of("weft.as_jax.effects", "runtime_tokens"),
         }
     ),
@@ -251,6 +252,9 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
+    "jax._src.lax.control_flow.common": Served(
+        names=dict.fromkeys(("_dedup_consts", "_pad_constvars"), "weft.as_jax.state:EmptyCache")
+    ),
     "jax._src.random": Served(everything_of=("weft.random",)),
     **{
         f"jax._src.random.{name}": Served(names=of("weft.as_jax.random_hashes", f"{name}_p"))
