@@ -137,7 +137,7 @@ def pytensor_derivatives(formula, module) -> list:
         outputs.append(formula(module, x))
         for _ in ORDERS[1:]:
             outputs.append(pytensor.grad(outputs[-1], x))
-    together = pytensor.function([x], outputs, mode="FAST_RUN")
+    together = pytensor.function([x], outputs, mode="FAST_RUN", on_unused_input="ignore")
     known: dict = {}
 
     def result(order: int):

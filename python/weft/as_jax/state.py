@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import platform
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,29 @@ def apply_primitive(prim: Any, /, *args: Any, **params: Any) -> Any:
 def simple_impl(prim: Any) -> None:
     """Gives a primitive what its lowering computes as its impl."""
     prim.def_impl(functools.partial(apply_primitive, prim))
+
+
+class CacheInfo(NamedTuple):
+    """What a cache says of itself."""
+
+    hits: int = 0
+    misses: int = 0
+    maxsize: int | None = None
+    currsize: int = 0
+
+
+class EmptyCache:
+    """A cache of JAX's that programs ask or empty, and that Weft does not have: operations outside of jit are not
+    compiled one by one, and no constants are put into programs a second time."""
+
+    @staticmethod
+    def cache_clear() -> None:
+        """Nothing: it is empty."""
+
+    @staticmethod
+    def cache_info() -> CacheInfo:
+        """That it is empty."""
+        return CacheInfo()
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

@@ -114,6 +114,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.dispatch": Served(
         names={
             **of("weft.as_jax.state", "wait_for_tokens apply_primitive simple_impl"),
+            "xla_primitive_callable": "weft.as_jax.state:EmptyCache",
             **of("weft.as_jax.effects", "runtime_tokens"),
         }
     ),
@@ -273,6 +274,9 @@ PRIVATE: dict[str, Served] = {
     "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
+    "jax._src.lax.control_flow.common": Served(
+        names=dict.fromkeys(("_dedup_consts", "_pad_constvars"), "weft.as_jax.state:EmptyCache")
+    ),
     "jax._src.random": Served(
         everything_of=("weft.random",), names=of(_KEYS, "default_prng_impl resolve_prng_impl PRNGKeyArray")
     ),
