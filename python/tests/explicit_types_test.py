@@ -17,6 +17,7 @@ from jax._src.lib.mlir import ir
 import weft
 import weft.numpy as wnp
 from weft import AxisType, P, lax
+from weft.as_jax.arguments import with_more
 
 SHAPES = ((1, 1), (2, 1), (2, 2), (4, 2))  # 1, 2, 4, 8 devices
 SQUARE = (np.arange(64.0, dtype="float32").reshape(8, 8) % 7) - 3
@@ -404,3 +405,14 @@ def test_types_over_axes_of_both_kinds():
     with weft.set_mesh(mesh):
         np.testing.assert_array_equal(f(weft.device_put(SQUARE, P("x", "y"))), SQUARE * 2)
     assert seen == [("x", None)]
+
+
+def test_device_of_made_arrays_where_the_compiler_says():
+    made = with_more("jax.numpy", "arange", wnp.arange)
+    mesh = weft.make_mesh((4, 2), ("x", "y"))
+    rows = weft.NamedSharding(mesh, P("x"))
+    theirs = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    asked = jnp.arange(8, device=jax.sharding.NamedSharding(theirs, jax.P("x")))
+    for mine in (made(8, device=rows), weft.jit(lambda: made(8, device=rows))()):
+        assert mine.sharding == rows and tuple(asked.sharding.spec) == tuple(rows.spec)
+        np.testing.assert_array_equal(mine, asked)
