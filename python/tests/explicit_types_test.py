@@ -90,6 +90,11 @@ OPERATIONS = {
     "dynamic slices": lambda L, v: [L.lax.dynamic_slice(v["a"], (0, 1), (8, 2))],
     "updated": lambda L, v: [L.lax.dynamic_update_slice(v["a"], v["a"] * 2, (0, 0))],
     "along": lambda L, v: [L.n.cumsum(v["a"], 1), L.n.sort(v["a"], 1), L.n.flip(v["a"], 1)],
+    "taken": lambda L, v: [
+        L.n.take_along_axis(v["a"], L.n.argsort(v["a"], 1), 1),
+        L.n.take_along_axis(v["a"], L.n.argsort(v["a"], 1)[:, :2] - 8, 1),
+        (lambda i: L.m.grad(lambda a: (L.n.take_along_axis(a, i, 1) * a).sum())(v["a"]))(L.n.argsort(v["a"], 1)),
+    ],
     "reversed": lambda L, v: [L.lax.rev(v["a"], (0,))],
     "windows": lambda L, v: [L.lax.reduce_window(v["a"], -np.inf, L.lax.max, (1, 2), (1, 2), "VALID")],
     "made": lambda L, v: [L.n.zeros_like(v["a"]) + v["a"], v["a"] + L.n.arange(8.0)],
@@ -416,3 +421,20 @@ def test_device_of_made_arrays_where_the_compiler_says():
     for mine in (made(8, device=rows), weft.jit(lambda: made(8, device=rows))()):
         assert mine.sharding == rows and tuple(asked.sharding.spec) == tuple(rows.spec)
         np.testing.assert_array_equal(mine, asked)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_systems_of_equations_on_each_device(shape):
+    library, _ = libraries(shape)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(8, 3, 3)).astype("float32"), rng.normal(size=(8, 3, 2)).astype("float32")
+    slope = jax.grad(lambda a: jnp.linalg.solve(a, b).sum())(a)
+    with weft.set_mesh(library.mesh):
+        cut = [weft.reshard(wnp.asarray(x), P("x")) for x in (a, b)]
+        for run in (lambda f: f, weft.jit):
+            x = run(wnp.linalg.solve)(*cut)
+            assert x.sharding.is_equivalent_to(cut[1].sharding, 3)
+            np.testing.assert_allclose(x, np.linalg.solve(a, b), 1e-3, 1e-4)
+            np.testing.assert_allclose(
+                run(weft.grad(lambda a, b: wnp.linalg.solve(a, b).sum()))(*cut), slope, 1e-2, 1e-2
+            )
