@@ -17,6 +17,7 @@ from jax._src.lib.mlir import ir
 import weft
 import weft.numpy as wnp
 from weft import AxisType, P, lax
+from weft.as_jax.arguments import with_more
 
 SHAPES = ((1, 1), (2, 1), (2, 2), (4, 2))  # 1, 2, 4, 8 devices
 SQUARE = (np.arange(64.0, dtype="float32").reshape(8, 8) % 7) - 3
@@ -89,6 +90,11 @@ OPERATIONS = {
     "dynamic slices": lambda L, v: [L.lax.dynamic_slice(v["a"], (0, 1), (8, 2))],
     "updated": lambda L, v: [L.lax.dynamic_update_slice(v["a"], v["a"] * 2, (0, 0))],
     "along": lambda L, v: [L.n.cumsum(v["a"], 1), L.n.sort(v["a"], 1), L.n.flip(v["a"], 1)],
+    "taken": lambda L, v: [
+        L.n.take_along_axis(v["a"], L.n.argsort(v["a"], 1), 1),
+        L.n.take_along_axis(v["a"], L.n.argsort(v["a"], 1)[:, :2] - 8, 1),
+        (lambda i: L.m.grad(lambda a: (L.n.take_along_axis(a, i, 1) * a).sum())(v["a"]))(L.n.argsort(v["a"], 1)),
+    ],
     "reversed": lambda L, v: [L.lax.rev(v["a"], (0,))],
     "windows": lambda L, v: [L.lax.reduce_window(v["a"], -np.inf, L.lax.max, (1, 2), (1, 2), "VALID")],
     "made": lambda L, v: [L.n.zeros_like(v["a"]) + v["a"], v["a"] + L.n.arange(8.0)],
@@ -404,3 +410,31 @@ def test_types_over_axes_of_both_kinds():
     with weft.set_mesh(mesh):
         np.testing.assert_array_equal(f(weft.device_put(SQUARE, P("x", "y"))), SQUARE * 2)
     assert seen == [("x", None)]
+
+
+def test_device_of_made_arrays_where_the_compiler_says():
+    made = with_more("jax.numpy", "arange", wnp.arange)
+    mesh = weft.make_mesh((4, 2), ("x", "y"))
+    rows = weft.NamedSharding(mesh, P("x"))
+    theirs = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    asked = jnp.arange(8, device=jax.sharding.NamedSharding(theirs, jax.P("x")))
+    for mine in (made(8, device=rows), weft.jit(lambda: made(8, device=rows))()):
+        assert mine.sharding == rows and tuple(asked.sharding.spec) == tuple(rows.spec)
+        np.testing.assert_array_equal(mine, asked)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_systems_of_equations_on_each_device(shape):
+    library, _ = libraries(shape)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(8, 3, 3)).astype("float32"), rng.normal(size=(8, 3, 2)).astype("float32")
+    slope = jax.grad(lambda a: jnp.linalg.solve(a, b).sum())(a)
+    with weft.set_mesh(library.mesh):
+        cut = [weft.reshard(wnp.asarray(x), P("x")) for x in (a, b)]
+        for run in (lambda f: f, weft.jit):
+            x = run(wnp.linalg.solve)(*cut)
+            assert x.sharding.is_equivalent_to(cut[1].sharding, 3)
+            np.testing.assert_allclose(x, np.linalg.solve(a, b), 1e-3, 1e-4)
+            np.testing.assert_allclose(
+                run(weft.grad(lambda a, b: wnp.linalg.solve(a, b).sum()))(*cut), slope, 1e-2, 1e-2
+            )

@@ -186,7 +186,7 @@ def test_logs(caplog):
         texts = [r.getMessage() for r in caplog.records]
         assert "* at a, now f32[4] and before f32[3]" in texts[0]
         assert "* at 1, now 3 and before 2" in texts[1] and "now f32" not in texts[1]
-        assert "* a, now f32[] (weak) and before f32[4]" in texts[2]
+        assert "* at a, now f32[] (weak) and before f32[4]" in texts[2]
         assert "never seen function" in texts[3] and "'foo' at " in texts[3]
         caplog.clear()
         weft.jit(lambda x: weft.debug.log("x is {} and {y}", x, y=2 * x))(wnp.array(3.0))

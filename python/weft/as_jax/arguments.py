@@ -15,6 +15,7 @@ import weft
 from .. import _weft
 from .._core.errors import not_implemented
 from .._sharding.meshes import current_mesh
+from .._sharding.placing import placed
 from ..numpy._out_sharding import lying
 from ..numpy._ufunc import methods_of, ufunc
 
@@ -157,6 +158,9 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
         places = [given[parameter] for parameter in given if parameter in _PLACES and given[parameter] is not None]
         if not places:
             return computed(*args, **kwargs)
+        where = given.get("device")
+        if isinstance(where, weft.NamedSharding) and not where.mesh.explicit_axes:
+            return placed(computed(*args, **kwargs), name, where)
         if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):
             return lying(places[0], computed, *args, **kwargs)
         result = computed(*args, **kwargs)

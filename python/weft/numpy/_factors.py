@@ -9,6 +9,7 @@ from .._core import docs as _docs
 from .._core.errors import value_error
 from .._weft import Array
 from ..typing import NestedLike
+from ._along import along
 from ._elementwise import conjugate
 from ._matrices import tril, triu
 
@@ -266,11 +267,11 @@ def svd(a: NestedLike, full_matrices: bool = True, compute_uv: bool = True, herm
         values, vectors = eigh(a)
         sizes = _weft.absolute(values)
         order = _weft.flip(_weft.bind("sort", [sizes, _places(sizes)], {"dim": sizes.ndim - 1, "num_keys": 1})[1], -1)
-        s = _weft.take_along_axis(sizes, order, -1)
+        s = along(sizes, order, -1)
         if not compute_uv:
             return s
-        u = _weft.take_along_axis(vectors, order[..., None, :], -1)
-        signs = _weft.where(_weft.take_along_axis(values, order, -1) < 0, -1, 1).astype(u.dtype)
+        u = along(vectors, order[..., None, :], -1)
+        signs = _weft.where(along(values, order, -1) < 0, -1, 1).astype(u.dtype)
         return SVDResult(u, s, _adjoint(u * signs[..., None, :]))
     if not compute_uv:
         return _weft.bind("svd", [a], {"compute_uv": False})[0]

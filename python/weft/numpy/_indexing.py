@@ -13,6 +13,7 @@ from .._weft import Array
 from ..arguments import concrete, count
 from ..arguments import sizes as _sizes
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
+from ._along import along
 from ._dtypes import iinfo
 from ._shape import _together
 
@@ -147,7 +148,7 @@ def take_along_axis(
         arr, axis = arr.reshape(-1), 0
     n = arr.shape[_weft.check_axis(axis, arr.ndim, "take_along_axis")]
     first = 0 if wrap_negative_indices is not None and not wrap_negative_indices else _first(indices, n)
-    out = _weft.take_along_axis(arr, _weft.where(indices < first, first, indices), axis)
+    out = along(arr, _weft.where(indices < first, first, indices), axis)
     if mode not in (None, "fill"):
         return out
     if fill_value is None:
@@ -432,7 +433,7 @@ def choose(a: NestedLike, choices: Sequence[NestedLike], out: None = None, mode:
             raise value_error(f"choose: an index is out of range for {n} choices")
     else:
         raise value_error(f"choose: there is no mode {mode!r}")
-    return _weft.take_along_axis(stacked, a[None], 0)[0]
+    return along(stacked, a[None], 0)[0]
 
 
 def _broadcast_all(arrays) -> list[Array]:

@@ -14,6 +14,7 @@ from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of
 from ..typing import NestedLike
+from ._along import along
 from ._choosing import clip
 from ._creation import ones
 from ._cumulative import cumsum
@@ -81,7 +82,7 @@ def _quantile(
     a = sort(_weft.where(absent if skip_nan else any(absent, -1, keepdims=True), float("nan"), a), -1)  # NaN come last
     if skip_nan:
         last = clip(sum(a == a, -1, keepdims=True) - 1, 0, None).astype(a.dtype)
-        at = lambda place: _weft.take_along_axis(a, place.astype("int32"), -1)
+        at = lambda place: along(a, place.astype("int32"), -1)
     else:
         last = _weft.array(n - 1, a.dtype, False)
         at = lambda place: _weft.take(a, place.astype("int32"), a.ndim - 1, "clip")
@@ -117,11 +118,11 @@ def _weighted(a: Array, weights: Array, q: Array, skip_nan: bool) -> Array:
     if skip_nan:
         weights = _weft.where(absent, 0, weights)
     order = argsort(a, -1)
-    a, weights = (_weft.take_along_axis(x, order, -1) for x in (a, weights))
+    a, weights = (along(x, order, -1) for x in (a, weights))
     reached = cumsum(weights, -1)
     share = _weft.where(reached == 0, -1, reached / reached[..., -1:])
     place = sum(share[..., None, :] < q.astype(a.dtype)[:, None], -1)
-    out = _weft.take_along_axis(a, clip(place, 0, a.shape[-1] - 1), -1)
+    out = along(a, clip(place, 0, a.shape[-1] - 1), -1)
     unknown = (q != q) if skip_nan else (q != q) | any(absent, -1, keepdims=True)
     return _weft.where(unknown, float("nan"), out)
 

@@ -10,6 +10,7 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import one_of
 from ..typing import DTypeLike, NestedLike
+from ._along import along
 from ._primitives import less, less_equal
 from ._shape import _together
 
@@ -53,7 +54,7 @@ def sort(
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "sort")
     if _weft.dtype_kind(a.dtype) == "complex":
-        out = _weft.take_along_axis(a, argsort(a, axis), axis)
+        out = along(a, argsort(a, axis), axis)
     else:
         out = _weft.bind("sort", [a], {"dim": axis, "num_keys": 1})[0]
     return _weft.flip(out, axis) if descending else out

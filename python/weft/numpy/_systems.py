@@ -16,6 +16,7 @@ from ..arguments import is_integer
 from ..custom import custom_jvp
 from ..implicit import custom_linear_solve
 from ..typing import NestedLike
+from ._along import along
 from ._factors import _adjoint, _matrix, svd
 from ._linalg import matmul
 from ._matrices import eye
@@ -98,13 +99,13 @@ def solve(a: NestedLike, b: NestedLike) -> Array:
     lu, _, permutation = _weft.bind("lu", [_weft.bind_elementwise("stop_gradient", (a,), {})], {})
 
     def by_lu(_, b):
-        rows = _weft.take_along_axis(b, _weft.broadcast_to(permutation[..., None], b.shape), -2)
+        rows = along(b, _weft.broadcast_to(permutation[..., None], b.shape), -2)
         return solve_triangular(lu, solve_triangular(lu, rows, lower=True, unit_diagonal=True))
 
     def by_transposed_lu(_, b):
         rows = solve_triangular(lu, solve_triangular(lu, b, trans=1), lower=True, unit_diagonal=True, trans=1)
         back = permutation.argsort(-1)
-        return _weft.take_along_axis(rows, _weft.broadcast_to(back[..., None], b.shape), -2)
+        return along(rows, _weft.broadcast_to(back[..., None], b.shape), -2)
 
     if _weft.is_traced(a) or _weft.is_traced(b):
         x = custom_linear_solve(lambda x: a @ x, b, by_lu, by_transposed_lu)
