@@ -1,5 +1,5 @@
-"""S1-13: one text of a program, compiled for a CPU and for an NVIDIA GPU: the passes are the same and come first, the forms
-after them are the target's own."""
+"""S1-13: one text of a program, compiled for a CPU and for an NVIDIA GPU: the passes are the same and come first, the
+forms after them are the target's own."""
 
 import numpy as np
 

@@ -26,8 +26,8 @@ class PipelineStep:
 
 
 def pipeline(target: str = "cpu") -> list[PipelineStep]:
-    """What a program goes through on its way to a target: first the passes, which know of no target, then the forms that
-    the target makes of what they leave.
+    """What a program goes through on its way to a target: first the passes, which know of no target, then the forms
+    that the target makes of what they leave.
 
     Args:
         target: "cpu", "interpreter", or a GPU, as jit(f).lower(target=...) takes it.

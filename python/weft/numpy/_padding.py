@@ -258,7 +258,8 @@ def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | Non
         >>> wnp.insert(wnp.array([1, 2, 3]), 1, 9)
         Array([1, 9, 2, 3], dtype=int32)
     """
-    a, values = _array(arr), _array(values)
+    a = _array(arr)
+    values = _array(values) if hasattr(values, "dtype") else _weft.array(values, a.dtype, False)
     if not isinstance(obj, (slice, int, list, tuple, np.ndarray, np.generic)):
         obj = _array(obj)
     if axis is None:

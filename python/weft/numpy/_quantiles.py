@@ -42,7 +42,7 @@ def _share(q, whole: int, a: Array, what: str) -> tuple[Array, bool]:
         if outside.size:
             raise value_error(f"{what}: q must be in [0, {whole}], got {outside[0]}")
         may_be_nan = (given != given).any()
-    q = _weft.array(q, None, False).astype(_weft.result_type(q, a))
+    q = _weft.array(q, _weft.result_type(q, a), False)
     q = q if whole == 1 else q / whole
     return clip(q, 0, 1) if traced else q, may_be_nan
 
