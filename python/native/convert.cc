@@ -610,6 +610,13 @@ static bool IsSequence(PyObject* object) {
          !PyDict_Check(object) && PySequence_Check(object);
 }
 
+namespace {
+// An array whose numbers are known: sizes, as NumPy's arrays may be.
+bool IsKnownVector(PyObject* object) {
+  return IsArray(object) && !ValueOf(object).traced() && ValueOf(object).rank() == 1;
+}
+}  // namespace
+
 Dims DimsFrom(PyObject* object, const char* what) {
   Dims dims;
   if (IsSequence(object)) {
@@ -617,7 +624,7 @@ Dims DimsFrom(PyObject* object, const char* what) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
       dims.push_back(DimFrom(PySequence_Fast_GET_ITEM(fast.get(), i), what));
     }
-  } else if (IsNumpyArray(object)) {
+  } else if (IsNumpyArray(object) || IsKnownVector(object)) {
     Ref list(Check(PyObject_CallMethod(object, "tolist", nullptr)));
     return DimsFrom(list.get(), what);
   } else {

@@ -210,6 +210,44 @@ out["shardings"] = [
     (jax.typeof(x).sharding.is_fully_replicated, shown(tuple(jax.typeof(x).sharding.spec)))
     for x in (jnp.ones((2, 3)), np.ones(2), 1.0, jax.device_put(jnp.ones(2), jax.devices()[0]))
 ]
+
+@jax.tree_util.register_pytree_node_class
+class Container:  # as distrax and others have it: what is no array is no leaf
+    def __init__(self, **fields):
+        self.fields = fields
+    def tree_flatten(self):
+        names = sorted(self.fields)
+        values = [self.fields[n] for n in names]
+        data = [type(v) is object or isinstance(v, (jax.Array, jax.core.Tracer)) for v in values]
+        rest = [None if d else v for v, d in zip(values, data)]
+        return [v if d else None for v, d in zip(values, data)], (names, data, rest)
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        names, data, rest = aux
+        return cls(**{n: c if d else r for n, c, d, r in zip(names, children, data, rest)})
+
+x = jnp.arange(6.0).reshape(2, 3)
+made = jax.vmap(lambda row: Container(a=row * 2, b=3, c=row.sum()))(x)
+out["container"] = shown(made.fields["a"]), made.fields["b"], shown(made.fields["c"])
+out["taken"] = shown(jax.vmap(lambda c: c.fields["a"] + c.fields["b"])(made))
+out["mapped"] = shown(jax.vmap(lambda c: c.fields["c"], in_axes=(0,), out_axes=0)(made))
+out["jitted"] = shown(jax.jit(lambda c: Container(d=c.fields["a"], e="text"))(made).fields["d"])
+out["segments"] = [
+    shown(f(jnp.float32(2.5), jnp.array([0, 1, 1]), 3)) for f in (jax.ops.segment_max, jax.ops.segment_sum)
+], shown(jax.ops.segment_sum(jnp.ones((1, 2)), jnp.array([0, 1, 1]), 3))
+
+class Called:
+    def __init__(self):
+        self.tag = 5
+    def __call__(self, x):
+        return x * 2.0
+
+def plain(x):
+    return x * 2.0
+
+plain.tag = 7
+for name in "vmap grad value_and_grad jacfwd jacrev hessian jit checkpoint custom_jvp custom_vjp".split():
+    out[f"attributes {name}"] = [getattr(getattr(jax, name)(f), "tag", None) for f in (Called(), plain)]
 out["class"] = type(jax.jit(lambda x: x)).__name__ == "PjitFunction", "PjitFunction" in str(type(jax.jit(lambda x: x)))
 
 from jax._src.random import prng, threefry2x32

@@ -510,3 +510,15 @@ def test_kinds_of_dtypes_that_numpy_lacks(name):
     for dtype in (scalar, np.dtype(scalar), name):
         assert wnp.issubdtype(dtype, kind) and wnp.issubdtype(dtype, wnp.number) and wnp.issubdtype(dtype, scalar)
         assert not wnp.issubdtype(dtype, wnp.complexfloating) and not wnp.issubdtype(dtype, np.float32)
+
+
+@pytest.mark.parametrize("made", [np.array, wnp.array, tuple, list])
+def test_shapes_that_are_arrays(made):
+    x = wnp.arange(6)
+    assert wnp.reshape(x, made([2, 3])).shape == x.reshape(made([-1, 3])).shape == (2, 3)
+    assert wnp.broadcast_to(1.0, made([2, 3])).shape == wnp.zeros(made([2, 3])).shape == (2, 3)
+    assert weft.jit(lambda x: wnp.reshape(x, made([3, 2])))(x).shape == (3, 2)
+    if made in (np.array, wnp.array):
+        for wrong in (made([2.0, 3.0]), made([[2], [3]])):
+            with pytest.raises(TypeError):
+                wnp.reshape(x, wrong)

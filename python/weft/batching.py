@@ -132,9 +132,14 @@ def vmap(
         with mapped_over(cut_by):
             t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound)
         outs = _tree.prefix_leaves(
-            out_axes, _tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves), "vmap: out_axes"
+            out_axes, _tree.unflatten(flat.out_tree, [_tree.LEAF] * flat.out_tree.num_leaves), "vmap: out_axes"
         )
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(t)]
+        if len(outs) != len(ranks):
+            raise value_error(
+                f"vmap: '{name}' returns a container with {len(ranks)} leaves that has {len(outs)} once it is put "
+                "together from others: what a container takes for a leaf must not depend on its value"
+            )
         for axis, rank in zip(outs, ranks):
             if axis is not None and not -rank - 1 <= axis <= rank:
                 raise value_error(

@@ -17,7 +17,9 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
 def _segments(name: str, update: str, data, segment_ids, num_segments, neutral) -> Array:
     data, ids = wnp.asarray(data), wnp.asarray(segment_ids)
-    if ids.ndim != 1 or data.ndim == 0 or data.shape[0] != ids.shape[0]:
+    if ids.ndim == 1 and (data.ndim == 0 or data.shape[0] == 1):  # one row for all ids
+        data = wnp.broadcast_to(data, (ids.shape[0], *data.shape[1:]))
+    if ids.ndim != 1 or data.shape[0] != ids.shape[0]:
         raise value_error(f"{name}: a vector of one id per row is needed, got shapes {data.shape} and {ids.shape}")
     if num_segments is None:
         num_segments = int(wnp.max(ids)) + 1 if ids.size else 0

@@ -231,7 +231,8 @@ def _run(
     outs: list = []
 
     def cut_results(t: Any) -> tuple[list, list]:
-        outs[:] = prefix_specs(out_specs, flat.out_tree.unflatten([0] * flat.out_tree.num_leaves), f"{what}: out_specs")
+        made = flat.out_tree.unflatten([_tree.LEAF] * flat.out_tree.num_leaves)
+        outs[:] = prefix_specs(out_specs, made, f"{what}: out_specs")
         _check_named(outs, manual, f"{what}: out_specs")
         paths = _tree.path_texts(flat.out_tree)
         out_cuts, unchecked = [], []

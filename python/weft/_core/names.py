@@ -19,6 +19,8 @@ def belong_to(module: dict[str, Any], *members: Any) -> None:
 def update_wrapper(wrapper: Any, wrapped: Any, updated: Sequence[str] = ()) -> Any:
     """functools.update_wrapper for what users give: of a callable object the attributes that Python takes from
     functions may be anything, a property or an object of a library's."""
+    if type(wrapped).__module__.startswith("weft."):  # whose attributes say what the package does with it
+        updated = ()
     texts = [name for name in ("__module__", "__name__", "__qualname__", "__doc__") if _is_text(wrapped, name)]
     functools.update_wrapper(wrapper, wrapped, texts, updated)
     return wrapper
@@ -29,8 +31,8 @@ def _is_text(x: Any, name: str) -> bool:
     return isinstance(value, str) or (value is None and name == "__doc__" and hasattr(x, name))
 
 
-def wraps(wrapped: Any, updated: Sequence[str] = ()) -> Callable[[Any], Any]:
-    """update_wrapper as a decorator."""
+def wraps(wrapped: Any, updated: Sequence[str] = ("__dict__",)) -> Callable[[Any], Any]:
+    """update_wrapper as a decorator of a function, which gets the attributes of the other one, too."""
     return lambda wrapper: update_wrapper(wrapper, wrapped, updated)
 
 

@@ -139,7 +139,7 @@ def clip(
     out: Any = _weft.array(a, None, False) if isinstance(a, (list, tuple)) else a
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     for x in (a, low, high):
-        if iscomplexobj(x):
+        if x is not None and iscomplexobj(x):
             raise value_error("clip: complex numbers have no order and cannot be clipped; clip their parts")
     if low is not None:
         out = maximum(out, low)

@@ -28,7 +28,7 @@ from .paths import (
     one_level,
     path_texts,
 )
-from .prefixes import Mismatch, broadcast, described, is_strict_leaf, mismatches, prefix_leaves
+from .prefixes import LEAF, Mismatch, broadcast, described, is_strict_leaf, mismatches, prefix_leaves
 from .registration import NAMESPACE, is_container, register, register_dataclass, register_with_keys
 from .words import arguments_in_words, in_words
 
@@ -38,6 +38,7 @@ __all__ = [
     "GetAttrKey",
     "KeyEntry",
     "KeyPath",
+    "LEAF",
     "Mismatch",
     "NAMESPACE",
     "SequenceKey",

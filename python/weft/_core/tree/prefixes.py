@@ -106,16 +106,14 @@ def prefix_leaves(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bo
     treedef = structure(tree)
     covers, shape = flatten(prefix, is_leaf)
     try:
-        subtrees = shape.flatten_up_to(treedef.unflatten([_LEAF] * treedef.num_leaves))
+        subtrees = shape.flatten_up_to(treedef.unflatten([LEAF] * treedef.num_leaves))
     except ValueError as error:
+        said = str(error).replace(repr(LEAF), "a leaf")
         where = described(prefix, tree, what, is_leaf)
-        raise value_error(f"{what} is no prefix of the structure of the values: {error}\n{where}".rstrip()) from None
+        raise value_error(f"{what} is no prefix of the structure of the values: {said}\n{where}".rstrip()) from None
     return [leaf for leaf, subtree in zip(covers, subtrees) for _ in leaves(subtree)]
 
 
-class _Leaf:
-    def __repr__(self) -> str:  # in optree's words about prefixes
-        return "a leaf"
-
-
-_LEAF = _Leaf()
+# What stands for a leaf where only structure counts. Containers of libraries take an object of exactly this class for
+# data, since JAX puts it there.
+LEAF = object()

@@ -331,7 +331,7 @@ PUBLIC: dict[str, Served] = {
     "jax.example_libraries": Served(),
     "jax.example_libraries.optimizers": Served(everything_of=("weft.as_jax.optimizers",)),
     "jax.example_libraries.stax": Served(everything_of=("weft.as_jax.stax",)),
-    "jax.lib": Served(),
+    "jax.lib": Served(names={"__version__": Value(VERSION)}),
     "jaxlib": Served(names={"__version__": Value(VERSION)}),
     "jaxlib.version": Served(names={"__version__": Value(VERSION)}),
 }
