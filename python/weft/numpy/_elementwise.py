@@ -10,17 +10,7 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..control import while_loop
 from ..typing import ArrayLike, NestedLike
-from ._primitives import (
-    arctan2,
-    exp,
-    exp2,
-    log,
-    log1p,
-    maximum,
-    power,
-    sin,
-    sqrt,
-)
+from ._primitives import arctan2, exp, exp2, log, log1p, maximum, power, sin, sqrt
 
 __all__ = [
     "abs",

@@ -48,9 +48,6 @@ def _array(a, dtype=None) -> Array:
     return _weft.array(a, dtype, False)
 
 
-# --- Differences ------------------------------------------------------------------------------------------------------
-
-
 def diff(
     a: NestedLike, n: int = 1, axis: int = -1, prepend: NestedLike | None = None, append: NestedLike | None = None
 ) -> Array:
