@@ -98,8 +98,9 @@ std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
     const auto start = std::chrono::steady_clock::now();
     auto e = std::make_shared<Executable>();
     e->request_ = request;
-    const std::shared_ptr<void> beside = backend->Prepare(*request.program);
+    std::shared_ptr<void> beside = backend->Prepare(*request.program);
     e->optimized_ = request.Optimized();
+    if (beside == nullptr) beside = backend->Prepare(*e->optimized_);  // passes make products of loops
     e->loaded_ = backend->Load(request, e->optimized_);
     e->is_short_ = IsShort(*e->optimized_);
     e->compile_milliseconds_ =
