@@ -22,7 +22,7 @@ def counts(*arguments: str) -> dict[str, float]:
         command = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--LL=2097152,16,64", "--D1=32768,8,64"]
         command += [f"--cachegrind-out-file={out.name}", *arguments]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        text = open(out.name).read()
+        text = out.read().decode()
     names = re.search(r"^events: (.*)$", text, re.MULTILINE)
     total = re.search(r"^summary: (.*)$", text, re.MULTILINE)
     assert names and total

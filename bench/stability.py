@@ -117,7 +117,7 @@ def pytensor_module() -> types.SimpleNamespace:
     pytensor.config.floatX = "float32"  # what Python's numbers become
     tensor = pytensor.tensor
     renamed = {"absolute": "abs"}
-    module = module_of(
+    return module_of(
         types.SimpleNamespace(
             asarray=lambda a: tensor.constant(a),
             where=lambda condition, x, y: tensor.switch(condition, x, y),
@@ -125,7 +125,6 @@ def pytensor_module() -> types.SimpleNamespace:
         ),
         types.SimpleNamespace(erf=tensor.erf, erfc=tensor.erfc, gammaln=tensor.gammaln),
     )
-    return module
 
 
 def pytensor_derivatives(formula, module) -> list:

@@ -128,6 +128,7 @@ IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("ir/stablehlo", "weft._stablehlo.writing"): "few programs are written as StableHLO, and it needs lax",
     ("_core/watching", "logging"): "most programs log nothing",
     ("debug", "logging"): "most programs log nothing",
+    ("as_jax/callbacks", "logging"): "most programs log nothing",
     ("numpy/_ufunc_methods", "weft.numpy._ufunc"): "few programs ask functions for methods of ufuncs",
     ("random/_keys", "weft.random._generators"): "few programs ask for other generators, and they need lax",
     ("numpy/_dtypes", "ml_dtypes"): "only programs that name the narrowest floats need it installed",

@@ -539,6 +539,19 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
     return _tree.map(lambda leaf: _weft.pvary(leaf, names), x)
 
 
+def first_has_all(x: Any, names: Sequence[str]) -> Any:
+    """x as parts of a sum along axes of a mesh: the first device has all of it, and the others nothing."""
+    shape, dtype, _, _ = _weft.abstract(x)
+    return _weft.where(_weft.axis_index(list(names)) == 0, x, _weft.full(shape, 0, dtype))
+
+
+def parts_of(x: Any, names: Sequence[str]) -> Any:
+    """The parts of a sum along axes of a mesh that the devices have: of a value that may differ between them, what each
+    has; of one that is the same on all, all of it on the first."""
+    same = [name for name in names if name not in _weft.varying(x)]
+    return first_has_all(x, same) if same else x
+
+
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """x as a value that lies otherwise along an axis of a mesh.
 
@@ -562,7 +575,5 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
         raise value_error(f"pcast: to={to!r}; expected 'varying', 'reduced' or 'unreduced'")
     if to != "unreduced":
         return pvary(x, axis_name)
-    from ._sharding.sums import parts_of
-
     names = axis_names(axis_name, "pcast")
     return _tree.map(lambda leaf: parts_of(leaf, names), x)

@@ -334,9 +334,11 @@ class Lowered(Described):
             return self._ir.text_with_locations() if debug_info else self._ir.text
         if dialect not in (None, "stablehlo"):
             return self.stage(dialect)
-        from ._stablehlo.writing import write
+        from .ir.stablehlo import text_for
 
-        return write(*_partitioning.with_what_types_say(self._traced, self._ir, self._shardings))
+        t = self._traced
+        fn, devices = _partitioning.with_what_types_say(t, self._shardings)
+        return text_for(self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results), devices)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -584,18 +586,10 @@ def set_hooks(around: Callable[[Callable], Callable] = lambda hook: hook) -> Non
 set_hooks()
 
 
-def _move(x: Any, sharding: NamedSharding) -> Any:
-    """An array that spans several processes, moved to another sharding on its mesh."""
-    return _mover(sharding)(x)
-
-
 @functools.lru_cache(maxsize=256)
 def _mover(sharding: NamedSharding) -> Any:
-    return jit(_identity, out_shardings=sharding)
+    return jit(lambda x: x, out_shardings=sharding)
 
 
-def _identity(x: Any) -> Any:
-    return x
-
-
-_arrays.move_by_program = _move
+# An array that spans several processes, moved to another sharding on its mesh.
+_arrays.move_by_program = lambda x, sharding: _mover(sharding)(x)

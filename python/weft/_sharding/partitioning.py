@@ -12,7 +12,6 @@ from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
 from .._core.names import wraps
 from ..collectives import axes_left_alone
-from ..program import IR
 from .arrays import put
 from .meshes import (
     AbstractMesh,
@@ -363,14 +362,14 @@ def _given(cuts: list, shardings: list) -> list:
     ]
 
 
-def with_what_types_say(traced: Any, ir: IR, shardings: list) -> tuple[IR, int]:
-    """The program, with constraints for what the types of its values say of where they lie; and for how many devices
-    it is. The meshes may have none."""
+def with_what_types_say(traced: Any, shardings: list) -> tuple[Any, int]:
+    """The function, with constraints for what the types of its values say of where they lie, None where they say
+    nothing; and for how many devices it is. The meshes may have none."""
     meshes = [sharding.mesh for sharding in shardings if isinstance(sharding, NamedSharding)] + _meshes_of(traced)
     devices = max((mesh.size for mesh in meshes), default=1)
     mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
     if mesh is None:
-        return ir, devices
+        return None, devices
     specs = _weft.param_specs(traced)
     cuts = [
         cuts_of(mesh, sharding.spec, shape, "lower")
@@ -379,8 +378,7 @@ def with_what_types_say(traced: Any, ir: IR, shardings: list) -> tuple[IR, int]:
         for sharding, (shape, _, _) in zip(shardings, specs)
     ]
     given = _given(cuts + [None] * (len(specs) - len(cuts)), shardings)
-    fn = _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
-    return IR(fn, traced.captures, ir._in_tree, None, traced.weak_results), devices
+    return _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.typed_axes), given), devices
 
 
 def _explicit(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:

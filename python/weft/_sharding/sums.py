@@ -7,20 +7,8 @@ from typing import Any
 
 from .. import _weft
 from .._core import tree as _tree
+from ..collectives import first_has_all
 from .shardings import prefix_specs
-
-
-def first_has_all(x: Any, names: Sequence[str]) -> Any:
-    """x as parts of a sum along axes of a mesh: the first device has all of it, and the others nothing."""
-    shape, dtype, _, _ = _weft.abstract(x)
-    return _weft.where(_weft.axis_index(list(names)) == 0, x, _weft.full(shape, 0, dtype))
-
-
-def parts_of(x: Any, names: Sequence[str]) -> Any:
-    """The parts of a sum along axes of a mesh that the devices have: of a value that may differ between them, what each
-    has; of one that is the same on all, all of it on the first."""
-    same = [name for name in names if name not in _weft.varying(x)]
-    return first_has_all(x, same) if same else x
 
 
 def with_sums(

@@ -36,9 +36,14 @@ def to_stablehlo(ir: IR) -> str:
     """
     if not isinstance(ir, IR):
         raise type_error(f"to_stablehlo: expected a weft.IR, as weft.make_ir gives it, got {ir!r}")
+    return text_for(ir)
+
+
+def text_for(ir: IR, devices: int | None = None) -> str:
+    """As to_stablehlo. With `devices`, of a program for so many: constraints say where values lie."""
     from .._stablehlo.writing import write
 
-    return write(ir)
+    return write(ir, devices)
 
 
 def from_stablehlo(text: str, file: str = "", *, function: str | None = None) -> IR:

@@ -1,4 +1,4 @@
-"""What JAX says of operands that do not lie as an operation needs them, as table/words.py has it."""
+"""What JAX says of operands that do not lie as an operation needs them, as as_jax/table/words.py has it."""
 
 _CONTRACT, _GATHER, _SCATTER = r"^(?:\w+: )?contract: ", r"^(?:\w+: )?gather: ", r"^(?:\w+: )?scatter\w*: "
 _LIE = r"operands \d+ and \d+ lie as (P\(.*?\)) and (P\(.*?\))"
