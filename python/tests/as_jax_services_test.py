@@ -403,3 +403,30 @@ def test_rules_that_are_not_there_and_cotangents_of_containers():
         out["box"] = [float(found[0].x), float(found[1]), float(jax.jit(jax.grad(g))(Box(2.0), 3.0).x)]
         """
     )
+
+
+def test_types_of_values_that_lie_on_no_mesh_say_nothing():
+    found = both(
+        """
+        x, key = jnp.ones((4, 3)), jax.random.key(0)
+        here = lambda v: jax.typeof(v).sharding
+
+        def f(x):
+            return (
+                jax.random.bernoulli(key, 0.5, x.shape, out_sharding=here(x)).sum(),
+                jnp.reshape(x, (12,), out_sharding=here(x.ravel())),
+                jnp.einsum("ij,kj->ik", x, x, out_sharding=here(x @ x.T)),
+                x.at[0].get(out_sharding=here(x[0])),
+            )
+
+        out["eager"] = [v.tolist() for v in f(x)]
+        out["jit"] = [v.tolist() for v in jax.jit(f)(x)]
+        out["gradient"] = jax.grad(lambda x: sum(v.sum() for v in f(x)[1:]))(x).tolist()
+        for name, wrong in {"reshard": jax.sharding.reshard, "device_put": jax.device_put}.items():
+            try:
+                wrong(x, here(x))
+            except ValueError:
+                out[name] = True
+        """
+    )
+    assert found["eager"] == found["jit"] and found["reshard"] and found["device_put"]

@@ -9,7 +9,7 @@ from .arrays import device_put
 from .devices import Device
 from .meshes import check_mesh
 from .partitioning import check_said_by_types, constrain
-from .shardings import NamedSharding, PartitionSpec, Sharding
+from .shardings import NamedSharding, PartitionSpec, Sharding, spec_axes
 
 
 def placed(x: Any, what: str, device: Any, out_sharding: Any = None) -> Any:
@@ -24,6 +24,8 @@ def placed(x: Any, what: str, device: Any, out_sharding: Any = None) -> Any:
         where = NamedSharding(check_mesh(None, f"{what}: {name}"), where)
     if isinstance(where, NamedSharding):
         if out_sharding is not None:
+            if where.mesh.empty and not any(spec_axes(where.spec)):
+                return x  # the type of a value that lies on no mesh, which says nothing
             check_said_by_types(where, f"{what}: {name}")
         return constrain(x, where, f"{what}: {name}")
     if not isinstance(where, (Device, Sharding)):
