@@ -430,3 +430,16 @@ def test_types_of_values_that_lie_on_no_mesh_say_nothing():
         """
     )
     assert found["eager"] == found["jit"] and found["reshard"] and found["device_put"]
+
+
+def test_shardings_of_another_spec_or_mesh():
+    found = both(
+        """
+        mesh = jax.make_mesh((1,), ("x",))
+        s = jax.sharding.NamedSharding(mesh, jax.P("x", None))
+        out["spec"] = [str(s.update(spec=spec).spec) == str(jax.P(*spec)) for spec in (jax.P(None, "x"), (None, "x"))]
+        out["mesh"] = s.update(mesh=mesh.abstract_mesh).mesh == mesh.abstract_mesh
+        out["of a type"] = len(jax.typeof(jnp.ones((4, 3))).sharding.update(spec=jax.P(None)).spec)
+        """
+    )
+    assert found == {"spec": [True, True], "mesh": True, "of a type": 1}

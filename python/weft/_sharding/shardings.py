@@ -340,6 +340,26 @@ class NamedSharding(Sharding):
         cut = [name for names in spec_axes(self.spec) for name in names]
         return all(self.mesh.shape[name] == 1 for name in [*cut, *self.spec.unreduced])
 
+    def update(self, *, mesh: Any = None, spec: Any = None, memory_kind: str | None = None) -> NamedSharding:
+        """The same with another mesh or spec (a PartitionSpec, or what it is made of).
+
+        Args:
+            mesh: the mesh; None: as it is.
+            spec: how dimensions are cut; None: as they are.
+            memory_kind: accepted, without effect.
+
+        Returns: weft.NamedSharding.
+
+        Example:
+            >>> weft.NamedSharding(weft.AbstractMesh((2,), ("x",)), weft.P("x")).update(spec=(None, "x")).spec
+            PartitionSpec(None, 'x')
+        """
+        if spec is not None and not isinstance(spec, PartitionSpec):
+            spec = PartitionSpec(*spec)
+        return NamedSharding(
+            self.mesh if mesh is None else mesh, self.spec if spec is None else spec, memory_kind=memory_kind
+        )
+
     def with_each_dim(self, rank: int) -> NamedSharding:
         """The same with an entry of the spec for each of so many dimensions."""
         missing = rank - len(self.spec)
