@@ -20,7 +20,7 @@ ContractSpec ContractSpec::Parse(const std::string& text) {
   if (comma == std::string::npos || arrow == std::string::npos || comma > arrow)
     throw ValueError("contract: spec \"", text, "\" is not of the form \"mk,kn->mn\"");
   ContractSpec spec{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
-  // Sets of letters: bit c of the word for the character `base` + c.
+  // Sets of letters: bit c of the word for the character kBase + c.
   uint64_t once = 0, twice = 0;
   constexpr char kBase = 'A';
   for (const std::string* part : {&spec.lhs, &spec.rhs, &spec.out}) {

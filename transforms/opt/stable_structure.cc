@@ -260,8 +260,7 @@ std::optional<Atom> LogOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
   return Again(b, shaped, Convert(b, Log(b, wide), dtype));
 }
 
-// --- What f32 cannot hold and f64 can
-// ---------------------------------------------------------------------------------
+// --- What f32 cannot hold and f64 can --------------------------------------------------------------------------------
 
 // f(factor * sum(g(v))), of numbers of less than 64 bits: all of it in f64.
 template <class Of, class Outside, class Inside>
