@@ -160,8 +160,7 @@ class MainEmitter {
     Value desc = DescAt(s.desc);
     Value units = UnitsOf(s, desc);
     if (s.cost >= 0 && s.cost < kWorthAThread)
-      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(s),
-                                mlir::ValueRange{frame_, desc, m_.I64(0), units});
+      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(s), mlir::ValueRange{frame_, desc, m_.I64(0), units});
     else
       EmitParallelFor(NameOf(s), desc, units,
                       s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost)) : m_.IMul(units, m_.I64(UnitCost(s))));
@@ -201,8 +200,8 @@ class MainEmitter {
     if (s.cost >= 0) cost = m_.I64(static_cast<int64_t>(s.cost));
 
     const std::string name = "together" + std::to_string(together_++);
-    auto type =
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
+                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
     {
       mlir::OpBuilder::InsertionGuard guard(m_.b);
       m_.b.setInsertionPointToEnd(module_.getBody());

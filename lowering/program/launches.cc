@@ -34,9 +34,9 @@ class Joiner {
     int64_t launches = 0;
     Steps joined;
     for (Step& s : *steps) {
-      for (Steps& block : s.blocks) launches += Join(&block);
       if (s.kind != Step::Kind::kKernel) {
         launches += Close(&joined);
+        for (Steps& block : s.blocks) launches += Join(&block);
         joined.push_back(std::move(s));
         continue;
       }
@@ -88,7 +88,8 @@ class Joiner {
     const auto told = abi::Decode<abi::Kernel<abi::InWords>>(program_.artifact.desc.data() + s.desc);
     const KernelSpec& kernel = program_.kernels[static_cast<size_t>(s.index)];
     std::vector<Touch> touches;
-    for (size_t i = 0; i < told.operands.size(); ++i) touches.push_back({static_cast<size_t>(told.operands[i]), kernel.written[i]});
+    for (size_t i = 0; i < told.operands.size(); ++i)
+      touches.push_back({static_cast<size_t>(told.operands[i]), kernel.written[i]});
     return touches;
   }
 
@@ -108,9 +109,7 @@ class Joiner {
     if (slots_[t.slot].place == Place::kArena) in_arena_.push_back(t);
   }
 
-  const Artifact::Buffer& BufferOf(const Touch& t) const {
-    return buffers_[static_cast<size_t>(slots_[t.slot].index)];
-  }
+  const Artifact::Buffer& BufferOf(const Touch& t) const { return buffers_[static_cast<size_t>(slots_[t.slot].index)]; }
   // Buffers that are alive at the same time are apart. Others are unless they have been put into the same room.
   bool MayOverlap(const Artifact::Buffer& a, const Artifact::Buffer& b) const {
     if (a.first <= b.last && b.first <= a.last) return false;
@@ -134,11 +133,13 @@ class Joiner {
 
 void JoinLaunches(Program* program, double least_nanoseconds) {
   Artifact& a = program->artifact;
-  a.counters.launches = Joiner(*program, a.slots, a.buffers, a.arena_bytes >= 0, least_nanoseconds).Join(&program->steps);
+  a.counters.launches =
+      Joiner(*program, a.slots, a.buffers, a.arena_bytes >= 0, least_nanoseconds).Join(&program->steps);
   for (size_t f = 0; f < a.functions.size(); ++f) {
     const Artifact::Function& function = a.functions[f];
-    a.counters.launches += Joiner(*program, function.slots, function.buffers, function.arena_bytes >= 0, least_nanoseconds)
-                               .Join(&program->functions[f]);
+    a.counters.launches +=
+        Joiner(*program, function.slots, function.buffers, function.arena_bytes >= 0, least_nanoseconds)
+            .Join(&program->functions[f]);
   }
 }
 

@@ -1,4 +1,6 @@
 // Kernels that are launched together (lowering/program/launches.h): of random programs, and of an optimizer's updates.
+#include "lowering/program/launches.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
@@ -8,7 +10,6 @@
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "lowering/abi/steps.h"
-#include "lowering/program/launches.h"
 #include "lowering/program/program.h"
 #include "tests/property/random_fn.h"
 #include "transforms/opt/pass.h"
@@ -141,7 +142,8 @@ TEST(Launches, WhatReadsWhatWasWrittenComesAfter) {
 }
 
 TEST(Launches, CheapKernelsAreCalledOneAfterTheOther) {
-  Program program = BuildProgram(*ParseFn("fn f(x: f32[8], y: f32[9]) {\n  a = sin x\n  b = sin y\n  return a, b\n}\n"), {});
+  Program program =
+      BuildProgram(*ParseFn("fn f(x: f32[8], y: f32[9]) {\n  a = sin x\n  b = sin y\n  return a, b\n}\n"), {});
   JoinLaunches(&program);
   EXPECT_EQ(program.steps.size(), 2u);
   EXPECT_EQ(program.artifact.counters.launches, 2);
