@@ -138,8 +138,8 @@ TEST(Launches, WhatReadsWhatWasWrittenComesAfter) {
       "  g = broadcast[dims=[], shape=<64,64>] e\n  h = add y g\n  return a, b, d, e, h\n}\n");
   const Found found = LaunchesOf(fn, {}, {.fuse = false});
   EXPECT_EQ(found.problem, "");
-  EXPECT_EQ(found.kernels, 7);
-  EXPECT_EQ(found.launches, 6);  // the two sums together
+  EXPECT_EQ(found.kernels, 5);
+  EXPECT_EQ(found.launches, 4);  // the two sums together
 }
 
 TEST(Launches, CheapKernelsAreCalledOneAfterTheOther) {
