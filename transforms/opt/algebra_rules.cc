@@ -374,16 +374,6 @@ std::optional<Atom> MulZero(Builder& b, const Eqn&, const Atoms& x) {
 constexpr Licence kExact = Licence::kExact, kSignedZero = Licence::kSignedZero, kProducts = Licence::kProducts,
                   kNoNan = Licence::kNoNan;
 
-// Rows that are the same for several primitives.
-void AddFor(std::vector<SimplifyRule>* rules, const char* name, Licence licence,
-            std::optional<Atom> (*apply)(Builder& b, const Eqn& e, const Atoms& x),
-            std::initializer_list<const char*> prims, const std::string& before, const std::string& after) {
-  for (const char* prim : prims) {
-    auto* sample = new std::string(before + prim + after);  // as long as the rules
-    rules->push_back({name, prim, licence, apply, sample->c_str()});
-  }
-}
-
 std::vector<SimplifyRule> MakeRules() {
   std::vector<SimplifyRule> rules = {
       {"reverse-reverse", "reverse", kExact, ReverseOfReverse,
@@ -439,13 +429,20 @@ std::vector<SimplifyRule> MakeRules() {
       {"mul-zero", "mul", kNoNan, MulZero<false>, "fn f(x: f32[3]) { a = mul 0.0:f32 x; return a }", true},
       {"integer-mul-zero", "mul", kExact, MulZero<true>, "fn f(x: i32[3]) { a = mul x 0:i32; return a }", true},
   };
-  const auto add = [&rules](auto... row) { AddFor(&rules, row...); };
-  const std::initializer_list<const char*> extremes = {"reduce_max", "reduce_min"}, bits = {"reduce_and", "reduce_or"};
-  const std::string reduce_two = "[dims=[1]] a; return b }";
+  // Rows that are the same for several primitives; a sample is `before`, the primitive's name and `after`.
+  const auto add = [&rules](const char* name, Licence licence, const auto& apply, const std::vector<const char*>& prims,
+                            const std::string& before, const char* after) {
+    for (const char* prim : prims) {
+      const auto* sample = new std::string(before + prim + after);  // as long as the rules
+      rules.push_back({name, prim, licence, apply, sample->c_str()});
+    }
+  };
+  const std::vector<const char*> extremes = {"reduce_max", "reduce_min"}, bits = {"reduce_and", "reduce_or"};
+  const char* const reduce_two = "[dims=[1]] a; return b }";
   add("reduce-transpose", kExact, ReduceOfTranspose, extremes,
-      std::string("fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = "), reduce_two);
+      "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = ", reduce_two);
   add("reduce-repeated", kExact, ReduceOfRepeated, extremes,
-      std::string("fn f(x: f32[3]) { a = broadcast[dims=[0], shape=<3,5>] x; b = "), reduce_two);
+      "fn f(x: f32[3]) { a = broadcast[dims=[0], shape=<3,5>] x; b = ", reduce_two);
   for (const char* prim : extremes) {
     add("reduce-reduce", kExact, ReduceOfReduce, {prim},
         std::string("fn f(x: f32[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
@@ -454,24 +451,21 @@ std::vector<SimplifyRule> MakeRules() {
     add("reduce-reduce", kExact, ReduceOfReduce, {prim},
         std::string("fn f(x: bool[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
   }
-  add("compare-with-itself", kExact, CompareWithItself, {"lt", "gt"}, std::string("fn f(x: f32[3]) { a = "),
-      std::string(" x x; return a }"));
-  add("compare-with-itself", kExact, CompareWithItself, {"eq", "ne", "le", "ge"}, std::string("fn f(x: i32[3]) { a = "),
-      std::string(" x x; return a }"));
-  add("of-itself", kExact, OfItself, {"max", "min"}, std::string("fn f(x: f32[3]) { a = "),
-      std::string(" x x; return a }"));
-  add("of-itself", kExact, OfItself, {"and", "or"}, std::string("fn f(x: i32[3]) { a = "),
-      std::string(" x x; return a }"));
+  add("compare-with-itself", kExact, CompareWithItself, {"lt", "gt"}, "fn f(x: f32[3]) { a = ", " x x; return a }");
+  add("compare-with-itself", kExact, CompareWithItself, {"eq", "ne", "le", "ge"},
+      "fn f(x: i32[3]) { a = ", " x x; return a }");
+  add("of-itself", kExact, OfItself, {"max", "min"}, "fn f(x: f32[3]) { a = ", " x x; return a }");
+  add("of-itself", kExact, OfItself, {"and", "or"}, "fn f(x: i32[3]) { a = ", " x x; return a }");
   for (const char* prim : {"abs", "floor", "ceil", "sign"}) {
     add("idempotent", kExact, Idempotent, {prim},
-        std::string("fn f(x: f32[3]) { a = ") + prim + " x; b = ", std::string(" a; return b }"));
+        std::string("fn f(x: f32[3]) { a = ") + prim + " x; b = ", " a; return b }");
   }
   add("even-of-neg", kExact, EvenOfNeg, {"abs", "cos", "cosh", "square"},
-      std::string("fn f(x: f32[3]) { a = neg x; b = "), std::string(" a; return b }"));
+      "fn f(x: f32[3]) { a = neg x; b = ", " a; return b }");
   add("both-negative", kExact, BothNegative, {"mul", "div"},
-      std::string("fn f(x: f32[3], y: f32[3]) { a = neg x; b = neg y; c = "), std::string(" a b; return c }"));
-  add("unsigned-by-power-of-two", kExact, UnsignedByPowerOfTwo, {"div", "rem"}, std::string("fn f(x: u32[5]) { a = "),
-      std::string(" x 8:u32; return a }"));
+      "fn f(x: f32[3], y: f32[3]) { a = neg x; b = neg y; c = ", " a b; return c }");
+  add("unsigned-by-power-of-two", kExact, UnsignedByPowerOfTwo, {"div", "rem"},
+      "fn f(x: u32[5]) { a = ", " x 8:u32; return a }");
   return rules;
 }
 
