@@ -116,7 +116,8 @@ Tensors Magnitudes(const Fn& fn, const Tensors& x) {
 // What is wrong with a rule that gives `g` in place of `f`; empty: nothing.
 std::string Broken(const FnRef& f, const FnRef& g, Licence licence, DType dtype) {
   std::mt19937 rng(11);
-  const bool products = licence == Licence::kProducts;
+  // Sums and products in another order.
+  const bool products = licence == Licence::kProducts || licence == Licence::kReassociate;
   const bool bits = licence == Licence::kExact || licence == Licence::kSignedZero || (products && IsInteger(dtype));
   const DType widest = products && IsComplex(dtype) ? DType::kC128 : DType::kF64;
   const auto in_f64 = [&](const Tensor& t) {
