@@ -42,6 +42,7 @@ class Collected {
   }
   // The same of what an equation gives; false where it is no sum.
   bool AddEqn(const Eqn& e, double times) {
+    if (e.operands.empty()) return false;
     const Atom left = e.operands[0], right = e.operands.back();
     const bool subtracts = Is<"sub">(*e.prim);
     if (subtracts || Is<"add">(*e.prim)) {
@@ -72,6 +73,7 @@ class Collected {
     }
   }
   bool MultiplyEqn(const Eqn& e, int64_t times) {
+    if (e.operands.empty()) return false;
     const Atom left = e.operands[0], right = e.operands.back();
     const bool divides = Is<"div">(*e.prim) && IsInexact(dtype_);
     if (divides || Is<"mul">(*e.prim)) {
