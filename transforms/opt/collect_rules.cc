@@ -45,6 +45,8 @@ class Collected {
     if (e.operands.empty()) return false;
     const Atom left = e.operands[0], right = e.operands.back();
     const bool subtracts = Is<"sub">(*e.prim);
+    // Stable forms write a + x as a - (-0 - x) where no pattern is to find the sum.
+    if (subtracts && left.IsSplat(0)) return false;
     if (subtracts || Is<"add">(*e.prim)) {
       ++operations;
       AddValue(left, times);
