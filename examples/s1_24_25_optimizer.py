@@ -49,8 +49,8 @@ def seconds(run) -> float:
     return statistics.median(times)
 
 
-def measured(f, operands):
-    jitted = weft.jit(f)
+def measured(f, operands, **options):
+    jitted = weft.jit(f, **options)
     return seconds(lambda: weft.block_until_ready(jitted(*operands))), jitted.lower(*operands).cost_analysis()["flops"]
 
 
@@ -58,9 +58,7 @@ def main() -> None:
     print(f"{'program':18}{'not optimised':>16}{'optimised':>12}{'by hand':>10}   operations by the cost model")
     rows = {}
     for name, (naive, expert, operands) in PROGRAMS.items():
-        raw = weft.jit(naive, optimize="none")
-        off = seconds(lambda: weft.block_until_ready(raw(*operands)))
-        work_off = raw.lower(*operands).cost_analysis()["flops"]
+        off, work_off = measured(naive, operands, optimize="none")
         (on, work_on), (hand, work_hand) = measured(naive, operands), measured(expert, operands)
         rows[name] = off, on, hand
         print(f"{name:18}{1e6 * off:13.0f} µs{1e6 * on:9.0f} µs{1e6 * hand:7.0f} µs", end="   ")
