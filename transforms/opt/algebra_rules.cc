@@ -264,11 +264,12 @@ std::optional<Atom> BothNegative(Builder& b, const Eqn& e, const Atoms& x) {
   return b.Emit1(*e.prim, {n->operands[0], m->operands[0]}, e.attrs);
 }
 
-// -(x - y) = y - x, but for the sign of a zero.
+// -(x - y) = y - x, but for the sign of a zero. -(0 - x) is written where that counts.
 std::optional<Atom> NegOfDifference(Builder& b, const Eqn&, const Atoms& x) {
   const Eqn* d = DefinedBy<"sub">(b, x[0]);
   if (d == nullptr || !ReadOnce(b, x[0])) return std::nullopt;
   const Atom left = d->operands[0], right = d->operands[1];
+  if (Splat(b, left) != nullptr || Splat(b, right) != nullptr) return std::nullopt;
   return Sub(b, right, left);
 }
 
