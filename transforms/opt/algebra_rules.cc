@@ -434,6 +434,11 @@ std::vector<SimplifyRule> MakeRules() {
       {"mul-zero", "mul", kNoNan, MulZero<false>, "fn f(x: f32[3]) { a = mul 0.0:f32 x; return a }", true},
       {"integer-mul-zero", "mul", kExact, MulZero<true>, "fn f(x: i32[3]) { a = mul x 0:i32; return a }", true},
   };
+  // What rounds otherwise waits for lowering, so that a function and the value beside its derivative keep the same
+  // bits.
+  for (SimplifyRule& r : rules) {
+    if (r.licence > kSignedZero) r.time = RuleTime::kLowering;
+  }
   // Rows that are the same for several primitives; a sample is `before`, the primitive's name and `after`.
   const auto add = [&rules](const char* name, Licence licence, const auto& apply, const std::vector<const char*>& prims,
                             const std::string& before, const char* after) {

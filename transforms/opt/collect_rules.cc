@@ -223,7 +223,7 @@ std::optional<Atom> CollectProduct(Builder& b, const Eqn& e, const Atoms& x) {
 
 std::vector<SimplifyRule> MakeRules() {
   constexpr Licence kExact = Licence::kExact, kReassociate = Licence::kReassociate;
-  return {
+  std::vector<SimplifyRule> rules = {
       {"collect-sum", "add", kReassociate, CollectSum<false>,
        "fn f(x: f32[3], y: f32[3]) { a = sub y x; b = add a 1.0:f32; c = add b x; return c }"},
       {"collect-sum", "sub", kReassociate, CollectSum<false>,
@@ -239,6 +239,10 @@ std::vector<SimplifyRule> MakeRules() {
       {"collect-integer-product", "mul", kExact, CollectProduct<true>,
        "fn f(x: i32[3]) { a = mul x 3:i32; b = mul a 2:i32; return b }", true},
   };
+  for (SimplifyRule& r : rules) {
+    if (r.licence == kReassociate) r.time = RuleTime::kLowering;  // as in algebra_rules.cc
+  }
+  return rules;
 }
 
 }  // namespace
