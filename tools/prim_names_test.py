@@ -20,6 +20,7 @@ RULES = (
     "transforms/opt/stable_structure.cc",
     "transforms/opt/algebra_rules.cc",
     "transforms/opt/collect_rules.cc",
+    "transforms/opt/scale_rules.cc",
     "transforms/opt/known.cc",
     "transforms/opt/network.cc",
     "transforms/opt/product_rules.cc",

@@ -410,6 +410,7 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
   for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);
+  for (const SimplifyRule& r : ScaleRules()) rules.push_back(&r);
   const auto formulas = static_cast<ptrdiff_t>(rules.size());
   for (const FormulaRule& row : StableFormulas()) rules.push_back(RuleOf(row).release());
   // The more a pattern says, the earlier it is looked for: 1 - sqrt(1 - x) before 1 - x.
