@@ -6,7 +6,6 @@
 #include "ir/prim_table.h"
 #include "ir/prims/contraction.h"
 #include "transforms/opt/known.h"
-#include "transforms/opt/network.h"
 #include "transforms/opt/part.h"
 #include "transforms/opt/product_rules.h"
 #include "transforms/opt/rewrite.h"
@@ -61,7 +60,8 @@ std::optional<Atom> ScaledFactor(Builder& b, const Eqn& e, const Atoms& x) {
   static const PrimSet kScales{"mul", "div"}, kDivides{"div"};
   const DType dtype = b.DTypeOf(x[0]);
   // Halves, which may overflow in another order, stay.
-  if (!IsPlainProduct(e) || !IsInexact(dtype) || dtype == DType::kF16 || IsFloat8(dtype)) return std::nullopt;
+  const bool plain = e.attrs.entries().size() == 1;  // no order, no other dtype
+  if (!plain || !IsInexact(dtype) || dtype == DType::kF16 || IsFloat8(dtype)) return std::nullopt;
   const Type left = b.TypeOf(x[0]), right = b.TypeOf(x[1]);
   if (!left.is_static() || !right.is_static() || !left.varying.empty() || !right.varying.empty()) return std::nullopt;
   const ContractSpec spec = ContractSpec::Parse(e.attrs.Get<std::string>("spec"));
