@@ -65,3 +65,94 @@ def test_values_that_a_derivative_goes_through():
         """
     )
     assert found["seen"][0] == [True, True, False, False, False, False, True]
+
+
+def test_operations_as_classes():
+    # jax.experimental.hijax: rules are methods; types of arguments may be trees.
+    found = both(
+        """
+        from jax.experimental.hijax import ShapedArray, VJPHiPrimitive, Zero, instantiate_zeros
+
+        class Mul(VJPHiPrimitive):
+            def __init__(self, x, y):
+                self.in_avals, self.out_aval, self.params = (x, y), x, {}
+                super().__init__()
+            def expand(self, x, y):
+                return x * y
+            def vjp_fwd(self, moving, x, y):
+                seen.append(moving)
+                return self(x, y), (x, y)
+            def vjp_bwd_retval(self, kept, g):
+                x, y = kept
+                return 2 * g * y, g * x  # another rule than the function's
+            def batch_dim_rule(self, axis, dims):
+                return dims[1] if dims[0] is None else dims[0]
+
+        class Accumulated(Mul):
+            vjp_bwd_retval = VJPHiPrimitive.vjp_bwd_retval
+            def vjp_bwd(self, kept, g, to_x, to_y):
+                to_x.accum(g * kept[1])
+                to_x.accum(g)
+                to_y.accum(g * kept[0])
+
+        class Forward(VJPHiPrimitive):
+            def __init__(self, x, k):
+                self.in_avals, self.out_aval, self.params = (x,), x, dict(k=k)
+                super().__init__()
+            def expand(self, x):
+                return self.k * x
+            def jvp(self, primals, tangents):
+                return self(*primals), 5.0 * tangents[0]
+
+        class Tree(VJPHiPrimitive):
+            def __init__(self, p):
+                self.in_avals, self.out_aval, self.params = (p,), {"a": p["x"], "b": (p["x"], p["y"])}, {}
+                super().__init__()
+            def expand(self, p):
+                return {"a": p["x"] ** 2, "b": (jnp.sin(p["x"]), jnp.cos(p["y"]))}
+            def vjp_fwd(self, moving, p):
+                return self(p), p
+            def vjp_bwd_retval(self, p, g):
+                is_zero = lambda v: isinstance(v, Zero)
+                zeros.append(sum(map(is_zero, jax.tree.leaves(g, is_leaf=is_zero))))
+                g = jax.tree.map(instantiate_zeros, g, is_leaf=is_zero)
+                return ({"x": 2 * p["x"] * g["a"] + jnp.cos(p["x"]) * g["b"][0], "y": -jnp.sin(p["y"]) * g["b"][1]},)
+
+        class Rows(VJPHiPrimitive):
+            def __init__(self, a, x):
+                self.in_avals, self.out_aval, self.params = (a, x), ShapedArray((a.shape[0],), a.dtype), {}
+                super().__init__()
+            def expand(self, a, x):
+                return a @ x
+            def batch(self, axis, args, dims):
+                seen.append((axis.size, dims))
+                return jnp.moveaxis(args[1], dims[1], 0) @ args[0].T + 100, 0
+
+        seen, zeros = [], []
+        on = lambda cls, *params: lambda *args: cls(*(jax.tree.map(jax.typeof, a) for a in args), *params)(*args)
+        mul = on(Mul)
+        out["value"] = [float(mul(2.0, 3.0)), float(jax.jit(mul)(2.0, 3.0))]
+        out["slopes"] = [float(v) for v in jax.grad(mul, (0, 1))(2.0, 3.0)] + [float(jax.grad(mul, 1)(2.0, 3.0))]
+        out["moving"] = [list(m) for m in seen]
+        out["twice"] = float(jax.grad(jax.grad(mul), 1)(2.0, 3.0))
+        out["mapped"] = jax.vmap(jax.grad(mul), (0, None))(jnp.arange(3.0), 2.0).tolist()
+        out["accumulated"] = [float(v) for v in jax.grad(on(Accumulated), (0, 1))(2.0, 3.0)]
+        out["forward"] = [float(v) for v in jax.jvp(on(Forward, 3.0), (2.0,), (1.0,))]
+        out["tree"] = [float(v) for v in jax.tree.leaves(jax.grad(lambda p: on(Tree)(p)["a"])({"x": 1.0, "y": 2.0}))]
+        out["zeros"] = zeros
+        seen.clear()
+        a, xs = jnp.arange(6.0).reshape(2, 3), jnp.arange(12.0).reshape(3, 4)
+        out["batch"] = jax.vmap(on(Rows), (None, 1))(a, xs).tolist()
+        out["told"] = [[size, str(list(dims)[0])] for size, dims in seen]
+        missing = []
+        for f in (jax.grad(on(Rows)), jax.grad(lambda x: on(Rows)(a, x).sum())):
+            try:
+                f(jnp.ones(3))
+            except Exception as error:
+                missing.append(type(error).__name__)
+        out["missing"] = missing[1:]
+        one, other = Forward(jax.typeof(1.0), 3.0), Forward(jax.typeof(1.0), 3.0)
+        out["same"] = [one == other, hash(one) == hash(other), one == Forward(jax.typeof(1.0), 4.0), repr(one)]
+        """
+    )
+    assert found["slopes"] == [6.0, 2.0, 2.0] and found["zeros"] == [2] and found["missing"] == ["NotImplementedError"]

@@ -114,7 +114,8 @@ class _PullbackOfReferences(Pullback):
     """The function of cotangents of a vjp with respect to references."""
 
     def with_refs(self, *maybe_refs: Any) -> Callable[[Any], Any]:
-        of, pull = self.func, self.args[0]
+        of: Any = self.func
+        pull = self.args[0]
 
         def added(cotangent: Any) -> Any:
             places = _tree.unflatten(of.tree, list(range(len(of.types))))
