@@ -328,6 +328,8 @@ WRONG = [
     ("jax.tree_util.tree_broadcast([(1,)], [(3, 4)])", "pytree structure error: different lengths of tuple"),
     ("jax.tree_util.tree_broadcast({'a': 1}, {'b': 1})", "pytree structure error: different pytree metadata"),
     ("jax.device_put(1.0, 'cpu')", "Received invalid value"),
+    ("jnp.arange(2).reshape(2, 3)", "cannot reshape array of shape (2,) (size 2) into shape (2, 3) (size 6)"),
+    ("jnp.ones(6).reshape(-1, -1)", "can only specify one unknown axis size with a `-1` value, got (-1, -1)"),
 ]
 
 

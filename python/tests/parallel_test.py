@@ -801,3 +801,19 @@ def test_custom_rules_that_reduce_in_pmap():
     jax = pytest.importorskip("jax")
     for a, b in zip(got, custom_rules_that_reduce(jax, x, w), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("effect", [False, True])
+def test_functions_without_results(effect, capfd):
+    # Nothing is left of a program that gives nothing and does nothing.
+    mesh = weft.make_mesh((weft.device_count(),), ("i",))
+
+    def f(x):
+        if effect:
+            weft.debug.print("sum {}", x.sum())
+
+    mapped = weft.shard_map(f, mesh=mesh, in_specs=P(), out_specs=None)
+    for call in (mapped, weft.jit(mapped)):
+        assert call(wnp.arange(6.0)) is None
+    weft.effects_barrier()
+    assert capfd.readouterr().out.count("sum 15") == 2 * effect * weft.device_count()

@@ -94,6 +94,37 @@ def test_spherical_harmonics():
     )
 
 
+@pytest.mark.parametrize("normalized", [False, True])
+def test_associated_legendre_functions(normalized):
+    z, orders, degrees = RNG.uniform(-1, 1, 7), 4, 9
+    got = np.asarray(weft.scipy.special.lpmn_values(orders, degrees, z, normalized))
+    assert got.shape == (orders + 1, degrees + 1, 7)
+    m, n = np.mgrid[: orders + 1, : degrees + 1][..., None]
+    want = sp.assoc_legendre_p(n, m, z)[0] if not normalized else np.real(sp.sph_harm_y(n, m, np.arccos(z), 0.0))
+    np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+
+
+def test_derivatives_of_associated_legendre_functions():
+    z = RNG.uniform(-0.9, 0.9, 5)
+    value, slope = weft.scipy.special.lpmn(5, 5, z)
+    near = [weft.scipy.special.lpmn_values(5, 5, z + step, False) for step in (-1e-6, 1e-6)]
+    np.testing.assert_allclose(slope, (np.asarray(near[1]) - near[0]) / 2e-6, rtol=1e-6, atol=1e-5)
+    np.testing.assert_allclose(value, weft.scipy.special.lpmn_values(5, 5, z, False))
+    # Those of even order are polynomials.
+    at_poles = np.asarray(weft.scipy.special.lpmn(4, 4, np.array([-1.0, 1.0]))[1])
+    np.testing.assert_allclose(at_poles[2, 2], [6, -6])
+    np.testing.assert_allclose(at_poles[0, :, 1], [0, 1, 3, 6, 10])
+
+
+def test_what_associated_legendre_functions_refuse():
+    with pytest.raises(TypeError, match="float32 and float64"):
+        weft.scipy.special.lpmn_values(2, 2, np.arange(3), False)
+    with pytest.raises(ValueError, match="a vector"):
+        weft.scipy.special.lpmn_values(2, 2, np.ones((2, 2)), False)
+    with pytest.raises(ValueError, match="m is 3 and n is 2"):
+        weft.scipy.special.lpmn(3, 2, np.ones(2))
+
+
 # Functions of several arguments with the places of those that have derivatives.
 DERIVATIVES = [
     ("gammainc", (0, 1), (2.5, 3.1)),

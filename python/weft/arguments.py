@@ -37,13 +37,23 @@ _tree.register(_Held, lambda held: ((), held.value), lambda value, _: _Held(valu
 def is_fixed(leaf: Any) -> bool:
     """Whether an argument that is not differentiated or mapped goes to the function as it is: a flag, or what is no
     array at all (a mode, a function, a configuration). A number becomes a parameter, whose value Python may ask for:
-    as a constant of the program each new one would have to be compiled."""
+    as a constant of the program each new one would have to be compiled. Where the call is itself traced it is one
+    already, and goes on as it is: a library may sort arguments by whether they are arrays."""
+    return _is_flag(leaf) or (isinstance(leaf, _NUMBERS) and _weft.is_tracing())
+
+
+# Python's numbers, not NumPy's.
+_NUMBERS = (int, float, complex)
+
+
+def _is_flag(leaf: Any) -> bool:
+    """Whether it is a flag, or no array at all."""
     return isinstance(leaf, bool) or not (_weft.is_operand(leaf) or (hasattr(leaf, "shape") and hasattr(leaf, "dtype")))
 
 
-def hold(tree: Any) -> Any:
+def hold(tree: Any, fixed: Callable[[Any], bool] = is_fixed) -> Any:
     """The tree with what is fixed held: no leaf any more."""
-    return _tree.map(lambda leaf: _Held(leaf) if is_fixed(leaf) else leaf, tree)
+    return _tree.map(lambda leaf: _Held(leaf) if fixed(leaf) else leaf, tree)
 
 
 def released(tree: Any) -> Any:
@@ -83,7 +93,7 @@ def holding_aux(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def holding(*args, **kwargs):
         out = function(*args, **kwargs)
-        return (out[0], hold(out[1])) if isinstance(out, (tuple, list)) and len(out) == 2 else out
+        return (out[0], hold(out[1], _is_flag)) if isinstance(out, (tuple, list)) and len(out) == 2 else out
 
     return holding
 

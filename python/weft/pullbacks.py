@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
@@ -91,6 +92,65 @@ class Pullback(Partial):
         return added
 
 
+class OfReferences:
+    """What is known of a vjp with respect to references: the structure of the arguments, and for each leaf the type of
+    what its reference holds, None if it is none."""
+
+    def __init__(self, tree: Any, types: list):
+        self.tree, self.types = tree, types
+
+    def __call__(self, pull: Pullback, cotangent: Any) -> Any:
+        raise value_error(
+            "vjp: an argument is a reference; its gradient must be accumulated into a ref that with_refs binds: "
+            "pullback.with_refs(weft.new_ref(zeros))(cotangent)"
+        )
+
+    def pullback(self, pull: Pullback) -> Pullback:
+        """The function of cotangents, from that of the cotangents of the value and of what references hold at last."""
+        return _PullbackOfReferences(self, pull)
+
+
+class _PullbackOfReferences(Pullback):
+    """The function of cotangents of a vjp with respect to references."""
+
+    def with_refs(self, *maybe_refs: Any) -> Callable[[Any], Any]:
+        of: Any = self.func
+        pull = self.args[0]
+
+        def added(cotangent: Any) -> Any:
+            places = _tree.unflatten(of.tree, list(range(len(of.types))))
+            if len(maybe_refs) != len(places):
+                raise value_error(
+                    f"vjp: with_refs got {len(maybe_refs)} arguments for the {len(places)} of the function"
+                )
+            targets = [
+                target
+                for given, place in zip(maybe_refs, places)
+                for target in _tree.prefix_leaves(given, place, "vjp: with_refs", _is_target)
+            ]
+            last = []
+            for target, kind in zip(targets, of.types):
+                if kind is None:
+                    continue
+                if not (isinstance(target, DontWant) or stateful.is_reference(target)):
+                    raise type_error(
+                        f"vjp: with_refs got {target!r} of type '{type(target).__name__}' for an argument that is a "
+                        "reference; its gradient is accumulated into a reference, or DontWant()"
+                    )
+                last.append(_weft.zeros(kind) if isinstance(target, DontWant) else target[...])
+            gradients = _tree.leaves(pull((cotangent, last)))
+            found = []
+            for gradient, target, kind in zip(gradients, targets, of.types, strict=True):
+                if kind is None or isinstance(target, DontWant):
+                    found.append(_into(gradient, target))
+                else:
+                    target[...] = gradient  # what it held went in as the cotangent
+                    found.append(GradRef())
+            return _tree.unflatten(of.tree, found)
+
+        return added
+
+
 def _is_target(x: Any) -> bool:
     return isinstance(x, _Word) or stateful.is_reference(x)
 
@@ -113,4 +173,9 @@ _tree.register(
     Pullback,
     lambda p: ((p.args, p.keywords), p.func),
     lambda func, children: Pullback(func, *children[0], **children[1]),
+)
+_tree.register(
+    _PullbackOfReferences,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, children: _PullbackOfReferences(func, *children[0], **children[1]),
 )

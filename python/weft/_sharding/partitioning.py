@@ -427,6 +427,8 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
         if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
             raise
         return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments
+    if not _weft.result_specs(traced) and not fn.eqns:
+        return None, asked  # nothing comes out of it, and it does nothing
     if over_processes(mesh) or (stacks and mesh.size > 1):  # for one device there is nothing to cut
         fn = _weft.for_process(fn, processes_of(mesh))
     each = _says_each(mesh)

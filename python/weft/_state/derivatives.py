@@ -17,12 +17,13 @@ from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.tracing import as_positional, call_name
-from ..api import stop_gradient
+from ..api import stop_gradient, typeof
+from ..pullbacks import OfReferences
 from ..symbolic_zeros import SymbolicZero
 from . import scopes
 from .binding import Bound, attempts
 from .given import called_as, held, naming, reachable, refs_among, released, settled
-from .refs import Ref
+from .refs import Ref, new_ref
 from .scopes import Site, Unbound
 
 
@@ -144,6 +145,8 @@ def value_and_grad(run: Callable, fun: Callable, args: tuple, kwargs: dict, has_
 
 def forward(run: Callable, fun: Callable, primals: tuple, has_aux: bool, what: str) -> Any:
     """jvp, vjp, linearize: run(fun, primals, has_aux) -> (value, derivative), with has_aux (value, derivative, aux)."""
+    if what == "vjp" and any(isinstance(leaf, Ref) for leaf in _tree.leaves(primals)):
+        return _of_references(run, fun, primals, has_aux)
     _refuse_moving(primals, what, call_name(fun))
 
     def attempt(site: Bound) -> Any:
@@ -176,6 +179,29 @@ def forward(run: Callable, fun: Callable, primals: tuple, has_aux: bool, what: s
         return (value, derivative, aux) if has_aux else (value, derivative)
 
     return attempts(what, (fun, primals), attempt, differentiates=True)
+
+
+def _of_references(run: Callable, fun: Callable, primals: tuple, has_aux: bool) -> Any:
+    """vjp with respect to what references among the arguments hold. Inside, the function has references of its own;
+    what they hold at the end is a result of it, whose cotangent is what the reference of the gradient holds."""
+    leaves, tree = _tree.flatten(primals)
+    refs = [leaf for leaf in leaves if isinstance(leaf, Ref)]
+    if len({id(ref) for ref in refs}) < len(refs):
+        raise value_error(f"vjp: a reference is given to '{call_name(fun)}' twice; its gradient would have two places")
+
+    def function(*arguments: Any) -> Any:
+        own = [new_ref(x) if isinstance(leaf, Ref) else x for x, leaf in zip(_tree.leaves(arguments), leaves)]
+        out = fun(*_tree.unflatten(tree, own))
+        value, aux = _pair(out, "vjp", fun) if has_aux else (out, None)
+        return (value, [scopes.read(ref) for ref in own if isinstance(ref, Ref)]), aux
+
+    given = _tree.unflatten(tree, [scopes.read(leaf) if isinstance(leaf, Ref) else leaf for leaf in leaves])
+    (value, last), pull, aux = forward(run, naming(function, fun), given, True, "vjp")
+    for ref, new in zip(refs, last):
+        scopes.write(ref, settled(ref, new))
+    types = [typeof(scopes.read(leaf)) if isinstance(leaf, Ref) else None for leaf in leaves]
+    derivative = OfReferences(tree, types).pullback(pull)
+    return (value, derivative, aux) if has_aux else (value, derivative)
 
 
 # --- Rules ------------------------------------------------------------------------------------------------------------

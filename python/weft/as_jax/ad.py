@@ -17,6 +17,7 @@ from .rules import JVPTracer, SymbolicZero, UndefinedPrimal, Zero, is_undefined_
 from .user_primitives import Primitive
 
 __all__ = [
+    "CustomVJPException",
     "JVPTracer",
     "SymbolicZero",
     "UndefinedPrimal",
@@ -38,6 +39,9 @@ __all__ = [
 ]
 
 _Rule = Callable[..., Any]
+
+# What is raised where a custom_vjp function is differentiated by what it has captured.
+CustomVJPException = weft.DerivativeError
 
 
 def _builtin_jvp(primitive: Primitive) -> _Rule:

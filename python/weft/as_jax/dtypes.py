@@ -24,6 +24,10 @@ class prng_key(extended):
     """The kind of the dtypes of random keys."""
 
 
+# Libraries that print types look for their names in JAX's modules.
+extended.__module__ = prng_key.__module__ = "jax._src.dtypes"
+
+
 class ExtendedDType:
     """A dtype of one's own; arrays of Weft's have none."""
 

@@ -35,10 +35,6 @@ class HiPrimitive:
         raise not_implemented(f"weft.as_jax: Weft has no types of one's own in programs, which '{self.name}' is for")
 
 
-class VJPHiPrimitive(HiPrimitive):
-    """... with a rule for reverse mode."""
-
-
 class AvalQDD:
     """The state of an object that changes."""
 

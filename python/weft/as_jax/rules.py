@@ -63,12 +63,12 @@ def is_undefined_primal(x: Any) -> bool:
 
 class _IsDifferentiated(type):
     def __instancecheck__(cls, x: Any) -> bool:
-        return _weft.is_traced(x) and _weft.is_inexact(x.dtype)
+        return _weft.is_traced(x) and _weft.carries_derivative(x)
 
 
 class JVPTracer(metaclass=_IsDifferentiated):
-    """isinstance(x, JVPTracer): whether x is a value of a function that is being traced, and may have a tangent. Weft
-    finds out which values have one when the function has been traced."""
+    """isinstance(x, JVPTracer): whether x is computed from what grad, jvp and the like differentiate, in a function
+    that is being traced for them. Others have the tangent zero."""
 
 
 def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:

@@ -63,6 +63,9 @@ def with_trace(jitted: Any) -> Any:
     def trace(*args: Any, **kwargs: Any) -> Traced:
         return Traced(jitted.lower(*args, **kwargs), getattr(jitted, "__name__", "<unnamed function>"))
 
+    # It has the function's attributes, too.
+    own = getattr(jitted, "__wrapped__", None)
+    jitted.__dict__.update((k, v) for k, v in getattr(own, "__dict__", {}).items() if not k.startswith("_weft"))
     jitted.__dict__["trace"], jitted.__dict__["_is_jax"] = trace, True
     return jitted
 

@@ -21,6 +21,7 @@ from ._gamma import beta, betaln, digamma, factorial, gamma, gammaln, gammasgn, 
 from ._hypergeometric import hyp1f1, hyp2f1, loggamma, owens_t, spence, sph_harm_y
 from ._incomplete import bernoulli, bessel_jn, betainc, comb, gammainc, gammaincc, i1, i1e, polygamma, zeta
 from ._integrals import dawsn, erfcx, exp1, expi, expn, fresnel, sici, wofz
+from ._legendre import lpmn, lpmn_values
 from ._normal import erf, erfc, erfinv, log_ndtr, ndtr, ndtri
 
 __all__ = [
@@ -62,6 +63,8 @@ __all__ = [
     "loggamma",
     "logit",
     "logsumexp",
+    "lpmn",
+    "lpmn_values",
     "multigammaln",
     "ndtr",
     "ndtri",
@@ -309,4 +312,5 @@ _belong_to(globals(), beta, betaln, digamma, factorial, gamma, gammaln, gammasgn
 _belong_to(globals(), erf, erfc, erfinv, log_ndtr, ndtr, ndtri)
 _belong_to(globals(), hyp1f1, hyp2f1, loggamma, owens_t, spence, sph_harm_y)
 _belong_to(globals(), bernoulli, bessel_jn, betainc, comb, gammainc, gammaincc, i1, i1e, polygamma, zeta)
+_belong_to(globals(), lpmn, lpmn_values)
 _belong_to(globals(), dawsn, erfcx, exp1, expi, expn, fresnel, sici, wofz)

@@ -62,9 +62,11 @@ EXPERIMENTAL: dict[str, Served] = {
         names={
             **of(
                 "weft.as_jax.hijax",
-                "HiType MutableHiType HiPrimitive VJPHiPrimitive AvalQDD AvalMutableQDD aval_method "
+                "HiType MutableHiType HiPrimitive AvalQDD AvalMutableQDD aval_method "
                 "aval_property register_hitype instantiate_zeros TransformedRef",
             ),
+            **of("weft.as_jax.hi_primitives", "VJPHiPrimitive"),
+            **of("weft.as_jax.core", "ShapedArray"),
             **of("weft.as_jax.effects", "control_flow_allowed_effects"),
         },
     ),

@@ -129,6 +129,14 @@ FIRST: list[tuple[str, str]] = [
 
 WORDS: list[tuple[str, str]] = [
     (
+        r"^reshape: an array of shape (\(.*?\)) \((\d+) elements?\) does not fit (\(.*?\)) \((\d+) elements?\)",
+        "cannot reshape array of shape {0} (size {1}) into shape {2} (size {3})",
+    ),
+    (
+        r"^reshape: more than one dimension of (\(.*\)) is -1",
+        "can only specify one unknown axis size with a `-1` value, got {0}",
+    ),
+    (
         r"an array of dtype \[\('float0', 'V'\)\]",
         "float0s do not support any operations by design because they are not compatible with non-boolean arrays.",
     ),

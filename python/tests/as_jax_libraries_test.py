@@ -1,0 +1,158 @@
+"""weft.as_jax: what libraries ask of transforms, in the ways in which they ask. Each program runs under JAX, too,
+where it is installed."""
+
+from as_jax_both import both
+
+
+def test_attributes_of_jitted_functions():
+    # haiku marks the functions of a model, and looks for the mark behind jit.
+    found = both(
+        """
+        def f(x):
+            return x
+        f.original = lambda x: 2 * x
+        g = jax.jit(f, static_argnames="x")
+        out["found"] = [jax.jit(f).original(3), g.original(4), hasattr(jax.jit(lambda x: x), "original")]
+        """
+    )
+    assert found["found"] == [6, 8, False]
+
+
+def test_numbers_beside_what_is_differentiated_or_mapped():
+    # equinox sorts arguments by whether they are arrays: inside of jit numbers stay Python's.
+    found = both(
+        """
+        kinds = lambda tree: [type(v).__name__ for v in jax.tree.leaves(tree)]
+        for name, transform in {
+            "grad": lambda f: jax.grad(f, has_aux=True),
+            "value_and_grad": lambda f: jax.value_and_grad(f, has_aux=True),
+            "vmap": lambda f: jax.vmap(f, in_axes=(0, None)),
+        }.items():
+            seen = []
+            def f(x, rest):
+                seen.append(kinds(rest))
+                return (x * rest["n"]).sum() ** rest["two"], x
+            jax.jit(lambda x: transform(f)(x, {"n": 3, "two": 2.0, "on": True}))(jnp.ones(3))
+            out[name] = seen
+        @jax.jit
+        def steps(x):
+            def f(x, n):
+                for _ in range(n):
+                    x = jax.jit(lambda x, n: x * n, static_argnums=1)(x, n)
+                return x
+            return jax.grad(f)(x, 3), jax.vmap(f, in_axes=(0, None))(jnp.ones(2), 2)
+        out["steps"] = [v.tolist() for v in steps(2.0)]
+        """
+    )
+    assert found["grad"] == [["int", "bool", "float"]]
+
+
+def test_values_that_a_derivative_goes_through():
+    # equinox.filter_jvp tells them from the others by the class of traced values.
+    found = both(
+        """
+        from jax._src.interpreters import ad  # jax.interpreters.ad.JVPTracer is deprecated
+        a = jnp.ones(2)
+        def kinds(y):
+            values = [y, y * 2, 2 * a, jnp.zeros_like(y), jax.lax.stop_gradient(y), y > 0, jnp.stack([y, a])]
+            seen.append([isinstance(v, ad.JVPTracer) for v in values])
+            return y
+        seen = []
+        jax.jvp(kinds, (a,), (a,))
+        jax.jit(lambda y: jax.jvp(kinds, (y,), (a,)))(a)
+        jax.jit(kinds)(a)
+        out["seen"] = seen
+        """
+    )
+    assert found["seen"][0] == [True, True, False, False, False, False, True]
+
+
+def test_operations_as_classes():
+    # jax.experimental.hijax: rules are methods; types of arguments may be trees.
+    found = both(
+        """
+        from jax.experimental.hijax import ShapedArray, VJPHiPrimitive, Zero, instantiate_zeros
+
+        class Mul(VJPHiPrimitive):
+            def __init__(self, x, y):
+                self.in_avals, self.out_aval, self.params = (x, y), x, {}
+                super().__init__()
+            def expand(self, x, y):
+                return x * y
+            def vjp_fwd(self, moving, x, y):
+                seen.append(moving)
+                return self(x, y), (x, y)
+            def vjp_bwd_retval(self, kept, g):
+                x, y = kept
+                return 2 * g * y, g * x  # another rule than the function's
+            def batch_dim_rule(self, axis, dims):
+                return dims[1] if dims[0] is None else dims[0]
+
+        class Accumulated(Mul):
+            vjp_bwd_retval = VJPHiPrimitive.vjp_bwd_retval
+            def vjp_bwd(self, kept, g, to_x, to_y):
+                to_x.accum(g * kept[1])
+                to_x.accum(g)
+                to_y.accum(g * kept[0])
+
+        class Forward(VJPHiPrimitive):
+            def __init__(self, x, k):
+                self.in_avals, self.out_aval, self.params = (x,), x, dict(k=k)
+                super().__init__()
+            def expand(self, x):
+                return self.k * x
+            def jvp(self, primals, tangents):
+                return self(*primals), 5.0 * tangents[0]
+
+        class Tree(VJPHiPrimitive):
+            def __init__(self, p):
+                self.in_avals, self.out_aval, self.params = (p,), {"a": p["x"], "b": (p["x"], p["y"])}, {}
+                super().__init__()
+            def expand(self, p):
+                return {"a": p["x"] ** 2, "b": (jnp.sin(p["x"]), jnp.cos(p["y"]))}
+            def vjp_fwd(self, moving, p):
+                return self(p), p
+            def vjp_bwd_retval(self, p, g):
+                is_zero = lambda v: isinstance(v, Zero)
+                zeros.append(sum(map(is_zero, jax.tree.leaves(g, is_leaf=is_zero))))
+                g = jax.tree.map(instantiate_zeros, g, is_leaf=is_zero)
+                return ({"x": 2 * p["x"] * g["a"] + jnp.cos(p["x"]) * g["b"][0], "y": -jnp.sin(p["y"]) * g["b"][1]},)
+
+        class Rows(VJPHiPrimitive):
+            def __init__(self, a, x):
+                self.in_avals, self.out_aval, self.params = (a, x), ShapedArray((a.shape[0],), a.dtype), {}
+                super().__init__()
+            def expand(self, a, x):
+                return a @ x
+            def batch(self, axis, args, dims):
+                seen.append((axis.size, dims))
+                return jnp.moveaxis(args[1], dims[1], 0) @ args[0].T + 100, 0
+
+        seen, zeros = [], []
+        on = lambda cls, *params: lambda *args: cls(*(jax.tree.map(jax.typeof, a) for a in args), *params)(*args)
+        mul = on(Mul)
+        out["value"] = [float(mul(2.0, 3.0)), float(jax.jit(mul)(2.0, 3.0))]
+        out["slopes"] = [float(v) for v in jax.grad(mul, (0, 1))(2.0, 3.0)] + [float(jax.grad(mul, 1)(2.0, 3.0))]
+        out["moving"] = [list(m) for m in seen]
+        out["twice"] = float(jax.grad(jax.grad(mul), 1)(2.0, 3.0))
+        out["mapped"] = jax.vmap(jax.grad(mul), (0, None))(jnp.arange(3.0), 2.0).tolist()
+        out["accumulated"] = [float(v) for v in jax.grad(on(Accumulated), (0, 1))(2.0, 3.0)]
+        out["forward"] = [float(v) for v in jax.jvp(on(Forward, 3.0), (2.0,), (1.0,))]
+        out["tree"] = [float(v) for v in jax.tree.leaves(jax.grad(lambda p: on(Tree)(p)["a"])({"x": 1.0, "y": 2.0}))]
+        out["zeros"] = zeros
+        seen.clear()
+        a, xs = jnp.arange(6.0).reshape(2, 3), jnp.arange(12.0).reshape(3, 4)
+        out["batch"] = jax.vmap(on(Rows), (None, 1))(a, xs).tolist()
+        out["told"] = [[size, str(list(dims)[0])] for size, dims in seen]
+        missing = []
+        for f in (jax.grad(on(Rows)), jax.grad(lambda x: on(Rows)(a, x).sum())):
+            try:
+                f(jnp.ones(3))
+            except Exception as error:
+                missing.append(type(error).__name__)
+        out["missing"] = missing[1:]
+        one, other = Forward(jax.typeof(1.0), 3.0), Forward(jax.typeof(1.0), 3.0)
+        out["same"] = [one == other, hash(one) == hash(other), one == Forward(jax.typeof(1.0), 4.0), repr(one)]
+        """
+    )
+    assert found["slopes"] == [6.0, 2.0, 2.0] and found["zeros"] == [2] and found["missing"] == ["NotImplementedError"]
