@@ -76,7 +76,6 @@ LACKING = {
     "jax.errors": {
         "InconclusiveDimensionOperation": "TracerError says it of symbolic sizes",
         "JaxprTypeError": "InternalError says it of programs",
-        "KeyReuseError": "random keys are not followed",
     },
     "jax.experimental.checkify": {},
     "jax.tree_util": {},

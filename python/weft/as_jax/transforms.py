@@ -101,6 +101,11 @@ def make_jaxpr(
         with keeps_calls(True):
             ir, shapes = make(*args, **kwargs)
         closed = jaxprs.closed(ir)
+        if not static_argnums:
+            types = _tree.map(
+                lambda x: weft.ShapeDtype(x.shape, x.dtype) if getattr(x, "ndim", 0) else x, (args, kwargs)
+            )
+            closed.jaxpr.uses_of_keys = lambda: weft.ir.check_key_reuse(fun, *types[0], **types[1])
         return (closed, shapes) if return_shape else closed
 
     for name in ("__name__", "__qualname__"):

@@ -79,6 +79,7 @@ EXPERIMENTAL: dict[str, Served] = {
         )
     ),
     "jax.experimental.key_reuse": Served(),
+    "jax.experimental.key_reuse._core": Served(everything_of=("weft.as_jax.key_reuse",)),
     "jax.experimental.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
     "jax.experimental.random": Served(names=of("weft.as_jax.stateful_random", "stateful_rng StatefulPRNG")),
     "jax.experimental.buffer_callback": Served(

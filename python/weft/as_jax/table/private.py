@@ -15,8 +15,10 @@ _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
-_OF_KEYS = """PRNGKeyArray PRNGImpl KeyTy prngs random_seed random_wrap random_unwrap random_bits threefry_prng_impl
-rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits threefry_seed threefry_split threefry_fold_in"""
+_OF_KEYS = """PRNGKeyArray PRNGImpl KeyTy prngs random_seed random_wrap random_unwrap random_bits random_split
+threefry_prng_impl rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits threefry_seed
+threefry_split threefry_fold_in random_bits_p random_clone_p random_fold_in_p random_gamma_p
+random_seed_p random_split_p random_wrap_p random_unwrap_p"""
 
 PRIVATE: dict[str, Served] = {
     "jax._src": Served(),
@@ -278,7 +280,8 @@ PRIVATE: dict[str, Served] = {
         names=dict.fromkeys(("_dedup_consts", "_pad_constvars"), "weft.as_jax.state:EmptyCache")
     ),
     "jax._src.random": Served(
-        everything_of=("weft.random",), names=of(_KEYS, "default_prng_impl resolve_prng_impl PRNGKeyArray")
+        everything_of=("weft.random",),
+        names=of(_KEYS, "default_prng_impl resolve_prng_impl PRNGKeyArray random_clone_p random_gamma_p"),
     ),
     "jax._src.random.core": Served(
         everything_of=("weft.random",),
