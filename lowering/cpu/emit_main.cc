@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "lowering/cpu/mlir/emit_kernel.h"
+#include "lowering/program/launches.h"
 
 namespace weft {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 constexpr int64_t kStepsPerPart = 200;
 // ... and of a step with branches or a body this many stay in place; larger ones are functions of their own.
 constexpr int64_t kStepsInPlace = 80;
-// Kernels cheaper than this are called directly, on one thread.
-constexpr double kParallelCost = 20000;
 // Units of kernels that run together are in groups that take about as many nanoseconds.
 constexpr int64_t kGroupCost = 4000;
 
@@ -160,9 +159,8 @@ class MainEmitter {
   void EmitKernelCall(const Step& s) {
     Value desc = DescAt(s.desc);
     Value units = UnitsOf(s, desc);
-    if (s.cost >= 0 && s.cost < kParallelCost)
-      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(s),
-                                mlir::ValueRange{frame_, desc, m_.I64(0), units});
+    if (s.cost >= 0 && s.cost < kWorthAThread)
+      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(s), mlir::ValueRange{frame_, desc, m_.I64(0), units});
     else
       EmitParallelFor(NameOf(s), desc, units,
                       s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost)) : m_.IMul(units, m_.I64(UnitCost(s))));
@@ -202,8 +200,8 @@ class MainEmitter {
     if (s.cost >= 0) cost = m_.I64(static_cast<int64_t>(s.cost));
 
     const std::string name = "together" + std::to_string(together_++);
-    auto type =
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
+                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
     {
       mlir::OpBuilder::InsertionGuard guard(m_.b);
       m_.b.setInsertionPointToEnd(module_.getBody());

@@ -15,17 +15,17 @@ using Buffers = std::vector<Artifact::Buffer>;
 
 // A launch is a function that has a call for each of its kernels, and LLVM's time grows faster than a function.
 constexpr size_t kMostKernels = 256;
-// Kernels that take less in all, in nanoseconds, are called one after the other.
-constexpr double kWorthAThread = 20000;
 
 // Joins the kernels of one frame.
 class Joiner {
  public:
-  Joiner(const Program& program, const Slots& slots, const Buffers& buffers, bool offsets_are_known)
+  Joiner(const Program& program, const Slots& slots, const Buffers& buffers, bool offsets_are_known,
+         double least_nanoseconds)
       : program_(program),
         slots_(slots),
         buffers_(buffers),
         offsets_are_known_(offsets_are_known),
+        least_nanoseconds_(least_nanoseconds),
         touched_in_(slots.size(), 0),
         written_in_(slots.size(), 0) {}
 
@@ -34,9 +34,9 @@ class Joiner {
     int64_t launches = 0;
     Steps joined;
     for (Step& s : *steps) {
-      for (Steps& block : s.blocks) launches += Join(&block);
       if (s.kind != Step::Kind::kKernel) {
         launches += Close(&joined);
+        for (Steps& block : s.blocks) launches += Join(&block);
         joined.push_back(std::move(s));
         continue;
       }
@@ -66,7 +66,7 @@ class Joiner {
       cost += std::max(s.cost, 0.0);
     }
     int64_t launches = static_cast<int64_t>(open_.size());
-    if (open_.size() > 1 && (cost >= kWorthAThread || !known)) {
+    if (open_.size() > 1 && (cost >= least_nanoseconds_ || !known)) {
       Step together;
       together.kind = Step::Kind::kTogether;
       together.desc = open_[0].desc;
@@ -88,7 +88,8 @@ class Joiner {
     const auto told = abi::Decode<abi::Kernel<abi::InWords>>(program_.artifact.desc.data() + s.desc);
     const KernelSpec& kernel = program_.kernels[static_cast<size_t>(s.index)];
     std::vector<Touch> touches;
-    for (size_t i = 0; i < told.operands.size(); ++i) touches.push_back({static_cast<size_t>(told.operands[i]), kernel.written[i]});
+    for (size_t i = 0; i < told.operands.size(); ++i)
+      touches.push_back({static_cast<size_t>(told.operands[i]), kernel.written[i]});
     return touches;
   }
 
@@ -108,9 +109,7 @@ class Joiner {
     if (slots_[t.slot].place == Place::kArena) in_arena_.push_back(t);
   }
 
-  const Artifact::Buffer& BufferOf(const Touch& t) const {
-    return buffers_[static_cast<size_t>(slots_[t.slot].index)];
-  }
+  const Artifact::Buffer& BufferOf(const Touch& t) const { return buffers_[static_cast<size_t>(slots_[t.slot].index)]; }
   // Buffers that are alive at the same time are apart. Others are unless they have been put into the same room.
   bool MayOverlap(const Artifact::Buffer& a, const Artifact::Buffer& b) const {
     if (a.first <= b.last && b.first <= a.last) return false;
@@ -121,6 +120,7 @@ class Joiner {
   const Slots& slots_;
   const Buffers& buffers_;
   const bool offsets_are_known_;
+  const double least_nanoseconds_;
   // The launch that is open, which kernels may still join.
   Steps open_;
   int64_t launch_ = 1;
@@ -131,13 +131,15 @@ class Joiner {
 
 }  // namespace
 
-void JoinLaunches(Program* program) {
+void JoinLaunches(Program* program, double least_nanoseconds) {
   Artifact& a = program->artifact;
-  a.counters.launches = Joiner(*program, a.slots, a.buffers, a.arena_bytes >= 0).Join(&program->steps);
+  a.counters.launches =
+      Joiner(*program, a.slots, a.buffers, a.arena_bytes >= 0, least_nanoseconds).Join(&program->steps);
   for (size_t f = 0; f < a.functions.size(); ++f) {
     const Artifact::Function& function = a.functions[f];
-    a.counters.launches += Joiner(*program, function.slots, function.buffers, function.arena_bytes >= 0)
-                               .Join(&program->functions[f]);
+    a.counters.launches +=
+        Joiner(*program, function.slots, function.buffers, function.arena_bytes >= 0, least_nanoseconds)
+            .Join(&program->functions[f]);
   }
 }
 

@@ -8,8 +8,12 @@
 
 namespace weft {
 
-// Puts such kernels into steps kTogether, and counts launches. Results are the same to the last bit.
-void JoinLaunches(Program* program);
+// Kernels that take less, in nanoseconds, are called directly, on one thread.
+inline constexpr double kWorthAThread = 20000;
+
+// Puts such kernels into steps kTogether, and counts launches. Results are the same to the last bit. Kernels that take
+// less than `least_nanoseconds` in all stay as they are.
+void JoinLaunches(Program* program, double least_nanoseconds = kWorthAThread);
 
 }  // namespace weft
 #endif  // WEFT_LOWERING_PROGRAM_LAUNCHES_H_
