@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..served import Served, of, refused
+from .private import OF_HIJAX
 from .sparse import SPARSE
 
 _COLOCATED = "Python runs where the program runs"
@@ -58,13 +59,8 @@ EXPERIMENTAL: dict[str, Served] = {
         )
     ),
     "jax.experimental.hijax": Served(
-        everything_of=("weft.as_jax.hijax",),
         names={
-            **of(
-                "weft.as_jax.hijax",
-                "HiType MutableHiType HiPrimitive VJPHiPrimitive AvalQDD AvalMutableQDD aval_method "
-                "aval_property register_hitype instantiate_zeros TransformedRef",
-            ),
+            **of("weft.as_jax.hijax", OF_HIJAX),
             **of("weft.as_jax.effects", "control_flow_allowed_effects"),
         },
     ),

@@ -15,6 +15,9 @@ _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
+OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD Box HiPrimitive HiPspec HiType Log MappingSpec
+MutableArray MutableHiType Ref Static TransformedRef Ty VJPHiPrimitive Zero aval_method aval_property box_effect box_get
+box_set custom_vjp3 instantiate_zeros is_undefined_primal new_box register_hitype"""
 _OF_KEYS = """PRNGKeyArray PRNGImpl KeyTy prngs random_seed random_wrap random_unwrap random_bits random_split
 threefry_prng_impl rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits threefry_seed
 threefry_split threefry_fold_in random_bits_p random_clone_p random_fold_in_p random_gamma_p
@@ -28,7 +31,11 @@ PRIVATE: dict[str, Served] = {
                 _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
             ),
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
-            **of(_CORE, "mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context ParamDict"),
+            **of(
+                _CORE,
+                "aval_mapping_handlers mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context "
+                "ParamDict",
+            ),
             **of(_CORE, "pytype_aval_mappings ensure_compile_time_eval find_top_trace"),
             **of(_INTERNALS, "ShardingTypeError AxisName"),
             **of("weft.as_jax.jaxprs", "JaxprTypeError Effect Effects no_effects"),
@@ -361,8 +368,13 @@ PRIVATE: dict[str, Served] = {
         }
     ),
     "jax._src.state.discharge": Served(
-        names=refused("jax._src.state.discharge", "discharge_state run_state run_state_reference", _TRACES)
+        names={
+            "run_state": "weft.as_jax.state:run_state",
+            "run_state_reference": "weft.as_jax.state:run_state",
+            **refused("jax._src.state.discharge", "discharge_state", _TRACES),
+        }
     ),
+    "jax._src.hijax": Served(names={**of("weft.as_jax.hijax", OF_HIJAX), **of("weft.as_jax.core", "ShapedArray")}),
     "jax._src.earray": Served(names=of("weft.as_jax.hijax", "EArray")),
     "jax._src.pjit": Served(
         names={
