@@ -58,7 +58,7 @@ class Trace:
 
 
 _trace = Trace()
-weft.Tracer._trace = property(lambda _: _trace)  # type: ignore[attr-defined]
+weft.Tracer._trace = property(lambda _: _trace)
 
 
 def find_top_trace(values: Any) -> Trace:
@@ -113,7 +113,7 @@ def typeof(x: Any) -> ShapedArray:
     of the axes of the mesh around say it, which is nothing of axes that are not Explicit."""
     own = own_types.get(type(x))
     if own is not None:
-        return own(x)  # type: ignore[no-any-return]
+        return own(x)
     return _on_mesh(x, weft.typeof(x))
 
 
@@ -152,7 +152,7 @@ aval_mapping_handlers: dict[type, tuple[Any, Any]] = {}
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """The type of one element along an axis."""
     if type(aval) in aval_mapping_handlers:
-        return aval_mapping_handlers[type(aval)][0](size, axis, aval)  # type: ignore[no-any-return]
+        return aval_mapping_handlers[type(aval)][0](size, axis, aval)
     if axis is None:
         return aval
     if aval.shape[axis] != size:
@@ -163,7 +163,7 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None) -> ShapedArray:
     """The type with an axis more."""
     if type(aval) in aval_mapping_handlers:
-        return aval_mapping_handlers[type(aval)][1](size, axis, explicit_mesh_axis, aval)  # type: ignore[no-any-return]
+        return aval_mapping_handlers[type(aval)][1](size, axis, explicit_mesh_axis, aval)
     del explicit_mesh_axis
     if axis is None:
         return aval

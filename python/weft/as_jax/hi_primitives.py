@@ -9,11 +9,21 @@ from typing import Any, NamedTuple
 
 import weft
 
+from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented
 from . import ad
 from .core import own_types, typeof
-from .hijax import HiType, arrays_of, instantiate_zeros, is_type, tangent_of, types_of_arrays, values_of
+from .hijax import (
+    HiType,
+    arrays_of,
+    has_other_tangents,
+    instantiate_zeros,
+    is_type,
+    tangent_of,
+    types_of_arrays,
+    values_of,
+)
 from .rules import SymbolicZero, UndefinedPrimal, Zero, is_undefined_primal
 from .user_primitives import AxisData, Primitive
 
@@ -59,7 +69,12 @@ class _OnArrays(Primitive):
 
     def call(self, call: _Call, args: Any) -> Any:
         """What the operation gives for these values."""
-        return values_of(call.gives, self.bind(*arrays_of(call.takes, args), call=call))
+        arrays = arrays_of(call.takes, args)
+        for kind in _tree.leaves(call.gives, is_leaf=is_type):
+            if isinstance(kind, HiType) and type(kind).to_tangent_aval is not HiType.to_tangent_aval:
+                # Integers alone have no derivative, and no rule would be asked what their tangents are.
+                arrays = [_watched(x, kind) if _weft.is_inexact(weft.typeof(x).dtype) else x for x in arrays]
+        return values_of(call.gives, self.bind(*arrays, call=call))
 
     def _lowered(self, _: Any, __: Any, ___: Any, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         call = params["call"]
@@ -83,6 +98,15 @@ class _OnArrays(Primitive):
         types, tree = _tree.flatten(call.gives, is_leaf=is_type)
         whole = tree.flatten_up_to(out_dims) if len(types) != 1 or tree.num_nodes != 1 else [out_dims]
         return tree.flatten_up_to(out), list(whole)
+
+
+def _watched(x: Any, kind: HiType) -> Any:
+    """The array, whose derivative is an error where the tangents of a type made of it have other arrays than Weft's."""
+    if not has_other_tangents(kind):
+        return x
+    same = weft.custom_jvp(lambda x: x)
+    same.defjvp(lambda primals, tangents: (primals[0], tangent_of(kind)))
+    return same(x)
 
 
 def _types_of_tangents(kinds: Any) -> Any:
@@ -299,12 +323,12 @@ class VJPHiPrimitive:
         return hash((type(self).__name__, tuple(self.params.items()), self.in_avals))
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and (self.params, self.in_avals) == (other.params, other.in_avals)  # type: ignore[attr-defined]
+        return type(self) is type(other) and (self.params, self.in_avals) == (other.params, other.in_avals)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.params}]"
 
 
 @functools.cache
-def _primitive_of(cls: type[VJPHiPrimitive]) -> _OnArrays:
+def _primitive_of(cls: Any) -> _OnArrays:
     return _OnArrays(cls.__name__, cls._has("jvp"), cls._has("transpose"), False)

@@ -38,11 +38,11 @@ class HiType(AbstractValue):
 
     def lo_ty(self) -> list[Any]:
         """The types of the arrays."""
-        return self._missing("lo_ty")  # type: ignore[no-any-return]
+        return self._missing("lo_ty")
 
     def lower_val(self, hi_val: Any) -> list[Any]:
         """The arrays of a value."""
-        return self._missing("lower_val")  # type: ignore[no-any-return]
+        return self._missing("lower_val")
 
     def raise_val(self, *lo_vals: Any) -> Any:
         """The value of arrays."""
@@ -51,6 +51,14 @@ class HiType(AbstractValue):
     def to_tangent_aval(self) -> Any:
         """The type of tangents."""
         return self._missing("to_tangent_aval")
+
+    def vspace_zero(self) -> Any:
+        """The tangent zero of this type."""
+        return self._missing("vspace_zero")
+
+    def vspace_add(self, x: Any, y: Any) -> Any:
+        """The sum of two tangents of this type."""
+        return self._missing("vspace_add")
 
     def to_ct_aval(self) -> Any:
         """The type of cotangents."""
@@ -141,15 +149,18 @@ def tangent_of(kind: Any) -> Any:
     """The type of tangents of values of a type."""
     if not isinstance(kind, HiType):
         return kind.to_tangent_aval()
-    tangent = kind.to_tangent_aval()
-    own = [(t.shape, str(t.dtype)) for t in _arrays_of(tangent)]
-    needed = [(t.shape, str(t.dtype)) for t in (t.to_tangent_aval() for t in _arrays_of(kind))]
-    if own != needed:
+    if has_other_tangents(kind):
         raise not_implemented(
-            f"weft.as_jax: the tangents of {kind} have arrays {own}; those of its arrays are {needed}, and Weft has no "
+            f"weft.as_jax: the tangents of {kind} have other arrays than the tangents of its arrays, and Weft has no "
             "others"
         )
-    return tangent
+    return kind.to_tangent_aval()
+
+
+def has_other_tangents(kind: Any) -> bool:
+    """Whether tangents of a type are others than the tangents of its arrays."""
+    own = [(t.shape, str(t.dtype)) for t in _arrays_of(kind.to_tangent_aval())]
+    return own != [(t.shape, str(t.dtype)) for t in (t.to_tangent_aval() for t in _arrays_of(kind))]
 
 
 def install() -> None:
