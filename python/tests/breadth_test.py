@@ -71,7 +71,6 @@ LACKING = {
     "jax.debug": {
         "DebugEffect": "effects are ordered by the program itself",
         "OrderedDebugEffect": "effects are ordered by the program itself",
-        "breakpoint": "there is no debugger inside of compiled programs",
     },
     "jax.errors": {
         "InconclusiveDimensionOperation": "TracerError says it of symbolic sizes",

@@ -58,7 +58,7 @@ class Trace:
 
 
 _trace = Trace()
-weft.Tracer._trace = property(lambda _: _trace)
+weft.Tracer._trace = property(lambda _: _trace)  # type: ignore[attr-defined]
 
 
 def find_top_trace(values: Any) -> Trace:

@@ -246,7 +246,8 @@ class VJPHiPrimitive:
 
     @classmethod
     def _on_arrays(cls) -> _OnArrays:
-        return _primitive_of(cls)
+        found: Any = cls
+        return _primitive_of(found)
 
     def check(self, *arg_tys: Any) -> None:
         """Refuses types."""

@@ -185,6 +185,7 @@ PRIVATE: dict[str, Served] = {
             **refused("jax._src.ad_checkpoint", "custom_remat", _TRACES),
         },
     ),
+    "jax._src.debugger": Served(names=of("weft.debug", "breakpoint")),
     "jax._src.debugging": Served(
         everything_of=("weft.debug",),
         names=of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
@@ -216,7 +217,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
     "jax._src.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax._src.lax.utils": Served(names=of(_NUMPY, "int_dtype_for_dim int_dtype_for_shape")),
-    "jax._src.lax.eval_jaxpr": Served(names=refused("jax._src.lax.eval_jaxpr", "eval_jaxpr_p", _TRACES)),
+    "jax._src.lax.eval_jaxpr": Served(names=of(_INTERNALS, "eval_jaxpr_p")),
     "jax._src.pretty_printer": Served(),
     "jax._src.error_check": Served(
         names=of(
@@ -341,8 +342,15 @@ PRIVATE: dict[str, Served] = {
     ),
     **{
         f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
-        for name in ("ad", "batching", "mlir", "partial_eval", "xla")
+        for name in ("ad", "batching", "partial_eval", "xla")
     },
+    "jax._src.interpreters.mlir": PUBLIC["jax.interpreters.mlir"]._replace(
+        names={
+            **PUBLIC["jax.interpreters.mlir"].names,
+            # Arrays that are given away are used again on all of them.
+            "_platforms_with_donation": Value(["cpu", "cuda", "rocm", "tpu", "neuron"]),
+        }
+    ),
     "jax._src.ad_util": Served(
         names={**of("weft.as_jax.rules", "Zero SymbolicZero"), "stop_gradient_p": PRIMITIVES["stop_gradient_p"]}
     ),

@@ -250,7 +250,6 @@ PUBLIC: dict[str, Served] = {
     "jax.debug": Served(
         everything_of=("weft.debug",),
         names=of("weft.as_jax.debugging", "print callback log"),
-        absent=because("there is no debugger inside compiled programs; print by jax.debug.print", "breakpoint"),
     ),
     "jax.custom_batching": Served(everything_of=("weft.custom_batching",)),
     "jax.custom_derivatives": Served(
