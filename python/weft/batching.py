@@ -146,9 +146,8 @@ def vmap(
                     f"vmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
                 )
         if isinstance(size, int) and size == 0 and None not in outs and not cut_by and not typed:
-            return _tree.unflatten(
-                flat.out_tree, [_empty(*spec, axis) for spec, axis in zip(_weft.result_specs(t), outs)]
-            )
+            made = [_empty(shape, kind, weak, axis) for (shape, kind, weak), axis in zip(_weft.result_specs(t), outs)]
+            return _tree.unflatten(flat.out_tree, made)
         fn = _weft.vmap(t, batched, size, outs, axis_name or "")
         if cut_by:
             moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
