@@ -282,7 +282,10 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.lax.slicing": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),
-    "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
+    "jax._src.lax.windowed_reductions": Served(
+        everything_of=("weft.lax",),
+        names={**PRIMITIVES, **of(_NUMPY, "_select_and_gather_add _select_and_scatter_add")},
+    ),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
     "jax._src.lax.control_flow.common": Served(
         names=dict.fromkeys(("_dedup_consts", "_pad_constvars"), "weft.as_jax.state:EmptyCache")
