@@ -322,3 +322,35 @@ def test_parts_of_references_that_are_mapped():
     ):
         with pytest.raises(ValueError, match=r"same reference|uses from outside"):
             wrong()
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda f: f, weft.jit, lambda f: weft.jit(lambda *a: f(*a))], ids=["", "jit", "inner"]
+)
+def test_rules_and_what_references_hold(wrap):
+    @weft.custom_vjp
+    def doubled(ref, y):
+        return ref[...] * 2 * y
+
+    def backward(kept, ct):
+        held, y = kept
+        return 100 * ct * y, 2 * held * ct
+
+    doubled.defvjp(lambda ref, y: (ref[...] * 2 * y, (ref[...], y)), backward)
+    f = wrap(doubled)
+    # The rule's own cotangent of what the reference held, a hundred instead of two.
+    assert [float(g) for g in weft.grad(lambda x, y: f(weft.new_ref(x * x), y), (0, 1))(3.0, 5.0)] == [3000.0, 18.0]
+
+    def captured(x):
+        ref = weft.new_ref(x)
+
+        @weft.custom_vjp
+        def scaled(y):
+            return ref[...] * y
+
+        scaled.defvjp(lambda y: (scaled(y), None), lambda _, ct: (ct,))
+        return wrap(scaled)(1.0)
+
+    assert weft.jit(captured)(3.0) == 3
+    with pytest.raises(weft.DerivativeError, match="with respect to what that holds"):
+        weft.grad(captured)(3.0)
