@@ -199,15 +199,15 @@ def breakpoint(
 
     Example:
         >>> import io
+        >>> commands, answers = io.StringIO("p y * 10\\nc\\n"), io.StringIO()
         >>> @weft.jit
         ... def f(x):
         ...     y = x + 1
-        ...     weft.debug.breakpoint(stdin=io.StringIO("p y * 10\\nc\\n"))
+        ...     weft.debug.breakpoint(stdin=commands, stdout=answers)
         ...     return y
         >>> _ = f(1)
-        Entering wdb:
-        (wdb) Array(20, dtype=int32, weak_type=True)
-        (wdb)
+        >>> print(answers.getvalue().splitlines()[1])
+        (wdb) Array(20, dtype=int32)
     """
     from . import _debugger  # which most programs do not load
 
