@@ -71,12 +71,10 @@ LACKING = {
     "jax.debug": {
         "DebugEffect": "effects are ordered by the program itself",
         "OrderedDebugEffect": "effects are ordered by the program itself",
-        "breakpoint": "there is no debugger inside of compiled programs",
     },
     "jax.errors": {
         "InconclusiveDimensionOperation": "TracerError says it of symbolic sizes",
         "JaxprTypeError": "InternalError says it of programs",
-        "KeyReuseError": "random keys are not followed",
     },
     "jax.experimental.checkify": {},
     "jax.tree_util": {},

@@ -238,3 +238,24 @@ def test_large_arrays_in_functions_with_rules(kind):
             assert len(ir.constants) <= 2 and weft.parse_ir(ir.text).text == ir.text, way
             loaded = weft.deserialize_ir(ir.serialize())
             np.testing.assert_allclose(loaded(x, *ir.constants), want, rtol=1e-5, err_msg=way)
+
+
+def test_vmap_over_nothing():
+    # Grouped convolutions would make 0 groups of it.
+    def conv(x, w):
+        return lax.conv_general_dilated(x, w, (1, 1), "VALID", feature_group_count=2)
+
+    x, w, none = wnp.ones((2, 2, 6, 7)), wnp.ones((4, 1, 1, 2)), wnp.zeros((0, 3))
+    shape = conv(x, w).shape
+    for axes in [(0, None), (None, 0), (0, 0)]:
+        args = [wnp.ones((0, *a.shape)) if axis == 0 else a for a, axis in zip((x, w), axes)]
+        for f in (weft.vmap(conv, axes), weft.jit(weft.vmap(conv, axes))):
+            assert f(*args).shape == (0, *shape)
+    both = weft.vmap(lambda row: (row * 2, row.sum()), out_axes=(1, 0))(none)
+    assert [b.shape for b in both] == [(3, 0), (0,)]
+    assert weft.vmap(lambda _: 2.0)(none).weak_type and not weft.vmap(lambda row: row)(none).weak_type
+    assert weft.vmap(lambda _: weft.random.key(0))(none).shape == (0,)
+    assert weft.grad(lambda w: weft.vmap(lambda row: row @ w)(none).sum())(wnp.ones(3)).tolist() == [0, 0, 0]
+    assert weft.vmap(lambda row: lax.psum(row, "i"), axis_name="i", out_axes=None)(none).tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="out_axes"):
+        weft.vmap(lambda row: row, out_axes=2)(none)

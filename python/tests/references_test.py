@@ -301,3 +301,89 @@ def test_gradients_by_references():
         pullback.with_refs(pullbacks.GradValue(), unwanted)(1.0)
     with pytest.raises(ValueError, match=r"given to .* twice"):
         weft.vjp(lambda a, b: a[...] * b[...], ref, ref)
+def _through_scan(f):
+    return lambda part: weft.scan(lambda c, _: (c, f(part))[:1] + (None,), 0, None, length=1)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        weft.jit,
+        weft.checkpoint,
+        lambda f: lambda part: weft.cond(wnp.array(True), f, f, part),
+        _through_scan,
+        lambda f: weft.jit(weft.checkpoint(weft.jit(f))),
+    ],
+    ids=["jit", "checkpoint", "cond", "scan", "nested"],
+)
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_parts_of_references_as_arguments(transform, jitted, dynamic):
+    def program(i):
+        ref = weft.new_ref(wnp.zeros((4, 5)))
+        part = ref.at[i if dynamic else 2, 1:4]
+
+        def add(part):
+            part[...] = part[...] + wnp.arange(3.0) + part.shape[0]
+
+        transform(add)(part)
+        transform(lambda part: add(part.at[...]))(part)
+        return ref[...]
+
+    want = np.zeros((4, 5))
+    want[2, 1:4] = 2 * (np.arange(3) + 3)
+    np.testing.assert_array_equal((weft.jit(program) if jitted else program)(wnp.asarray(2)), want)
+
+
+def test_parts_of_references_that_are_mapped():
+    def add(part, x):
+        part[...] = part[...] + x
+
+    ref = weft.new_ref(wnp.zeros((4, 3)))
+    weft.vmap(add)(ref.at[1:3], wnp.array([1.0, 2.0]))
+    weft.jit(lambda part: weft.vmap(add, (1, 0))(part, wnp.arange(3.0)))(ref.at[2:])
+    weft.scan(lambda c, part: (c + 1, add(part, c)), wnp.array(10.0), ref.at[:2])
+    np.testing.assert_array_equal(ref[...], [[10, 10, 10], [12, 12, 12], [2, 3, 4], [0, 1, 2]])
+    # One that is the same for all may be read.
+    out = weft.vmap(lambda x, part: part[...] * x, (0, None))(wnp.arange(2.0), ref.at[0])
+    np.testing.assert_array_equal(out, [[0, 0, 0], [10, 10, 10]])
+    for wrong in (
+        lambda: weft.vmap(lambda a, b: None)(ref.at[:2], ref.at[1:3]),
+        lambda: weft.vmap(lambda a, b: None, (0, None))(ref.at[:2], ref),
+        lambda: weft.scan(lambda c, part: (c, ref[...].sum()), 0, ref.at[1:]),
+        lambda: weft.jit(lambda a, b: None)(ref.at[0], ref),
+    ):
+        with pytest.raises(ValueError, match=r"same reference|uses from outside"):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda f: f, weft.jit, lambda f: weft.jit(lambda *a: f(*a))], ids=["", "jit", "inner"]
+)
+def test_rules_and_what_references_hold(wrap):
+    @weft.custom_vjp
+    def doubled(ref, y):
+        return ref[...] * 2 * y
+
+    def backward(kept, ct):
+        held, y = kept
+        return 100 * ct * y, 2 * held * ct
+
+    doubled.defvjp(lambda ref, y: (ref[...] * 2 * y, (ref[...], y)), backward)
+    f = wrap(doubled)
+    # The rule's own cotangent of what the reference held, a hundred instead of two.
+    assert [float(g) for g in weft.grad(lambda x, y: f(weft.new_ref(x * x), y), (0, 1))(3.0, 5.0)] == [3000.0, 18.0]
+
+    def captured(x):
+        ref = weft.new_ref(x)
+
+        @weft.custom_vjp
+        def scaled(y):
+            return ref[...] * y
+
+        scaled.defvjp(lambda y: (scaled(y), None), lambda _, ct: (ct,))
+        return wrap(scaled)(1.0)
+
+    assert weft.jit(captured)(3.0) == 3
+    with pytest.raises(weft.DerivativeError, match="with respect to what that holds"):
+        weft.grad(captured)(3.0)

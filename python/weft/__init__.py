@@ -116,6 +116,7 @@ from .optimization import optimization, register_pass
 from .options import (
     checking_leaks,
     debug_infs,
+    debug_key_reuse,
     default_device,
     default_matmul_precision,
     explain_cache_misses,
@@ -269,6 +270,7 @@ __all__ = [
     "custom_vmap",
     "debug",
     "debug_infs",
+    "debug_key_reuse",
     "debug_nans",
     "default_backend",
     "default_device",

@@ -408,6 +408,7 @@ class Residual:
         self.tape: bool = facts["tape"]
         self.kind: str = facts["kind"]
         self.argument = argument
+        self.position: int = facts["param"] if facts["kind"] == "argument" else -1  # of the argument
         self.primitive: str = facts["primitive"]
         self.name: str = facts["name"]
         self.file: str = facts["file"]

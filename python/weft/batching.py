@@ -145,6 +145,9 @@ def vmap(
                 raise value_error(
                     f"vmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
                 )
+        if isinstance(size, int) and size == 0 and None not in outs and not cut_by and not typed:
+            made = [_empty(shape, kind, weak, axis) for (shape, kind, weak), axis in zip(_weft.result_specs(t), outs)]
+            return _tree.unflatten(flat.out_tree, made)
         fn = _weft.vmap(t, batched, size, outs, axis_name or "")
         if cut_by:
             moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
@@ -154,6 +157,17 @@ def vmap(
         return _tree.unflatten(flat.out_tree, results)
 
     return mapped
+
+
+def _empty(shape: Any, dtype: Any, weak: bool, axis: int) -> Any:
+    """A mapped result of no elements. Rules of vmap need not know of such: some make groups of them, of which there are
+    none."""
+    axis %= len(shape) + 1
+    whole = (*shape[:axis], 0, *shape[axis:])
+    if str(dtype).startswith("key"):
+        return _weft.random_wrap(_weft.full((*whole, 2), 0, "uint32"))
+    empty = _weft.full(whole, 0, dtype)
+    return _weft.weak(empty) if weak else empty
 
 
 def _all_sizes(flat: Any, axes: list, positional: int) -> str:

@@ -148,6 +148,7 @@ OPTIONS: dict[str, options.Option] = {
     name: getattr(options, option)
     for option in (
         "debug_infs",
+        "debug_key_reuse",
         "no_tracing",
         "no_execution",
         "checking_leaks",

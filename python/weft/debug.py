@@ -6,7 +6,7 @@ import builtins
 import re
 import string
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 from . import _weft
 from ._core import tree as _tree
@@ -16,6 +16,7 @@ from .arguments import text as _text
 from .callbacks import io_callback
 
 __all__ = [
+    "breakpoint",
     "callback",
     "check",
     "inspect_array_sharding",
@@ -163,6 +164,63 @@ def callback(function: Callable[..., Any], *args: Any, ordered: bool = True, **k
         function(*args, **kwargs)
 
     io_callback(call, None, *args, ordered=ordered, **kwargs)
+
+
+def breakpoint(
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = True,
+    token: Any = None,
+    stdin: IO[str] | None = None,
+    stdout: IO[str] | None = None,
+) -> Any:
+    """Opens a debugger when the program runs and comes to this place: it shows the lines and the variables of the
+    functions that were being called when it was traced, with the values that traced ones have now.
+
+    Its commands: `p x` and `pp x` print an expression, `l` lists the lines, `bt` the frames, `u` and `d` go to the
+    caller and back, `c` continues, `q` ends Python.
+
+    Args:
+        backend: None or "cli", a debugger in the terminal.
+        filter_frames: whether Weft's own frames are left out.
+        num_frames: how many frames are there, the innermost first; None: all.
+        ordered: accepted: calls are always in order.
+        token: arrays, or a tree of them: the debugger opens once they are there, and they are given back.
+        stdin: where commands are read, a file; None: from the terminal.
+        stdout: where answers are written, a file; None: to the terminal.
+
+    Returns: token.
+
+    Raises:
+        ValueError: there is no such debugger.
+        SystemExit: when the program runs: the command was q.
+
+    Example:
+        >>> import io
+        >>> commands, answers = io.StringIO("p y * 10\\nc\\n"), io.StringIO()
+        >>> @weft.jit
+        ... def f(x):
+        ...     y = x + 1
+        ...     weft.debug.breakpoint(stdin=commands, stdout=answers)
+        ...     return y
+        >>> _ = f(1)
+        >>> print(answers.getvalue().splitlines()[1])
+        (wdb) Array(20, dtype=int32)
+    """
+    from . import _debugger  # which most programs do not load
+
+    if backend not in (None, "cli"):
+        raise value_error(f"debug.breakpoint: backend must be None or 'cli', got {backend!r}")
+    frames = _debugger.frames_here(filter_frames, num_frames)
+    name = "jdb" if _tree.jax_semantics() else "wdb"
+
+    def opened(_: Any, values: list[Any]) -> None:
+        _debugger.run(frames, values, name, stdin, stdout)
+
+    callback(opened, _tree.leaves(token), [x for frame in frames for x in frame.traced])
+    return token
 
 
 def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:

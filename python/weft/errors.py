@@ -24,6 +24,7 @@ __all__ = [
     "JAXIndexError",
     "JAXTypeError",
     "JaxRuntimeError",
+    "KeyReuseError",
     "NonConcreteBooleanIndexError",
     "ShardingTypeError",
     "TracerArrayConversionError",
@@ -32,5 +33,10 @@ __all__ = [
     "TypePromotionError",
     "UnexpectedTracerError",
 ]
+
+
+class KeyReuseError(RuntimeError):
+    """A random key is used twice (weft.debug_key_reuse, weft.ir.check_key_reuse)."""
+
 
 JAXTypeError, JAXIndexError, JaxRuntimeError = TypeError, IndexError, RuntimeError

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _pickled as _pickles
 from . import _weft
-from ._core import stateful, watching
+from ._core import options, stateful, watching
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error
 from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
@@ -55,8 +55,18 @@ def trace_jitted(jitted: Any, flat: Flat, static: dict) -> Any:
     fixed = {str(name): repr(value) for name, value in static.items()}
     began = watching.before_tracing(jitted, jitted._function, flat.name, types, fixed)
     traced = _traced(jitted, flat)
+    if options.debug_key_reuse.used and options.debug_key_reuse.value and not options.keeps_calls.value:
+        _check_keys(flat)
     watching.after_tracing(flat.name, began, types, fixed)
     return traced
+
+
+def _check_keys(flat: Flat) -> None:
+    from .ir.key_reuse import check_flat
+    from .random import _uses
+
+    if not _uses.here.marks:
+        check_flat(flat)
 
 
 def _traced(jitted: Any, flat: Flat) -> Any:

@@ -14,6 +14,7 @@ from ._sharding.devices import Device, default_backend, devices
 __all__ = [
     "checking_leaks",
     "debug_infs",
+    "debug_key_reuse",
     "default_device",
     "default_matmul_precision",
     "explain_cache_misses",
@@ -54,6 +55,29 @@ def debug_infs(on: bool = True) -> contextlib.AbstractContextManager[None]:
         'log' gives an infinity
     """
     return _options.debug_infs(on)
+
+
+def debug_key_reuse(on: bool = True) -> contextlib.AbstractContextManager[None]:
+    """A context manager: inside it a random key that is used twice is a weft.errors.KeyReuseError, in this thread: in
+    jitted functions when they are traced (for that they are traced twice), outside of them when a function of
+    weft.random gets a key that one has got before. weft.ir.check_key_reuse says what is looked at.
+
+    Args:
+        on: whether to.
+
+    Returns: context manager.
+
+    Example:
+        >>> key = weft.random.key(0)
+        >>> with weft.debug_key_reuse():
+        ...     x = weft.random.normal(key)
+        ...     try:
+        ...         weft.random.normal(key)
+        ...     except weft.errors.KeyReuseError as error:
+        ...         print(str(error).partition(":")[0])
+        random.uniform
+    """
+    return _options.debug_key_reuse(on)
 
 
 def no_tracing(on: bool = True) -> contextlib.AbstractContextManager[None]:

@@ -103,6 +103,7 @@ no_execution = switch("no_execution", NO_EXECUTION)
 checking_leaks = switch("checking_leaks")
 keeps_calls = switch("keeps_calls", KEEPS_CALLS)  # jitted functions are calls in the programs of those around them
 log_compiles = switch("log_compiles")
+debug_key_reuse = switch("debug_key_reuse")
 explain_cache_misses = switch("explain_cache_misses")
 debug_infs = switch("debug_infs", DEBUG_INFS)
 numpy_rank_promotion = Option(

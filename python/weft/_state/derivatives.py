@@ -22,7 +22,7 @@ from ..pullbacks import OfReferences
 from ..symbolic_zeros import SymbolicZero
 from . import scopes
 from .binding import Bound, attempts
-from .given import called_as, held, naming, reachable, refs_among, released, settled
+from .given import Given, called_as, held, naming, reachable, refs_among, released, settled
 from .refs import Ref, new_ref
 from .scopes import Site, Unbound
 
@@ -239,6 +239,34 @@ def _fixed(function: Any, args: tuple) -> tuple[list, Callable]:
     return [held(args[i]) for i in moving], every
 
 
+def _cotangents_of_contents(refs: Sequence[Ref], args: Sequence[Any], cts: Sequence[Any]) -> Any:
+    """Of what references hold, the cotangents that a rule gives for those that are arguments; None: of none."""
+    given = {id(arg.ref): ct for arg, ct in zip(args, cts) if isinstance(arg, Given) and ct is not None}
+    if not given:
+        return None
+    return [given.get(id(r)) for r in refs]
+
+
+def _without_derivative(value: Any, ref: Ref, fun: Callable) -> Any:
+    """What a reference holds that the function of a custom_vjp uses from outside: an error where it is differentiated,
+    as it is for arrays."""
+    from ..custom import custom_jvp as with_rule
+
+    if not _weft.is_inexact(ref.dtype):
+        return value
+
+    def rule(*_: Any) -> Any:
+        raise _weft.DerivativeError(
+            f"custom_vjp: '{call_name(fun)}' uses a reference of type {ref._type}, made{ref._line or ' here'}, from "
+            "outside, and is differentiated with respect to what that holds, about which its rule says nothing; make "
+            "the reference an argument of the function"
+        )
+
+    same = with_rule(lambda x: x)
+    same.defjvp(rule)
+    return same(value)
+
+
 def custom_vjp(function: Any, args: tuple, kwargs: dict) -> Any:
     """A call of a custom_vjp, as one whose function and rules take what references hold, and return it."""
     every_arg = as_positional(function._function, args, kwargs, "custom_vjp")
@@ -257,6 +285,8 @@ def custom_vjp(function: Any, args: tuple, kwargs: dict) -> Any:
     site = Site("custom_vjp")
     moving, every = _fixed(function, every_arg)
     fixed = [every_arg[i] for i in function._nondiff]
+    arguments = {id(arg.ref) for arg in moving if isinstance(arg, Given)}
+    captured = [r for r in reachable(function._function) if id(r) not in arguments]
 
     def primal(values: Any, tokens: Any, *given: Any) -> Any:
         scope = _bind(site, refs, values)
@@ -276,13 +306,18 @@ def custom_vjp(function: Any, args: tuple, kwargs: dict) -> Any:
         cts = function._backward(*fixed, residuals, ct)
         if not isinstance(cts, (tuple, list)):
             return cts
-        # A reference among the arguments has no cotangent.
+        # That of a reference among the arguments is one of what it held.
+        held_cts = _cotangents_of_contents(refs, moving, cts)
         cts = [None if not _tree.leaves(arg) else c for arg, c in zip(moving, cts, strict=True)]
-        return (None, [settled(r, scope.value(r)) for r in changed], *cts)
+        return (held_cts, [settled(r, scope.value(r)) for r in changed], *cts)
 
     inner = type(function)(called_as(primal, function._function))
     inner.defvjp(fwd, bwd, symbolic_zeros=False)
     values, tokens = [scopes.read(r) for r in refs], [scopes.read(r._back) for r in changed]
+    values = [
+        _without_derivative(value, ref, function._function) if any(ref is c for c in captured) else value
+        for ref, value in zip(refs, values)
+    ]
     out, news, tokens = inner._call(values, tokens, *moving)
     _write(site, refs, news, function._forward)
     for ref, token in zip(changed, tokens):

@@ -12,7 +12,7 @@ from .._core import tree as _tree
 from .._core.errors import value_error
 from .._core.tracing import call_name
 from . import scopes
-from .refs import Ref
+from .refs import Ref, RefPart
 
 
 class Given:
@@ -30,6 +30,39 @@ _tree.register(Given, lambda given: ((), given.ref), lambda ref, _: Given(ref))
 def refs_among(tree: Any) -> list[Ref]:
     """The references that are leaves of a tree."""
     return [leaf for leaf in _tree.leaves(tree) if isinstance(leaf, Ref)]
+
+
+def parts_as_references(
+    tree: Any, is_mapped: Callable[[int], bool], what: str, name: str
+) -> tuple[Any, Callable[[], None], list[Ref]]:
+    """The tree with references of their own in the places of parts of references, what writes into the parts what these
+    hold in the end, and the references that the parts are of. `is_mapped`: of the number of a leaf of the tree."""
+    nodes, structure = _tree.flatten(tree, is_leaf=lambda x: isinstance(x, RefPart))
+    if not any(isinstance(node, RefPart) for node in nodes):
+        return tree, lambda: None, []
+    made: list[tuple[RefPart, Ref]] = []
+    number, new = 0, []
+    for node in nodes:
+        if isinstance(node, RefPart) and is_mapped(number):
+            made.append((node, Ref(node[...])))
+            new.append(made[-1][1])
+        else:
+            new.append(node)
+        number += len(_tree.leaves(node))
+    bases = [_base(part) for part, _ in made]
+    others = [r for r in refs_among(new) if all(r is not own for _, own in made)]
+    refuse_aliases([*bases, *others] if made else [], [], what, name, lambda i: f"mapped reference {i}")
+
+    def write() -> None:
+        for part, ref in made:
+            part[...] = ref[...]
+
+    return _tree.unflatten(structure, new), write, bases
+
+
+def _base(part: Any) -> Ref:
+    """The reference that a part is of."""
+    return _base(part._ref) if isinstance(part, RefPart) else part
 
 
 def released(tree: Any) -> Any:

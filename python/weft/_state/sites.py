@@ -20,6 +20,7 @@ from .derivatives import check_aux, custom_jvp, custom_vjp, forward, value_and_g
 from .given import (
     held,
     naming,
+    parts_as_references,
     refs_among,
     refuse_aliases,
     refuse_references_in,
@@ -28,7 +29,7 @@ from .given import (
     settled,
 )
 from .jitted import call_jitted, first_trace, found_in, is_inner
-from .refs import Ref
+from .refs import Ref, RefPart
 from .scopes import Unbound
 
 __all__ = [
@@ -127,12 +128,14 @@ def scan(
 ) -> Any:
     """run(f, init, xs, length, reverse, what, paths, snapshots). References among xs are those of slices inside."""
     _refuse_carried(init, what)
+    xs, write, bases = parts_as_references(xs, lambda _: True, what, call_name(f))
     given = refs_among(xs)
     refuse_aliases(given, [], what, call_name(f), lambda i: f"reference {i} of xs")
     leaves, tree = _tree.flatten(xs)
     is_ref = [isinstance(leaf, Ref) for leaf in leaves]
 
     def attempt(site: Bound) -> Any:
+        refuse_aliases(bases, site.refs, what, call_name(f), lambda i: f"part {i} of xs")
         if not site.refs and not given:
             return run(site.watching(f), init, xs, length, reverse, what, paths, snapshots)
         site.refs = [r for r in site.refs if not any(r is g for g in given)]
@@ -165,7 +168,9 @@ def scan(
             scopes.write(ref, settled(ref, new))
         return state[0], ys
 
-    return attempts(what, f, attempt)
+    out = attempts(what, f, attempt)
+    write()
+    return out
 
 
 def plainly(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) -> Any:
@@ -219,6 +224,16 @@ def vmap(run: Callable, fun: Callable, in_axes: Any, out_axes: Any, args: tuple,
     if not any(isinstance(leaf, Ref) for leaf in leaves):
         return run(fun, in_axes, out_axes, args, kwargs)
     axes = _tree.prefix_leaves(in_axes, args, "vmap: in_axes")
+    whole, write, bases = parts_as_references(args, lambda i: axes[i] is not None, "vmap", call_name(fun))
+    if bases:
+        kept: list[Any] = []
+        rest = iter(axes)
+        for node in _tree.leaves(args, is_leaf=lambda x: isinstance(x, RefPart)):
+            own = [next(rest) for _ in _tree.leaves(node)]
+            kept += own[:1] if isinstance(node, RefPart) and own[0] is not None else own
+        out = vmap(run, fun, _tree.unflatten(_tree.structure(whole), kept), out_axes, whole, kwargs)
+        write()
+        return out
     mapped = [isinstance(leaf, Ref) and axis is not None for leaf, axis in zip(leaves, axes)]
     given = [leaf for leaf, on in zip(leaves, mapped) if on]
     refuse_aliases(given, [], "vmap", call_name(fun), lambda i: f"mapped reference {i}")

@@ -90,12 +90,14 @@ def get_primitive_transpose(primitive: Primitive) -> _Rule:
 
 def zeros_like_aval(aval: Any) -> Any:
     """An array of zeros of a type."""
-    return Zero(aval).instantiate()
+    return aval.vspace_zero() if hasattr(aval, "vspace_zero") else Zero(aval).instantiate()
 
 
 def instantiate_zeros(tangent: Any) -> Any:
     """The tangent, with zeros for one that does not move."""
-    return tangent.instantiate() if isinstance(tangent, Zero) else tangent
+    if not isinstance(tangent, Zero):
+        return tangent
+    return tangent.instantiate() if hasattr(tangent.aval, "dtype") else tangent.aval.vspace_zero()
 
 
 def add_jaxvals(x: Any, y: Any) -> Any:

@@ -98,14 +98,22 @@ pytype_aval_mappings: dict[type, Any] = dict.fromkeys(
 canonicalize_dtype_handlers: dict[type, Any] = dict.fromkeys(pytype_aval_mappings, weft.numpy.asarray)
 
 
+# Classes whose objects are values of a type of a library's own -> what gives it (hijax.register_hitype).
+own_types: dict[type, Any] = {}
+
+
 def get_aval(x: Any) -> ShapedArray:
     """The type of a value."""
-    return ShapedArray.like(x)
+    own = own_types.get(type(x))
+    return ShapedArray.like(x) if own is None else own(x)
 
 
 def typeof(x: Any) -> ShapedArray:
     """The type of a value, with its sharding: of an array that lies on devices; of a traced value as far as the types
     of the axes of the mesh around say it, which is nothing of axes that are not Explicit."""
+    own = own_types.get(type(x))
+    if own is not None:
+        return own(x)
     return _on_mesh(x, weft.typeof(x))
 
 
@@ -137,8 +145,14 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     return aval
 
 
+# Of types of a library's own: (what takes an axis away, what adds one).
+aval_mapping_handlers: dict[type, tuple[Any, Any]] = {}
+
+
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """The type of one element along an axis."""
+    if type(aval) in aval_mapping_handlers:
+        return aval_mapping_handlers[type(aval)][0](size, axis, aval)
     if axis is None:
         return aval
     if aval.shape[axis] != size:
@@ -148,6 +162,8 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
 
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None) -> ShapedArray:
     """The type with an axis more."""
+    if type(aval) in aval_mapping_handlers:
+        return aval_mapping_handlers[type(aval)][1](size, axis, explicit_mesh_axis, aval)
     del explicit_mesh_axis
     if axis is None:
         return aval

@@ -1,38 +1,176 @@
-"""Classes of JAX that libraries derive from or name in isinstance() when they are imported. Weft has no types of one's
-own in programs: no object of these classes, references apart, is ever part of a program."""
+"""Types of a library's own (jax.experimental.hijax): an object of a registered class is a container of the arrays that
+its type lowers it to, so that it passes through every transform.
+
+Not there: types of objects that change (Box), and types whose tangents are other than the tangents of these arrays:
+where a derivative meets one it is an error."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import weft.numpy as wnp
 
+from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error
+from .._core.shapes import ShapedArray
 from ..ref import AbstractRef, Ref
-from .core import AbstractValue
+from .core import AbstractValue, own_types
+from .effects import Effect
 from .rules import Zero, is_undefined_primal
 
 AbstractValue.register(AbstractRef)
 
 __all__ = ["AbstractRef", "AbstractValue", "Ref", "Zero", "is_undefined_primal"]
 
+Ty = AbstractValue
+
 
 class HiType(AbstractValue):
-    """A type of one's own."""
+    """A type of one's own. lo_ty() is the list of the types of the arrays that lower_val(value) gives, of which
+    raise_val(*arrays) makes the value again."""
+
+    is_high = True
+    has_qdd = False
+
+    def _missing(self, method: str) -> Any:
+        raise not_implemented(f"weft.as_jax: {type(self).__name__} needs {method}")
+
+    def lo_ty(self) -> list[Any]:
+        """The types of the arrays."""
+        return self._missing("lo_ty")
+
+    def lower_val(self, hi_val: Any) -> list[Any]:
+        """The arrays of a value."""
+        return self._missing("lower_val")
+
+    def raise_val(self, *lo_vals: Any) -> Any:
+        """The value of arrays."""
+        return self._missing("raise_val")
+
+    def to_tangent_aval(self) -> Any:
+        """The type of tangents."""
+        return self._missing("to_tangent_aval")
+
+    def vspace_zero(self) -> Any:
+        """The tangent zero of this type."""
+        return self._missing("vspace_zero")
+
+    def vspace_add(self, x: Any, y: Any) -> Any:
+        """The sum of two tangents of this type."""
+        return self._missing("vspace_add")
+
+    def to_ct_aval(self) -> Any:
+        """The type of cotangents."""
+        return self.to_tangent_aval()
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """The type as text."""
+        return repr(self)
 
 
 class MutableHiType(HiType):
-    """... of objects that change."""
+    """... of objects that change; there are no values of one."""
 
 
-class HiPrimitive:
-    """An operation on such types."""
+class MappingSpec:
+    """Along which axes vmap maps a value of a type of one's own."""
 
-    def __init__(self, name: str):
-        self.name = name
 
-    def bind(self, *_: Any, **__: Any) -> Any:
-        raise not_implemented(f"weft.as_jax: Weft has no types of one's own in programs, which '{self.name}' is for")
+class HiPspec:
+    """How such a value is cut over a mesh."""
+
+
+def register_hitype(cls: type, typeof: Callable[[Any], Any]) -> None:
+    """From now on objects of the class are values of the type that typeof(object) gives."""
+    own_types[cls] = typeof
+
+    def flatten(value: Any) -> tuple[list[Any], Any]:
+        kind = typeof(value)
+        if isinstance(kind, MutableHiType):
+            raise not_implemented(f"weft.as_jax: {kind} is a type of objects that change, which programs have none of")
+        return list(kind.lower_val(value)), kind
+
+    _tree.register(cls, flatten, lambda kind, arrays: kind.raise_val(*arrays))
+
+
+def is_type(x: Any) -> bool:
+    """Whether it is a type of values, and no container of them."""
+    return isinstance(x, AbstractValue)
+
+
+def types_of_arrays(kinds: Any) -> list[Any]:
+    """Of a tree of types: those of the arrays of the values."""
+    return [t for kind in _tree.leaves(kinds, is_leaf=is_type) for t in _arrays_of(kind)]
+
+
+def _arrays_of(kind: Any) -> list[Any]:
+    if not isinstance(kind, HiType):
+        return [kind]
+    return [t for inner in kind.lo_ty() for t in _arrays_of(inner)]
+
+
+def arrays_of(kinds: Any, values: Any) -> list[Any]:
+    """Of a tree of types, and values of them: the arrays."""
+    types, tree = _tree.flatten(kinds, is_leaf=is_type)
+    found: list[Any] = []
+    for kind, value in zip(types, tree.flatten_up_to(values), strict=True):
+        if isinstance(kind, HiType):
+            for inner, part in zip(kind.lo_ty(), kind.lower_val(value), strict=True):
+                found += arrays_of(inner, part)
+        else:
+            found.append(value)
+    return found
+
+
+def values_of(kinds: Any, arrays: list[Any], each: Callable[[Any, list[Any]], Any] | None = None) -> Any:
+    """Of a tree of types, and the arrays of values: the values. `each`: what makes one of its type and arrays."""
+    rest = list(arrays)
+    made = []
+    for kind in _tree.leaves(kinds, is_leaf=is_type):
+        count = len(_arrays_of(kind))
+        mine, rest = rest[:count], rest[count:]
+        made.append((each or _raised)(kind, mine))
+    return _tree.unflatten(_tree.structure(kinds, is_leaf=is_type), made)
+
+
+def _raised(kind: Any, arrays: list[Any]) -> Any:
+    if not isinstance(kind, HiType):
+        return arrays[0]
+    parts, rest = [], list(arrays)
+    for inner in kind.lo_ty():
+        count = len(_arrays_of(inner))
+        parts.append(_raised(inner, rest[:count]))
+        rest = rest[count:]
+    return kind.raise_val(*parts)
+
+
+def tangent_of(kind: Any) -> Any:
+    """The type of tangents of values of a type."""
+    if not isinstance(kind, HiType):
+        return kind.to_tangent_aval()
+    if has_other_tangents(kind):
+        raise not_implemented(
+            f"weft.as_jax: the tangents of {kind} have other arrays than the tangents of its arrays, and Weft has no "
+            "others"
+        )
+    return kind.to_tangent_aval()
+
+
+def has_other_tangents(kind: Any) -> bool:
+    """Whether tangents of a type are others than the tangents of its arrays."""
+    own = [(t.shape, str(t.dtype)) for t in _arrays_of(kind.to_tangent_aval())]
+    return own != [(t.shape, str(t.dtype)) for t in (t.to_tangent_aval() for t in _arrays_of(kind))]
+
+
+def install() -> None:
+    """From now on types of arrays have the methods of HiType."""
+    kind: Any = ShapedArray
+    kind.lo_ty = lambda self: [self]
+    kind.lower_val = lambda self, value: [value]
+    kind.raise_val = lambda self, value: value
+    kind.vspace_zero = lambda self: wnp.zeros(self.shape, self.dtype)
+    kind.vspace_add = lambda self, x, y: x + y
 
 
 class AvalQDD:
@@ -60,14 +198,39 @@ class aval_property:
         self.fget = fget
 
 
-def register_hitype(cls: type, typeof: Any) -> None:
-    """Nothing: values of the class are refused where arrays are expected."""
-    del cls, typeof
+class BoxEffect(Effect):
+    """A box is changed."""
+
+
+box_effect = BoxEffect()
+
+
+def _no_boxes(*_: Any, **__: Any) -> Any:
+    raise not_implemented(
+        "weft.as_jax: there are no objects that change and whose type changes with them; jax.new_ref makes references "
+        "of one type"
+    )
+
+
+class Box:
+    """An object that changes; there are none."""
+
+    def __init__(self, *_: Any):
+        _no_boxes()
+
+
+class Log(Box):
+    """A list that grows; there are none."""
+
+
+new_box = box_get = box_set = _no_boxes
 
 
 def instantiate_zeros(tangent: Any) -> Any:
     """The tangent, with zeros for one that does not move."""
-    return wnp.zeros(tangent.aval.shape, tangent.aval.dtype) if isinstance(tangent, Zero) else tangent
+    if not isinstance(tangent, Zero):
+        return tangent
+    return tangent.aval.vspace_zero() if isinstance(tangent.aval, HiType) else tangent.instantiate()
 
 
 MutableArray = Ref
@@ -84,3 +247,12 @@ class TransformedRef:
 
 class EArray:
     """An array of a dtype that is stored as another."""
+
+
+def __getattr__(name: str) -> Any:
+    # What is built on the types above.
+    if name in ("HiPrimitive", "VJPHiPrimitive", "custom_vjp3", "Static"):
+        from . import hi_primitives
+
+        return getattr(hi_primitives, name)
+    raise AttributeError(name)

@@ -70,6 +70,17 @@ class _ClosedCall(Primitive):
         return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *arrays)
 
 
+class _EvalJaxpr(Primitive):
+    """A primitive that runs a program: bind(*arrays, jaxpr=...)."""
+
+    call_primitive = multiple_results = True
+
+    def bind(self, /, *args: Any, jaxpr: Any, **_: Any) -> list[Any]:
+        """Runs the program."""
+        return list(eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args))
+
+
+eval_jaxpr_p = _EvalJaxpr("eval_jaxpr")
 call_p, closed_call_p = _Call("core_call"), _ClosedCall("closed_call")
 call = call_p.bind
 

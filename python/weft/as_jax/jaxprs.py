@@ -253,7 +253,13 @@ _SHOWN_REGIONS = {
 
 
 class Jaxpr:
-    """Equations between variables."""
+    """Equations between variables.
+
+    Attributes:
+        uses_of_keys: what it does to random keys, where that is known: its function is traced for that once more.
+    """
+
+    uses_of_keys: Callable[[], Any] | None = None
 
     def __init__(
         self,

@@ -178,3 +178,41 @@ def _check_broadcast_shapes(name: str, shape: Any, *shapes: Any) -> tuple[int, .
     if tuple(_weft.broadcast_shapes(tuple(shape), joint)) != tuple(shape):
         raise value_error(f"{name}: the parameters' shapes {shapes} do not broadcast to {tuple(shape)}")
     return tuple(shape)
+
+
+def _select_and_gather_add(
+    tangents: Any,
+    operand: Any,
+    select_prim: Any,
+    window_dimensions: Any,
+    window_strides: Any,
+    padding: Any,
+    base_dilation: Any,
+    window_dilation: Any,
+) -> Any:
+    """Of each window of the operand, the tangent at its largest element (select_prim is ge), or smallest (le)."""
+    larger = select_prim.name in ("ge", "gt")
+    if not larger and select_prim.name not in ("le", "lt"):
+        raise not_implemented(f"select_and_gather_add: expected ge or le, got {select_prim}")
+
+    def chosen(a: Any, b: Any) -> Any:
+        first = a[0] >= b[0] if larger else a[0] <= b[0]
+        return tuple(wnp.where(first, x, y) for x, y in zip(a, b))
+
+    start = (-np.inf if larger else np.inf, 0.0)
+    arrays = wnp.asarray(operand), wnp.asarray(tangents)
+    init = tuple(wnp.asarray(value, x.dtype) for value, x in zip(start, arrays))
+    return weft.lax.reduce_window(
+        arrays, init, chosen, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )[1]
+
+
+def _select_and_scatter_add(
+    source: Any, operand: Any, select_prim: Any, window_dimensions: Any, window_strides: Any, padding: Any
+) -> Any:
+    """Each element of the source added where its window of the operand has its largest element, or its smallest."""
+    ones = (1,) * len(window_dimensions)
+    gather = lambda t: _select_and_gather_add(
+        t, operand, select_prim, window_dimensions, window_strides, padding, ones, ones
+    )
+    return weft.vjp(gather, wnp.zeros_like(operand))[1](source)[0]

@@ -13,8 +13,9 @@ import weft.numpy as wnp
 
 from .. import _weft
 from .._core.errors import type_error, value_error
-from ..random import _generators, _keys
+from ..random import _generators, _keys, _uses
 from .settings import config
+from .user_primitives import Primitive
 
 KeyTy = _generators.KeyDtype
 
@@ -158,6 +159,40 @@ def random_bits(keys: Any, bit_width: int, shape: Any) -> Any:
     return draw(keys)
 
 
+def random_split(keys: Any, *, shape: Any) -> Any:
+    """New keys of each key."""
+    draw = lambda key: weft.random.split(key, tuple(shape))
+    for _ in range(keys.ndim):
+        draw = weft.vmap(draw)
+    return draw(keys)
+
+
+def _gamma(keys: Any, a: Any, *, log_space: bool = False) -> Any:
+    draw = weft.random.loggamma if log_space else weft.random.gamma
+    for _ in range(keys.ndim):
+        draw = weft.vmap(draw)
+    return draw(keys, a)
+
+
+class _OfKeys(Primitive):
+    """A function of keys, as a primitive."""
+
+    def __init__(self, name: str, function: Callable[..., Any]):
+        super().__init__(name)
+        self._function = function
+
+    def bind(self, /, *args: Any, **params: Any) -> Any:
+        """What the function gives."""
+        return self._function(*args, **params)
+
+
+random_bits_p, random_clone_p = _OfKeys("random_bits", random_bits), _OfKeys("random_clone", weft.random.clone)
+random_fold_in_p = _OfKeys("random_fold_in", lambda keys, msgs: wnp.vectorize(weft.random.fold_in)(keys, msgs))
+random_gamma_p, random_seed_p = _OfKeys("random_gamma", _gamma), _OfKeys("random_seed", random_seed)
+random_split_p, random_wrap_p = _OfKeys("random_split", random_split), _OfKeys("random_wrap", random_wrap)
+random_unwrap_p = _OfKeys("random_unwrap", random_unwrap)
+
+
 def threefry_random_bits(key: Any, bit_width: int, shape: Any) -> Any:
     """Random bits of a key's words."""
     return weft.random.bits(random_wrap(key, impl="threefry2x32"), tuple(shape), f"uint{bit_width}")
@@ -188,4 +223,5 @@ def install() -> None:
     classes: list[Any] = [weft.Array, _generators.KeyArray]
     for cls in classes:
         cls._impl = _only_of_keys("_impl", lambda keys: _IMPLS[weft.random.key_impl(keys)])
+        cls._consumed = _only_of_keys("_consumed", _uses.is_used)
         cls._base_array = _only_of_keys("_base_array", weft.random.key_data)

@@ -223,6 +223,7 @@ debug_nans = _OwnOption("jax_debug_nans", weft.debug_nans)
 for _name in [
     "checking_leaks",
     "debug_infs",
+    "debug_key_reuse",
     "default_device",
     "default_matmul_precision",
     "explain_cache_misses",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import platform
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,3 +88,14 @@ def print_environment_info(return_string: bool = False) -> str | None:
 def is_persistent_cache_enabled() -> bool:
     """False: JAX's cache on disk is not there; Weft has one of its own (docs/environment.md)."""
     return False
+
+
+def run_state(f: Callable[[Any], None]) -> Callable[[Any], Any]:
+    """(tree of arrays) -> what references that begin with them hold after f has been called with the references."""
+
+    def run(args: Any) -> Any:
+        references = weft.tree.map(weft.new_ref, args)
+        f(references)
+        return weft.tree.map(weft.freeze, references, is_leaf=lambda x: isinstance(x, weft.Ref))
+
+    return run

@@ -101,6 +101,11 @@ def make_jaxpr(
         with keeps_calls(True):
             ir, shapes = make(*args, **kwargs)
         closed = jaxprs.closed(ir)
+        if not static_argnums:
+            types = _tree.map(
+                lambda x: weft.ShapeDtype(x.shape, x.dtype) if getattr(x, "ndim", 0) else x, (args, kwargs)
+            )
+            closed.jaxpr.uses_of_keys = lambda: weft.ir.check_key_reuse(fun, *types[0], **types[1])
         return (closed, shapes) if return_shape else closed
 
     for name in ("__name__", "__qualname__"):
@@ -218,7 +223,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
     """What reverse mode keeps: pairs of a type and where it is from."""
-    return [(ShapedArray(kept.shape, kept.dtype), kept.source) for kept in weft.saved_residuals(f, *args, **kwargs)]
+    order = {"constant": 0, "literal": 0, "argument": 1}
+    found = sorted(weft.saved_residuals(f, *args, **kwargs), key=lambda kept: (order.get(kept.kind, 2), kept.position))
+    return [(ShapedArray(kept.shape, kept.dtype), kept.source) for kept in found]
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

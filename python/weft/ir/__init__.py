@@ -19,6 +19,7 @@ from .dataflow import Dataflow, Frame, Node
 from .dataflow_of import to_dataflow
 from .executor import ExecutionFrame, Executor
 from .interpreter import Interpreter, rule
+from .key_reuse import Forward, KeyReuseSignature, Sink, Source, check_key_reuse
 from .memory import verify_memory
 from .pipelines import PipelineStep, pipeline
 from .reasons import why
@@ -37,19 +38,24 @@ __all__ = [
     "Dataflow",
     "ExecutionFrame",
     "Executor",
+    "Forward",
     "Frame",
     "Instruction",
     "Interpreter",
+    "KeyReuseSignature",
     "Literal",
     "Location",
     "Node",
     "Operation",
     "PipelineStep",
     "Rewrite",
+    "Sink",
+    "Source",
     "Type",
     "Value",
     "bisect",
     "check",
+    "check_key_reuse",
     "from_stablehlo",
     "passes",
     "pipeline",

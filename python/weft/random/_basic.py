@@ -17,6 +17,7 @@ from .._weft import Array
 from ..compiled import jit
 from ..numpy._dtypes import same_bits
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
+from . import _uses
 from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, generators, other_key, split
 from ._normal import erf_inv
 
@@ -58,6 +59,7 @@ def uniform(
     """
     other = other_key(key)
     if other is None:
+        _uses.note("uniform", key)
         unit = _weft.random_uniform01(key, _shape(shape), dtype)
     else:
         unit = generators().uniform01(other, _shape(shape), dtype)

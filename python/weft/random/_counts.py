@@ -10,6 +10,7 @@ from .._core import docs as _docs
 from .._weft import Array
 from ..control import scan, while_loop
 from ..typing import DTypeLike, NestedLike, Shape
+from . import _uses
 from ._basic import uniform
 from ._keys import KEY_ERRORS, _parameter, _shape, split
 
@@ -55,6 +56,7 @@ def _accepted(key, shape, dtype, propose):
     return while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
 
 
+@_uses.uses_key_once
 def poisson(key: Array, lam: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = int) -> Array:
     """Poisson numbers: how many events of a rate there are in one unit of time.
 
@@ -108,6 +110,7 @@ def poisson(key: Array, lam: NestedLike, shape: int | Shape | None = None, dtype
     return wnp.where(valid, wnp.where(lam == 0, 0, count), -1).astype(dtype)
 
 
+@_uses.uses_key_once
 def binomial(
     key: Array, n: NestedLike, p: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float
 ) -> Array:

@@ -15,6 +15,7 @@ from ..batching import vmap
 from ..control import while_loop
 from ..custom import custom_jvp
 from ..typing import DTypeLike, NestedLike, Shape
+from . import _uses
 from ._basic import exponential, normal, rademacher, uniform
 from ._keys import KEY_ERRORS, _shape, _typed, chosen, split
 
@@ -48,11 +49,27 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
         >>> weft.random.loggamma(weft.random.key(0), 0.001, (2,)).shape
         (2,)
     """
+    if _uses.here.marks:
+        return _marked(key, a, shape, dtype)
+    with _uses.one_use("gamma", key):
+        return _loggamma(key, a, shape, dtype)
+
+
+def _loggamma(key: Array, a: NestedLike, shape: int | Shape | None, dtype: DTypeLike) -> Array:
     d, v, boosted, kept, ends, last = _drawn(key, a, shape, dtype)
     # Of the logarithm of a uniform number in [0, 1), which may be 0, the one without any is taken.
     log_u = -_exponentials(last, kept.dtype)
     boost = _divided(wnp.where(log_u == 0, 0, log_u), wnp.where(boosted, kept, 1))
     return ends(wnp.log(d) + wnp.log(v) + wnp.where(boosted & (log_u != 0), boost, 0), -math.inf)
+
+
+def _marked(key: Array, a: NestedLike, shape: int | Shape | None, dtype: DTypeLike) -> Array:
+    """What stands for the numbers in a program with marks, where the key is used once and what is done with the keys
+    that are made of it is nobody's affair."""
+    _uses.note("gamma", key)
+    kind = _weft.dtype(dtype)
+    given = wnp.asarray(a, kind)
+    return wnp.broadcast_to(given, given.shape if shape is None else _shape(shape))
 
 
 def _exponentials(keys: Array, dtype) -> Array:
@@ -208,6 +225,13 @@ def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DT
         >>> weft.random.gamma(weft.random.key(0), 3.0, (2,)).shape
         (2,)
     """
+    if _uses.here.marks:
+        return _marked(key, a, shape, dtype)
+    with _uses.one_use("gamma", key):
+        return _gamma(key, a, shape, dtype)
+
+
+def _gamma(key: Array, a: NestedLike, shape: int | Shape | None, dtype: DTypeLike) -> Array:
     d, v, boosted, kept, ends, last = _drawn(key, a, shape, dtype)
     u = 1 - _uniforms(last, kept.dtype)
     # The power of what is near 1 by its logarithm's steps, whose derivative by a stays finite.

@@ -14,6 +14,7 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import sizes
 from ..typing import DTypeLike, NestedLike, Shape
+from . import _uses
 
 __all__ = [
     "PRNGKey",
@@ -256,6 +257,7 @@ def split(key: Array, num: int | Shape = 2) -> Array:
     other = other_key(key)
     if other is not None:
         return _like(key, generators().split(other, _shape(num)))
+    _uses.note("split", key)
     return _weft.random_split(key, _shape(num))
 
 
@@ -305,6 +307,7 @@ def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Ar
     other = other_key(key)
     if other is not None:
         return generators().bits(other, 8 * kind.itemsize, _shape(shape))
+    _uses.note("bits", key)
     return _weft.random_bits(key, 8 * kind.itemsize, _shape(shape))
 
 
@@ -317,7 +320,11 @@ def clone(key: Array) -> Array:
         >>> weft.random.clone(weft.random.PRNGKey(3))
         Array([0, 3], dtype=uint32)
     """
-    return key if other_key(key) is not None else wnp.asarray(key)
+    if other_key(key) is not None:
+        return key
+    same = wnp.asarray(key)
+    # Where keys are followed, another one.
+    return _uses.another(same)
 
 
 # What parameters mean in several functions of this module.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..served import Served, of, refused
+from .private import OF_HIJAX
 from .sparse import SPARSE
 
 _COLOCATED = "Python runs where the program runs"
@@ -58,15 +59,9 @@ EXPERIMENTAL: dict[str, Served] = {
         )
     ),
     "jax.experimental.hijax": Served(
-        everything_of=("weft.as_jax.hijax",),
         names={
-            **of(
-                "weft.as_jax.hijax",
-                "HiType MutableHiType HiPrimitive AvalQDD AvalMutableQDD aval_method "
-                "aval_property register_hitype instantiate_zeros TransformedRef",
-            ),
-            **of("weft.as_jax.hi_primitives", "VJPHiPrimitive"),
             **of("weft.as_jax.core", "ShapedArray"),
+            **of("weft.as_jax.hijax", OF_HIJAX),
             **of("weft.as_jax.effects", "control_flow_allowed_effects"),
         },
     ),
@@ -81,6 +76,7 @@ EXPERIMENTAL: dict[str, Served] = {
         )
     ),
     "jax.experimental.key_reuse": Served(),
+    "jax.experimental.key_reuse._core": Served(everything_of=("weft.as_jax.key_reuse",)),
     "jax.experimental.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
     "jax.experimental.random": Served(names=of("weft.as_jax.stateful_random", "stateful_rng StatefulPRNG")),
     "jax.experimental.buffer_callback": Served(

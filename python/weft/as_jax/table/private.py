@@ -15,8 +15,13 @@ _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
-_OF_KEYS = """PRNGKeyArray PRNGImpl KeyTy prngs random_seed random_wrap random_unwrap random_bits threefry_prng_impl
-rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits threefry_seed threefry_split threefry_fold_in"""
+OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD Box HiPrimitive HiPspec HiType Log MappingSpec
+MutableArray MutableHiType Ref Static TransformedRef Ty VJPHiPrimitive Zero aval_method aval_property box_effect box_get
+box_set custom_vjp3 instantiate_zeros is_undefined_primal new_box register_hitype"""
+_OF_KEYS = """PRNGKeyArray PRNGImpl KeyTy prngs random_seed random_wrap random_unwrap random_bits random_split
+threefry_prng_impl rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits threefry_seed
+threefry_split threefry_fold_in random_bits_p random_clone_p random_fold_in_p random_gamma_p
+random_seed_p random_split_p random_wrap_p random_unwrap_p"""
 
 PRIVATE: dict[str, Served] = {
     "jax._src": Served(),
@@ -26,7 +31,11 @@ PRIVATE: dict[str, Served] = {
                 _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
             ),
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
-            **of(_CORE, "mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context ParamDict"),
+            **of(
+                _CORE,
+                "aval_mapping_handlers mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context "
+                "ParamDict",
+            ),
             **of(_CORE, "pytype_aval_mappings ensure_compile_time_eval find_top_trace"),
             **of(_INTERNALS, "ShardingTypeError AxisName"),
             **of("weft.as_jax.jaxprs", "JaxprTypeError Effect Effects no_effects"),
@@ -176,6 +185,7 @@ PRIVATE: dict[str, Served] = {
             **refused("jax._src.ad_checkpoint", "custom_remat", _TRACES),
         },
     ),
+    "jax._src.debugger": Served(names=of("weft.debug", "breakpoint")),
     "jax._src.debugging": Served(
         everything_of=("weft.debug",),
         names=of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
@@ -207,7 +217,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
     "jax._src.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax._src.lax.utils": Served(names=of(_NUMPY, "int_dtype_for_dim int_dtype_for_shape")),
-    "jax._src.lax.eval_jaxpr": Served(names=refused("jax._src.lax.eval_jaxpr", "eval_jaxpr_p", _TRACES)),
+    "jax._src.lax.eval_jaxpr": Served(names=of(_INTERNALS, "eval_jaxpr_p")),
     "jax._src.pretty_printer": Served(),
     "jax._src.error_check": Served(
         names=of(
@@ -272,13 +282,17 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.lax.slicing": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),
-    "jax._src.lax.windowed_reductions": Served(everything_of=("weft.lax",), names=PRIMITIVES),
+    "jax._src.lax.windowed_reductions": Served(
+        everything_of=("weft.lax",),
+        names={**PRIMITIVES, **of(_NUMPY, "_select_and_gather_add _select_and_scatter_add")},
+    ),
     "jax._src.lax.control_flow": Served(names=of("weft", "cond fori_loop map scan switch while_loop")),
     "jax._src.lax.control_flow.common": Served(
         names=dict.fromkeys(("_dedup_consts", "_pad_constvars"), "weft.as_jax.state:EmptyCache")
     ),
     "jax._src.random": Served(
-        everything_of=("weft.random",), names=of(_KEYS, "default_prng_impl resolve_prng_impl PRNGKeyArray")
+        everything_of=("weft.random",),
+        names=of(_KEYS, "default_prng_impl resolve_prng_impl PRNGKeyArray random_clone_p random_gamma_p"),
     ),
     "jax._src.random.core": Served(
         everything_of=("weft.random",),
@@ -331,8 +345,15 @@ PRIVATE: dict[str, Served] = {
     ),
     **{
         f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
-        for name in ("ad", "batching", "mlir", "partial_eval", "xla")
+        for name in ("ad", "batching", "partial_eval", "xla")
     },
+    "jax._src.interpreters.mlir": PUBLIC["jax.interpreters.mlir"]._replace(
+        names={
+            **PUBLIC["jax.interpreters.mlir"].names,
+            # Arrays that are given away are used again on all of them.
+            "_platforms_with_donation": Value(["cpu", "cuda", "rocm", "tpu", "neuron"]),
+        }
+    ),
     "jax._src.ad_util": Served(
         names={**of("weft.as_jax.rules", "Zero SymbolicZero"), "stop_gradient_p": PRIMITIVES["stop_gradient_p"]}
     ),
@@ -358,8 +379,13 @@ PRIVATE: dict[str, Served] = {
         }
     ),
     "jax._src.state.discharge": Served(
-        names=refused("jax._src.state.discharge", "discharge_state run_state run_state_reference", _TRACES)
+        names={
+            "run_state": "weft.as_jax.state:run_state",
+            "run_state_reference": "weft.as_jax.state:run_state",
+            **refused("jax._src.state.discharge", "discharge_state", _TRACES),
+        }
     ),
+    "jax._src.hijax": Served(names={**of("weft.as_jax.hijax", OF_HIJAX), **of("weft.as_jax.core", "ShapedArray")}),
     "jax._src.earray": Served(names=of("weft.as_jax.hijax", "EArray")),
     "jax._src.pjit": Served(
         names={

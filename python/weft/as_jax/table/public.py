@@ -137,7 +137,7 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.lax.linalg",),
         names={**of("weft.as_jax.choices", "EigImplementation EighImplementation SvdAlgorithm"), **PRIMITIVES},
     ),
-    "jax.random": Served(everything_of=("weft.random",)),
+    "jax.random": Served(everything_of=("weft.random",), names=of("weft.as_jax.random_keys", "random_gamma_p")),
     "jax.tree_util": Served(
         everything_of=("weft.tree_util",),
         names={
@@ -244,13 +244,12 @@ PUBLIC: dict[str, Served] = {
     ),
     "jax.errors": Served(
         everything_of=("weft.errors",),
-        names={**of("weft.as_jax.errors", "KeyReuseError"), **of("weft.as_jax.jaxprs", "JaxprTypeError")},
+        names=of("weft.as_jax.jaxprs", "JaxprTypeError"),
         without=frozenset(["ArgumentError", "AxisError", "ShardingTypeError", "TypePromotionError"]),
     ),
     "jax.debug": Served(
         everything_of=("weft.debug",),
         names=of("weft.as_jax.debugging", "print callback log"),
-        absent=because("there is no debugger inside compiled programs; print by jax.debug.print", "breakpoint"),
     ),
     "jax.custom_batching": Served(everything_of=("weft.custom_batching",)),
     "jax.custom_derivatives": Served(

@@ -8,6 +8,22 @@ _T = r"((?:\w+)\[[^\]]*\])"  # a type
 _V = r"'([^']*)'"  # a name
 
 WORDS: list[tuple[str, str]] = [
+    # Keys that are used twice.
+    (
+        r"^random\.(bits|split|gamma): the key \(operand (\d+)\) has been used",
+        "In random_{0}, argument {1} is already consumed.",
+    ),
+    (r"^random\.\w+: the key \(operand (\d+)\) has been used", "In jit, argument {0} is already consumed."),
+    (
+        r"^random\.(bits|split|gamma): the key has been used",
+        "Previously-consumed key passed to random_{0} at index 0",
+    ),
+    (r"^random\.\w+: the key has been used", "Previously-consumed key passed to jit-compiled function at index 0"),
+    (r"^scan: the body uses a key", "scan body function leads to key reuse when repeatedly executed"),
+    (r"^while: the body uses a key", "while_loop body function leads to key reuse when repeatedly executed"),
+    (r"^while: the condition uses a key", "while_loop cond function leads to key reuse when repeatedly executed"),
+    (r"^call: (?:the|a) key .*\(operand (\d+)\) has been used", "In jit, argument {0} is already consumed."),
+    (r"^(\w+): (?:the|a) key .*\(operand (\d+)\) has been used", "In {0}, argument {1} is already consumed."),
     # Arguments and results of functions.
     (r"static argument .* of type '(.*?)', which is not hashable", "Non-hashable static arguments are not supported."),
     (r"cannot be both static and donated", "static_argnames and donate_argnames cannot intersect"),
