@@ -92,7 +92,7 @@ class _Axes:
     @property
     def size(self) -> int:
         """How many devices it has."""
-        return math.prod(self.axis_sizes)
+        return 0 if self.empty else math.prod(self.axis_sizes)
 
     @property
     def empty(self) -> bool:
@@ -250,16 +250,19 @@ class Mesh(_Axes, contextlib.ContextDecorator):
 
     def __init__(self, devices: Any, axis_names: str | Sequence[str], axis_types: Any = None):
         self.devices = np.asarray(devices, dtype=object)
+        if self.devices.ndim == 0 and self.devices.item() is None:  # numpy.empty(()): no devices
+            self.devices = np.empty(0, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-        if self.devices.ndim != len(names):
+        empty = not names and self.devices.size == 0
+        if self.devices.ndim != len(names) and not empty:
             raise value_error(f"Mesh: {len(names)} axis names {names} for devices in {self.devices.ndim} dimensions")
         names = _checked_names(names, "Mesh")
         for device in self.devices.flat:
-            if not isinstance(device, Device):
+            if not hasattr(device, "id"):  # somebody's own class may stand for devices that are elsewhere
                 raise type_error(f"Mesh: expected devices, got {device!r} of type '{type(device).__name__}'")
         if len({d.id for d in self.devices.flat}) != self.devices.size:
             raise value_error("Mesh: a device is there twice")
-        if self.devices.size == 0:
+        if self.devices.size == 0 and not empty:
             raise value_error("Mesh: no devices")
         self.axis_names = names
         self.axis_types = _checked_types(axis_types, names, "Mesh")
@@ -267,7 +270,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:
-        return self.devices.shape
+        return self.devices.shape if self.axis_names else ()
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
@@ -286,7 +289,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
 
     def _place(self) -> tuple:
         """Where arrays on it lie, whatever the types of its axes are."""
-        return self.axis_names, self.devices.shape, tuple(d.id for d in self.devices.flat)
+        return self.axis_names, self.axis_sizes, tuple(d.id for d in self.devices.flat)
 
     @property
     def local_devices(self) -> list[Device]:
@@ -398,6 +401,7 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
 
     Raises:
         TypeError: it is something else.
+        ValueError: an axis of it is of type Manual.
 
     Example:
         >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):
@@ -410,6 +414,11 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
             mesh = None
         if mesh is not None and not isinstance(mesh, Mesh):
             raise type_error(f"set_mesh: expected a weft.Mesh, got {mesh!r} of type '{type(mesh).__name__}'")
+        if mesh is not None and mesh.manual_axes:
+            raise value_error(
+                f"set_mesh: {mesh} contains manual axes, over which functions run by shard_map, which gives them this "
+                "type"
+            )
         self._mesh = mesh
         _around.meshes.append(mesh)
         self._depth = len(_around.meshes)

@@ -83,7 +83,7 @@ def _mapped_axis(message: str) -> str:
 def _ranks(message: str) -> str:
     """Of a sharding for more dimensions than a value has."""
     found = re.match(
-        r"(?:\w+: )??(with_sharding_constraint|\w+: (?:in|out)_shardings).*?: (PartitionSpec\(.*\)) has (\d+) entries "
+        r"(?:\w+: )??(with_sharding_constraint|\w+: (?:in|out)_shardings).*?: (P\(.*\)) has (\d+) entries "
         r"for an array of shape (\(.*?\))",
         message,
     )
@@ -91,7 +91,7 @@ def _ranks(message: str) -> str:
         return ""
     where = f"pjit {'arguments' if ': in_' in found[1] else 'outputs'}" if ": " in found[1] else f"{found[1]} arguments"
     return (
-        f"One of {where} was given the sharding of Sharding NamedSharding(spec={found[2]}, P{found[2][13:]}), which is "
+        f"One of {where} was given the sharding of Sharding NamedSharding(spec={found[2]}), which is "
         f"only valid for values of rank at least {found[3]}, but was applied to a value of rank "
         f"{len(re.findall(r'[0-9]+', found[4]))}"
     )

@@ -292,7 +292,7 @@ WORDS: list[tuple[str, str]] = [
     (r"NamedSharding: .*unreduced=.* which is no axis of", "Unreduced axes not found in mesh"),
     (r"NamedSharding: .* has \d+ entries for an array of shape \(\)", "For scalars the PartitionSpec should be P()"),
     (
-        r"(PartitionSpec\(.*\)) names '([^']*)', which is no axis of Mesh\((.*?)\)",
+        r"(P\(.*\)) names '([^']*)', which is no axis of Mesh\((.*?)\)",
         "Resource axis: {1} of {0} is not found in mesh: ({2}).",
     ),
     (r"NamedSharding: expected a mesh and a PartitionSpec, got .* and None", "Unexpected None for a PartitionSpec"),
@@ -302,7 +302,7 @@ WORDS: list[tuple[str, str]] = [
         "{2} (full shape: {1}). The number of devices should evenly divide the shape.",
     ),
     (
-        r"shard_map: (?:argument|result) ?(\S*) of '([^']*)': (PartitionSpec\(.*?\)) has (\d+) entries for",
+        r"shard_map: (?:argument|result) ?(\S*) of '([^']*)': (P\(.*?\)) has (\d+) entries for",
         "shard_map applied to the function '{1}' was given specs which are too long: {2} which has length {3}",
     ),
     (
@@ -341,7 +341,7 @@ WORDS: list[tuple[str, str]] = [
         "A tuple inside PartitionSpec cannot contain a nested tuple.",
     ),
     (
-        r"(PartitionSpec\(.*\)) uses the axis '([^']*)' twice",
+        r"(P\(.*\)) uses the axis '([^']*)' twice",
         "A single NamedSharding specification can map every mesh axis to at most one positional dimension, but {0} has "
         "duplicate entries for `{1}`",
     ),
