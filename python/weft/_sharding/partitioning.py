@@ -439,6 +439,14 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     return fn, [place or NamedSharding(mesh, spec) for place, spec in zip(asked, specs)]
 
 
+def places_of_results(traced: Any, shardings: list, fixed_order: bool) -> list:
+    """How the results of a program lie whose arguments lie so; None where nothing is said of one."""
+    if any(isinstance(getattr(sharding, "mesh", None), AbstractMesh) for sharding in shardings):
+        return [None] * len(_weft.result_specs(traced))  # of types alone
+    pair = _partition(traced, shardings, fixed_order)
+    return [None] * len(_weft.result_specs(traced)) if pair is None else pair[1]
+
+
 class Communication(NamedTuple):
     """A collective of a program that is cut over devices.
 

@@ -18,7 +18,7 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import arrays, core, dtypes, monitoring, random_keys, settings, shardings, stages, traceback_util, wording
+from . import arrays, core, dtypes, layouts, monitoring, random_keys, settings, shardings, stages, traceback_util, wording
 from .finder import Finder
 from .report import missing
 
@@ -56,6 +56,7 @@ def install() -> None:
     arrays.install()
     core.install()
     shardings.install()
+    layouts.install()
     monitoring.install()
     random_keys.install()
     stages.install()

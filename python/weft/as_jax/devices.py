@@ -6,8 +6,8 @@ from typing import Any
 
 import weft
 
-from .._core.errors import runtime_error
-from .arrays import Format
+from .._core.errors import runtime_error, type_error, value_error
+from .layouts import AutoLayout, Format, check_layout
 
 default_backend = weft.default_backend
 _backends: dict[str, Any] = {}
@@ -131,8 +131,24 @@ weft.Sharding._addressable_device_assignment = property(_addressable)  # type: i
 def device_put(x: Any, device: Any = None, *, src: Any = None, **options: Any) -> Any:
     """weft.device_put, which also takes a Format, whose layout has no effect."""
     del src
+    if isinstance(device, Format):
+        if isinstance(device.layout, AutoLayout):
+            raise value_error(f"device_put: sharding and layout in a `Format` instance should be concrete, got {device}")
+        for leaf in weft.tree.leaves(x):
+            check_layout(device, weft.numpy.shape(leaf), "device_put")
     place = lambda d: d.sharding if isinstance(d, Format) else d
     return weft.device_put(x, weft.tree.map(place, device, is_leaf=_is_place), **options)
+
+
+def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, *, dtype: Any = None) -> Any:
+    """weft.make_array_from_callback, which also takes a Format, whose layout has no effect."""
+    del dtype  # which the parts have
+    if isinstance(sharding, Format):
+        check_layout(sharding, tuple(shape), "make_array_from_callback")
+        sharding = sharding.sharding
+    if not isinstance(sharding, weft.Sharding):
+        raise type_error(f"sharding should be an instance of `jax.sharding`. Got {sharding} of type {type(sharding)}")
+    return weft.make_array_from_callback(shape, sharding, data_callback)
 
 
 def batched_device_put(aval: Any, sharding: Any, xs: Any, devices: Any, committed: bool = True, **_: Any) -> Any:

@@ -121,7 +121,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src.array": Served(
         names={
             "ArrayImpl": "weft:Array",
-            **of("weft", "Array make_array_from_callback make_array_from_single_device_arrays"),
+            **of("weft", "Array make_array_from_single_device_arrays"),
+            **of("weft.as_jax.devices", "make_array_from_callback"),
             **of("weft", "make_array_from_process_local_data"),
         }
     ),
@@ -155,7 +156,7 @@ PRIVATE: dict[str, Served] = {
             **of("weft.as_jax.hlo_shardings", "get_num_ways_dim_sharded"),
         }
     ),
-    "jax._src.layout": Served(names=of("weft.as_jax.arrays", "Format Layout")),
+    "jax._src.layout": Served(names=of("weft.as_jax.layouts", "Format Layout AutoLayout")),
     "jax._src.shard_map": Served(
         names={
             **of("weft", "shard_map"),

@@ -337,6 +337,14 @@ WORDS: list[tuple[str, str]] = [
     (r"perm=(\[.*\]) is not a permutation", "`perm` does not represent a permutation: {0}"),
     (r"Mesh: .*axis names \(.*None", "Mesh axis names cannot be None."),
     (
+        r"PartitionSpec: (\w+): the name of an axis is a string, got None",
+        "{0} cannot contain None. All elements in {0} should refer to the mesh axes.",
+    ),
+    (
+        r"PartitionSpec: (unreduced|reduced) names the axis '([^']*)', which is there already",
+        "partitions cannot overlap with {0} axes passed to PartitionSpec. Got {0} axes: {1}",
+    ),
+    (
         r"PartitionSpec: the name of an axis is a string, got \(",
         "A tuple inside PartitionSpec cannot contain a nested tuple.",
     ),
