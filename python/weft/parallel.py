@@ -57,7 +57,7 @@ def shard_map(
         f: the function of one device; None: shard_map is used as a decorator with arguments.
         mesh: the mesh; None: that of the `with mesh:` around the call.
         in_specs: how arguments are cut: a PartitionSpec for each, or a tree of them (a prefix suffices). Along axes
-            that a spec does not name all devices get the same.
+            that a spec does not name all devices get the same. None: the function gets what is no array as it is.
         out_specs: likewise how the parts of the results are put together.
         axis_names: the axes of the mesh over which it runs; None: all. Along the others, which specs may not name, all
             devices compute the same, and collectives are refused. Inside, another shard_map may run over them.
@@ -93,15 +93,19 @@ def shard_map(
     chosen = None if axis_names is None else frozenset([axis_names] if isinstance(axis_names, str) else axis_names)
     check = check_vma is not False and check_rep is not False
 
+    given = f
+
     @wraps(f)
     def sharded(*args):
         where = _mesh_for(mesh, args)
         manual = _manual_axes(where, chosen)
         in_specs = _as_they_lie(args, manual) if given_specs is None else given_specs
+        called_with = args
+        f, args, in_specs = _with_constants(given, args, in_specs)
         if manual <= axes_left_alone():
             return _over_axes_left_alone(f, where, manual, args, in_specs, out_specs, check)
         if over_processes(where) and not _weft.is_tracing():
-            return over_all_processes(*args)
+            return over_all_processes(*called_with)
         specs = prefix_specs(in_specs, args, "shard_map: in_specs")
         run = lambda f, args, specs, out_specs: _run(f, where, args, specs, out_specs, check, "shard_map", manual)
         if stateful.references is not None:
@@ -110,6 +114,31 @@ def shard_map(
 
     over_all_processes = jit(sharded)
     return sharded
+
+
+def _with_constants(f: Callable, args: tuple, in_specs: Any) -> tuple[Callable, tuple, Any]:
+    """The function of those arguments that are arrays or have a spec: the others, which have None, reach it as they
+    are."""
+    leaves, tree = _tree.flatten(args)
+    if all(isinstance(leaf, (_weft.Array, np.ndarray)) for leaf in leaves):
+        return f, args, in_specs
+    specs = prefix_specs(in_specs, args, "shard_map: in_specs")
+    cut = [
+        i
+        for i, (leaf, spec) in enumerate(zip(leaves, specs))
+        if spec is not None or isinstance(leaf, (_weft.Array, np.ndarray))
+    ]
+    if len(cut) == len(leaves):
+        return f, args, in_specs
+
+    @wraps(f)
+    def of_arrays(*given):
+        filled = list(leaves)
+        for i, x in zip(cut, given):
+            filled[i] = x
+        return f(*_tree.unflatten(tree, filled))
+
+    return of_arrays, tuple(leaves[i] for i in cut), tuple(specs[i] for i in cut)
 
 
 def _mesh_for(mesh: Any, args: tuple) -> Mesh:

@@ -361,6 +361,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     # The mesh that shard_map uses where none is given.
     def __enter__(self) -> Mesh:
         _around.meshes.append(self)
+        _around.chosen.discard(len(_around.meshes))
         _weft.set_mesh_around(self)
         return self
 
@@ -381,6 +382,7 @@ class _Around(threading.local):
 
     def __init__(self) -> None:
         self.meshes: list[Any] = []
+        self.chosen: set[int] = set()  # at which depths set_mesh has put one
 
 
 _around = _Around()
@@ -389,6 +391,11 @@ _around = _Around()
 def current_mesh() -> Mesh | None:
     """The innermost mesh of a `with mesh:` around the caller."""
     return _around.meshes[-1] if _around.meshes else None
+
+
+def chosen_mesh() -> Mesh | None:
+    """The innermost mesh around the caller, if weft.set_mesh put it there."""
+    return current_mesh() if len(_around.meshes) in _around.chosen else None
 
 
 class set_mesh(contextlib.AbstractContextManager[Any]):
@@ -422,6 +429,7 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
         self._mesh = mesh
         _around.meshes.append(mesh)
         self._depth = len(_around.meshes)
+        _around.chosen = {depth for depth in _around.chosen if depth < self._depth} | {self._depth}
         _weft.set_mesh_around(mesh)
 
     def __enter__(self) -> Mesh | None:
@@ -431,6 +439,7 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
         if len(_around.meshes) < self._depth:
             raise runtime_error("`with set_mesh(mesh):` must end in the thread in which it began")
         del _around.meshes[self._depth - 1 :]
+        _around.chosen = {depth for depth in _around.chosen if depth < self._depth}
         _weft.set_mesh_around(current_mesh())
 
 
@@ -482,6 +491,7 @@ def get_abstract_mesh() -> AbstractMesh:
 def mesh_around(mesh: Mesh | AbstractMesh | None) -> Iterator[None]:
     """Inside it this is the mesh around, as it was where what runs here was called; or none is."""
     _around.meshes.append(mesh)
+    _around.chosen.discard(len(_around.meshes))
     _weft.set_mesh_around(mesh)
     try:
         yield

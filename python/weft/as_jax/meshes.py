@@ -22,15 +22,17 @@ from ..partitioning import reshard
 use_mesh = set_mesh
 
 
+def _check_sizes(sizes: Sequence[Any], name: str, what: str) -> None:
+    for size in sizes:
+        if not hasattr(size, "__index__"):
+            raise type_error(f"{what}: `{name}` passed to `{what}` should be a sequence of ints, got {sizes}")
+
+
 def make_mesh(
     axis_shapes: Sequence[int], axis_names: Sequence[str], axis_types: Any = None, *, devices: Any = None
 ) -> Mesh:
     """A mesh whose axes are of type Explicit unless axis_types say otherwise."""
-    for size in axis_shapes:
-        if not hasattr(size, "__index__"):
-            raise type_error(
-                f"make_mesh: `axis_shapes` passed to `make_mesh` should be a sequence of ints, got {axis_shapes}"
-            )
+    _check_sizes(axis_shapes, "axis_shapes", "make_mesh")
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
     return _make_mesh(axis_shapes, names, types, devices=devices)
@@ -44,6 +46,7 @@ def use_abstract_mesh(mesh: Any) -> Iterator[Any]:
 
 def create_device_mesh(mesh_shape: Sequence[int], devices: Any = None, **_: Any) -> np.ndarray[Any, Any]:
     """Devices in an array of a shape, for jax.sharding.Mesh."""
+    _check_sizes(mesh_shape, "mesh_shape", "create_device_mesh")
     listed = list(weft.devices() if devices is None else devices)
     n = int(np.prod(mesh_shape, dtype=int))
     if n != len(listed):

@@ -85,11 +85,6 @@ def _check_named(mesh: Any, spec: Any) -> None:
                 "Unreduced axes can only refer to mesh axes that is of type `Explicit`. Got unreduced axes: "
                 f"{set(axes)} and mesh: {mesh}"
             )
-    if weft.PartitionSpec.UNCONSTRAINED in tuple(spec) and types and AxisType.Auto not in types.values():
-        raise value_error(
-            f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Got mesh axis_types: "
-            f"{mesh.axis_types}"
-        )
 
 
 def _named_init(init: Callable[..., None]) -> Callable[..., None]:
