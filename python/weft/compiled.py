@@ -20,7 +20,7 @@ from ._sharding.shardings import NamedSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
-from .described import Described, MemoryAnalysis, Placed
+from .described import Described, MemoryAnalysis, Placed, without_deleted
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import explained_rules, plan_here, plan_of
 from .program import IR
@@ -269,6 +269,7 @@ class Lowered(Described):
     """
 
     def __init__(self, jitted, args: tuple, kwargs: dict, target: str | None = None):
+        args, kwargs = without_deleted((args, kwargs))
         self.target = target
         self._backend: str = jitted._backend if target is None else target
         self._fixed_order = jitted._deterministic

@@ -13,7 +13,15 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE
 from ._sharding.devices import devices
 from ._sharding.partitioning import places_of_results
-from ._sharding.shardings import SingleDeviceSharding
+from ._sharding.shardings import NamedSharding, PartitionSpec, SingleDeviceSharding
+
+
+def without_deleted(tree: Any) -> Any:
+    """The tree with types in the places of arrays whose memory was given away: a program can be made for them."""
+    gone = lambda x: isinstance(x, _weft.Array) and not isinstance(x, _weft.Tracer) and x.is_deleted()
+    if not any(map(gone, _tree.leaves(tree))):
+        return tree
+    return _tree.map(lambda x: ShapeDtype.like(x) if gone(x) else x, tree)
 
 
 class ArgInfo:
@@ -198,14 +206,16 @@ class Placed(Described):
 
     @property
     def input_shardings(self) -> Any:
-        """How (arguments, keyword arguments) lie: a sharding for each that is cut over a mesh, else the first device's.
+        """How (arguments, keyword arguments) lie: where nobody says it, whole on the devices of the program.
 
         Example:
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile().input_shardings
             ((SingleDeviceSharding(device=CpuDevice(id=0)),), {})
         """
-        alone = SingleDeviceSharding(devices()[0])
-        return _tree.unflatten(self._in_tree, [found or alone for found in self._lowered._shardings])
+        given = self._lowered._shardings
+        mesh = next((found.mesh for found in given if found is not None), None)
+        rest = SingleDeviceSharding(devices()[0]) if mesh is None else NamedSharding(mesh, PartitionSpec())
+        return _tree.unflatten(self._in_tree, [found or rest for found in given])
 
     @property
     def output_shardings(self) -> Any:

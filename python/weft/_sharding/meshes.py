@@ -393,6 +393,13 @@ def current_mesh() -> Mesh | None:
     return _around.meshes[-1] if _around.meshes else None
 
 
+def leave_all() -> None:
+    """From now on no mesh is around the caller."""
+    _around.meshes.clear()
+    _around.chosen.clear()
+    _weft.set_mesh_around(None)
+
+
 def chosen_mesh() -> Mesh | None:
     """The innermost mesh around the caller, if weft.set_mesh put it there."""
     return current_mesh() if len(_around.meshes) in _around.chosen else None

@@ -436,7 +436,25 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     if each:
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(traced)]
         asked = [place and place.with_each_dim(rank) for place, rank in zip(asked, ranks)]
-    return fn, [place or NamedSharding(mesh, spec) for place, spec in zip(asked, specs)]
+    own = [] if said else [s for s in shardings if isinstance(s, NamedSharding) and s.mesh.same_place(mesh)]
+    shapes = [shape for shape, _, _ in _weft.result_specs(traced)]
+    return fn, [
+        place or _as_said(NamedSharding(mesh, spec), len(shape), own)
+        for place, spec, shape in zip(asked, specs, shapes)
+    ]
+
+
+def _as_said(place: NamedSharding, rank: int, said: list[NamedSharding]) -> NamedSharding:
+    """How a result lies, in the words of an argument that lies so, too: it may name axes of size 1, and dimensions that
+    are not cut."""
+    cuts = _real_cuts(place, rank)
+    same = (s for s in said if len(s.spec) <= rank and s.spec.unreduced == place.spec.unreduced)
+    return next((s for s in same if s.spec.reduced == place.spec.reduced and _real_cuts(s, rank) == cuts), place)
+
+
+def _real_cuts(place: NamedSharding, rank: int) -> list[tuple[str, ...]]:
+    axes = [tuple(name for name in names if place.mesh.shape[name] > 1) for names in spec_axes(place.spec)]
+    return [*axes, *[()] * (rank - len(axes))]
 
 
 def places_of_results(traced: Any, shardings: list, fixed_order: bool) -> list:
@@ -503,7 +521,7 @@ def sent(traced: Any, shardings: list, fixed_order: bool = False) -> str:
         found = comms(traced, shardings, [], fixed_order, cheaper=False)
     except NotImplementedError:
         return ""  # it runs on whole arrays
-    lines = [f"{_COLLECTIVES[c.operation]} ({c.operation}) over {', '.join(c.axes)}: {c.bytes:g} bytes" for c in found]
+    lines = [f"{_COLLECTIVES[c.operation]}({c.operation} over {', '.join(c.axes)}): {c.bytes:g} bytes" for c in found]
     return "".join(f"  {line}\n" for line in lines)
 
 

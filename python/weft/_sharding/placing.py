@@ -8,21 +8,24 @@ from .. import _weft
 from .._core.errors import type_error, value_error
 from .arrays import device_put, put
 from .devices import Device
-from .meshes import check_mesh
+from .meshes import AbstractMesh, check_mesh, current_mesh
 from .partitioning import check_said_by_types, constrain
 from .shardings import NamedSharding, PartitionSpec, Sharding, spec_axes
 
 
 def lying_like(x: Any, other: Any) -> Any:
-    """x, which is made after another array: outside of programs it lies as that one does, where somebody has put it and
-    the shapes are the same; on the same device in any case."""
-    if not isinstance(other, _weft.Array) or _weft.is_traced(x) or _weft.is_traced(other):
+    """x, which is made after another array or type: outside of programs it lies as that one does, where somebody has
+    put it and the shapes are the same; on the same device in any case."""
+    if _weft.is_traced(x) or (isinstance(other, _weft.Array) and _weft.is_traced(other)):
         return x
-    place = _weft.sharding_of(other)
-    if place is None or not place.is_fully_addressable:
+    place = _weft.sharding_of(other) if isinstance(other, _weft.Array) else getattr(other, "sharding", None)
+    if isinstance(place, NamedSharding) and isinstance(place.mesh, AbstractMesh):
+        around = current_mesh()
+        place = place.on_devices("full_like") if around and around.shape == place.mesh.shape else None
+    if not isinstance(place, Sharding) or not place.is_fully_addressable:
         return x
     if isinstance(place, NamedSharding):
-        if x.shape != other.shape or place.spec.unreduced or place.spec.reduced:
+        if tuple(x.shape) != tuple(other.shape) or place.spec.unreduced or place.spec.reduced:
             return x
         if any(_weft.axis_is_bound(axis) for axis in place.mesh.axis_names):
             return x

@@ -43,10 +43,10 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None) -> Any:
-    del sharding
     x = wnp.asarray(operand)
     x = x if new_dtype is None else x.astype(new_dtype)
-    return _weft.weak(x) if weak_type else _weft.strong(x)
+    x = _weft.weak(x) if weak_type else _weft.strong(x)
+    return x if sharding is None else weft.device_put(x, sharding)
 
 
 def _const(example: Any, value: Any) -> Any:

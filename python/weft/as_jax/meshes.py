@@ -12,6 +12,7 @@ import numpy as np
 import weft
 
 from .._core.errors import type_error, value_error
+from .._sharding import meshes as _meshes
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import by_the_compiler, by_the_program, mesh_of, typed_sharding
 from ..mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, set_mesh  # noqa: F401
@@ -175,3 +176,21 @@ class _ThreadResources:
 
 
 thread_resources = _ThreadResources()
+
+
+class ContextOfMesh:
+    """jax._src.config.abstract_mesh_context_manager: tests end by it what set_mesh began."""
+
+    @staticmethod
+    def set_local(mesh: Any) -> None:
+        """From now on no mesh is around, where the one that is given is empty."""
+        if mesh is None or mesh.empty:
+            _meshes.leave_all()
+
+
+class ContextOfDevices:
+    """jax._src.config.device_context: that of the mesh around."""
+
+    @staticmethod
+    def set_local(mesh: Any) -> None:
+        """Nothing: ContextOfMesh says it."""
