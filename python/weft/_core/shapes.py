@@ -147,7 +147,8 @@ class ShapeDtype:
             shape, dtype, weak, *_ = _weft.abstract(x)
         sharding = typed_sharding(x) if traced else getattr(x, "sharding", None)
         if not hasattr(sharding, "spec"):  # on one device: what is said of types are meshes and specs
-            sharding = None
+            put = cls is ShapeDtype and not traced and isinstance(x, _weft.Array)
+            sharding = _weft.sharding_of(x) if put else None
         varying = _weft.varying(x) if traced else getattr(x, "varying", ())
         given = {"shape": shape, "dtype": dtype, "weak_type": weak, "varying": varying, "sharding": sharding}
         return cls(**{**given, **changes})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ class Shard:
         here = SingleDeviceSharding(self.device)
         sharding = _weft.sharding_of(self._array)
         if sharding is None:
-            return put(self._array, here)
+            return put(self._array, here, None)
         own = [d for d in sharding._device_list() if d.process_index == process_index()]
         block = _weft.block_of_device(self._array, own.index(self.device), here)
         # Of a sum in parts the first device along those axes has all, and the others nothing.
@@ -319,12 +320,17 @@ def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:
         └───────┘
     """
     del use_color
-    if not 1 <= x.ndim <= 2:
-        raise value_error(f"visualize_array_sharding: the array has {x.ndim} dimensions; expected 1 or 2")
+    return picture_of(x.shape, x.sharding, "visualize_array_sharding: the array")
+
+
+def picture_of(shape: Sequence[int], sharding: Sharding, what: str) -> str:
+    """Prints who holds what of an array of this shape."""
+    if not 1 <= len(shape) <= 2:
+        raise value_error(f"{what} has {len(shape)} dimensions; expected 1 or 2")
     holders: dict[tuple[int, int], list[int]] = {}
-    for device, index in x.sharding._parts(x.shape).items():
+    for device, index in sharding._parts(shape).items():
         starts = [s.start for s in index]
-        row, column = (0, starts[0]) if x.ndim == 1 else (starts[0], starts[1])
+        row, column = (0, starts[0]) if len(shape) == 1 else (starts[0], starts[1])
         holders.setdefault((row, column), []).append(device.id)
     rows, columns = sorted({r for r, _ in holders}), sorted({c for _, c in holders})
     text = {place: "CPU " + ",".join(map(str, sorted(ids))) for place, ids in holders.items()}

@@ -115,8 +115,8 @@ def _single_device_arrays(x: Any) -> Any:
 
 
 def _is_put(x: Any) -> bool:
-    """Whether somebody has said where it lies; of what lies on the first device that is not known."""
-    return x.sharding != weft.SingleDeviceSharding(weft.devices()[0])
+    """Whether somebody has said where it lies."""
+    return _weft.sharding_of(x) is not None
 
 
 def _contains(self: Any, x: Any) -> bool:

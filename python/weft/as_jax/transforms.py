@@ -38,6 +38,8 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     options.pop("abstracted_axes", None)
     if (device := options.pop("device", None)) is not None:
         return _on_device(jit(fun, **options), device)
+    if (device := _one_device(options)) is not None:
+        return _on_device(jit(fun, **options), device)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
@@ -67,6 +69,23 @@ def _check_places(options: dict[str, Any]) -> None:
                 raise value_error(
                     f"Unconstrained dims are not allowed when passed as arguments to jit: {name} has {spec}"
                 )
+
+
+def _one_device(options: dict[str, Any]) -> Any:
+    """The device, another one than the first, that in_shardings and out_shardings name for all; the options then say
+    nothing of it."""
+    given = {name: options[name] for name in ("in_shardings", "out_shardings") if options.get(name) is not None}
+    whole = (weft.PartitionSpec, OnAllDevices)
+    places = [p for tree in given.values() for p in _tree.leaves(tree, is_leaf=lambda x: isinstance(x, whole))]
+    first = weft.devices()[0] if any(isinstance(p, weft.SingleDeviceSharding) for p in places) else None
+    if first is None or not all(isinstance(p, weft.SingleDeviceSharding) for p in places):
+        return None
+    devices = {p._device for p in places}
+    if len(devices) != 1 or devices == {first}:
+        return None
+    for name in given:
+        options.pop(name)
+    return devices.pop()
 
 
 def _on_device(jitted: Any, device: Any) -> Any:
@@ -262,4 +281,8 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """weft.with_sharding_constraint, which also takes Formats, whose layouts have no effect."""
+    if shardings is None:
+        raise value_error("One of with_sharding_constraint arguments got sharding None which is not allowed")
+    if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
+        return weft.device_put(x, shardings)
     return weft.with_sharding_constraint(x, without_layouts(shardings))
