@@ -12,7 +12,7 @@ from ._core import options as _options
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import update_wrapper
-from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function
+from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, without_deleted
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
 from ._sharding.partitioning import Communication
@@ -20,7 +20,7 @@ from ._sharding.shardings import NamedSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
-from .described import Described, MemoryAnalysis, Placed, without_deleted
+from .described import Described, MemoryAnalysis, Placed
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import explained_rules, plan_here, plan_of
 from .program import IR

@@ -16,14 +16,6 @@ from ._sharding.partitioning import places_of_results
 from ._sharding.shardings import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 
-def without_deleted(tree: Any) -> Any:
-    """The tree with types in the places of arrays whose memory was given away: a program can be made for them."""
-    gone = lambda x: isinstance(x, _weft.Array) and not isinstance(x, _weft.Tracer) and x.is_deleted()
-    if not any(map(gone, _tree.leaves(tree))):
-        return tree
-    return _tree.map(lambda x: ShapeDtype.like(x) if gone(x) else x, tree)
-
-
 class ArgInfo:
     """An argument: its type, and whether it is given away.
 

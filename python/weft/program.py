@@ -15,7 +15,7 @@ from ._core.errors import type_error, value_error
 from ._core.names import wraps
 from ._core.python_text import to_python
 from ._core.shapes import ShapedArray, ShapeDtype
-from ._core.tracing import check_callable, flat_function, trace_flat
+from ._core.tracing import check_callable, flat_function, trace_flat, without_deleted
 from .arguments import ints
 from .arguments import text as checked_text
 from .collectives import check_axis_name
@@ -551,6 +551,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _eval_shape(fun: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    args, kwargs = without_deleted((args, kwargs))
     flat = flat_function(fun, args, kwargs)
     types: list[Any] = []
     flat.function = _types_alone(flat.function, types)

@@ -53,9 +53,7 @@ def _spmd(body: Body, op: Operation, types: list[str]) -> Sequence[Named] | None
     name = body.new("").name
     made = [Named(f"{name}#{i}" if len(types) > 1 else name, type_) for i, type_ in enumerate(types)]
     head = "" if not types else f"{name}:{len(types)} = " if len(types) > 1 else f"{name} = "
-    places = [
-        f"{which}={_shardings(str(op.attributes[which]), mesh)}" for which in ("in_shardings", "out_shardings")
-    ]
+    places = [f"{which}={_shardings(str(op.attributes[which]), mesh)}" for which in ("in_shardings", "out_shardings")]
     manual = ", ".join(map(quoted, axes))
     takes = ", ".join(f"{a.name}: {a.type}" for a in arguments)
     body.lines.append(

@@ -18,7 +18,19 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import arrays, core, dtypes, layouts, monitoring, random_keys, settings, shardings, stages, traceback_util, wording
+from . import (
+    arrays,
+    core,
+    dtypes,
+    layouts,
+    monitoring,
+    random_keys,
+    settings,
+    shardings,
+    stages,
+    traceback_util,
+    wording,
+)
 from .finder import Finder
 from .report import missing
 

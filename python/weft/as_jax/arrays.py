@@ -10,7 +10,6 @@ import weft
 import weft.numpy as wnp
 
 from .. import _weft
-from .._core import tree as _tree
 from .._core.errors import runtime_error, type_error, value_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches

@@ -140,7 +140,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     options["donate"] = donate
     if isinstance(device, Format):
         if isinstance(device.layout, AutoLayout):
-            raise value_error(f"device_put: sharding and layout in a `Format` instance should be concrete, got {device}")
+            raise value_error(
+                f"device_put: sharding and layout in a `Format` instance should be concrete, got {device}"
+            )
         for leaf in weft.tree.leaves(x):
             check_layout(device, weft.numpy.shape(leaf), "device_put")
     place = lambda d: d.sharding if isinstance(d, Format) else d

@@ -50,14 +50,12 @@ def format_of(x: Any) -> Format:
     return Format(Layout(tuple(range(len(x.shape)))), x.sharding)
 
 
-def check_layout(given: Any, shape: tuple[int, ...], what: str) -> None:
+def check_layout(given: Any, shape: tuple[Any, ...], what: str) -> None:
     """Raises TypeError or ValueError for a Format that arrays of this shape cannot have."""
     if not isinstance(given, Format):
         return
     if isinstance(given.layout, AutoLayout):
-        raise type_error(
-            f"`Layout.AUTO` cannot be used in place of a device-local layout in {what}, got {given}"
-        )
+        raise type_error(f"`Layout.AUTO` cannot be used in place of a device-local layout in {what}, got {given}")
     order = getattr(given.layout, "major_to_minor", ())
     if order and len(order) != len(shape):
         raise value_error(

@@ -21,8 +21,8 @@ from .._core.tracing import is_float0
 from .._sharding.meshes import current_mesh
 from .._sharding.partitioning import OnAllDevices
 from . import jaxprs
-from .layouts import without_layouts
 from .core import get_aval
+from .layouts import without_layouts
 from .stages import check_options, with_trace
 
 
