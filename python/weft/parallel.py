@@ -19,8 +19,8 @@ from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
-from ._sharding.partitioning import constrain, on_mesh_of, over_processes
-from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs, spec_axes
+from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes
+from ._sharding.shardings import NamedSharding, PartitionSpec, cut_by, cuts_of, prefix_specs, spec_axes
 from ._sharding.sums import with_sums
 from ._sharding.typed import place_of, spec_of_dims
 from .arguments import check_axes, ints
@@ -191,6 +191,19 @@ def _check_named(specs: Sequence[Any], manual: frozenset[str], what: str) -> Non
                     )
 
 
+def _check_not_mapped(specs: Sequence[Any], what: str) -> None:
+    """Raises ValueError, where JAX's meaning is asked for, for axes that cut what a vmap around maps."""
+    if not _tree.jax_semantics():
+        return
+    for spec in specs:
+        named = {name for names in spec_axes(_spec(spec)) for name in names}
+        if twice := named & axes_of_mapped():
+            raise value_error(
+                f"{what}: {spec} names {', '.join(map(repr, sorted(twice)))}: vmap spmd_axis_name cannot appear in "
+                "shard_map in_specs or out_specs"
+            )
+
+
 def _over_axes_left_alone(
     f: Callable, mesh: Mesh, manual: frozenset[str], args: tuple, in_specs: Any, out_specs: Any, check: bool
 ) -> Any:
@@ -242,6 +255,7 @@ def _run(
     manual: frozenset[str],
 ) -> Any:
     _check_named(in_specs, manual, f"{what}: in_specs")
+    _check_not_mapped([*in_specs, *_tree.leaves(out_specs, is_leaf=lambda x: isinstance(x, PartitionSpec))], what)
 
     inside: list[tuple | None] = []
 
@@ -353,21 +367,8 @@ def smap(
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
     name = check_axis_name(axis_name, "smap")
 
-    def specs(axes: Any, what: str) -> Any:
-        if axes is None:
-            return PartitionSpec()
-        if isinstance(axes, int) and not isinstance(axes, bool):
-            if axes < 0:
-                raise value_error(f"smap: {what} has {axes}; dimensions are counted from the front")
-            return PartitionSpec(*[None] * axes, name)
-        if isinstance(axes, (tuple, list)):
-            items = [specs(item, what) for item in axes]
-            return type(axes)(*items) if hasattr(axes, "_fields") else type(axes)(items)
-        if isinstance(axes, dict):
-            return type(axes)((k, specs(v, what)) for k, v in axes.items())
-        raise type_error(f"smap: {what} must hold integers and None, got {axes!r}")
-
-    return shard_map(f, in_specs=specs(in_axes, "in_axes"), out_specs=specs(out_axes, "out_axes"), axis_names={name})
+    in_specs, out_specs = cut_by(name, in_axes, "in_axes"), cut_by(name, out_axes, "out_axes")
+    return shard_map(f, in_specs=in_specs, out_specs=out_specs, axis_names={name})
 
 
 # --- pmap -------------------------------------------------------------------------------------------------------------
@@ -424,6 +425,8 @@ def pmap(
             axis_size=axis_size,
             donate_argnums=donated,
         )
+    if where == ():
+        raise value_error("pmap: 'devices' argument to pmap must be non-empty, or None.")
     if backend not in (None, "cpu"):
         raise value_error(f"pmap: there is no backend {backend!r}; there is 'cpu'")
     check_axes(in_axes, "pmap: in_axes")

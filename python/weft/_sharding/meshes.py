@@ -495,10 +495,11 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 @contextlib.contextmanager
-def mesh_around(mesh: Mesh | AbstractMesh | None) -> Iterator[None]:
-    """Inside it this is the mesh around, as it was where what runs here was called; or none is."""
+def mesh_around(mesh: Mesh | AbstractMesh | None, chosen: bool = False) -> Iterator[None]:
+    """Inside it this is the mesh around, as it was where what runs here was called; or none is. `chosen`: as if by
+    weft.set_mesh."""
     _around.meshes.append(mesh)
-    _around.chosen.discard(len(_around.meshes))
+    (_around.chosen.add if chosen else _around.chosen.discard)(len(_around.meshes))
     _weft.set_mesh_around(mesh)
     try:
         yield

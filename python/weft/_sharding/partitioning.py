@@ -47,6 +47,11 @@ def mapped_over(names: Iterable[str]) -> Iterator[None]:
         _mapped.axes = before
 
 
+def axes_of_mapped() -> frozenset[str]:
+    """The axes of a mesh that cut what the vmaps around map."""
+    return _mapped.axes
+
+
 def over_processes(mesh: Mesh) -> bool:
     """Whether some devices of the mesh belong to other processes."""
     own, *of_devices = processes_of(mesh)
@@ -84,7 +89,9 @@ def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | N
     for entry in _tree.prefix_leaves(_wrapped(shardings, what), tree, what):
         sharding = entry.sharding
         if isinstance(sharding, PartitionSpec):
-            sharding = NamedSharding(check_mesh(None, what), sharding)
+            mesh = check_mesh(None, what)
+            cuts_of(mesh, sharding, [0] * len(sharding), what, may_be_open=True)
+            sharding = NamedSharding(mesh, sharding)
         elif isinstance(sharding, NamedSharding):
             around = current_mesh()
             if isinstance(sharding.mesh, Mesh) or (around and around.shape_tuple == sharding.mesh.shape_tuple):
@@ -436,7 +443,9 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     if each:
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(traced)]
         asked = [place and place.with_each_dim(rank) for place, rank in zip(asked, ranks)]
-    own = [] if said else [s for s in shardings if isinstance(s, NamedSharding) and s.mesh.same_place(mesh)]
+    own = [s for s in shardings if isinstance(s, NamedSharding) and s.mesh.same_place(mesh)]
+    if said or not _tree.jax_semantics():
+        own = []
     shapes = [shape for shape, _, _ in _weft.result_specs(traced)]
     return fn, [
         place or _as_said(NamedSharding(mesh, spec), len(shape), own)

@@ -483,6 +483,22 @@ def held_blocks(sharding: Sharding, shape: Sequence[int]) -> list[tuple[slice, .
     return list(found.values())
 
 
+def cut_by(name: str, axes: Any, what: str) -> Any:
+    """The specs of arrays whose dimensions `axes` an axis of the mesh cuts; a tree of such numbers, too."""
+    if axes is None:
+        return PartitionSpec()
+    if isinstance(axes, int) and not isinstance(axes, bool):
+        if axes < 0:
+            raise value_error(f"smap: {what} has {axes}; dimensions are counted from the front")
+        return PartitionSpec(*[None] * axes, name)
+    if isinstance(axes, (tuple, list)):
+        items = [cut_by(name, item, what) for item in axes]
+        return type(axes)(*items) if hasattr(axes, "_fields") else type(axes)(items)
+    if isinstance(axes, dict):
+        return type(axes)((k, cut_by(name, v, what)) for k, v in axes.items())
+    raise type_error(f"smap: {what} must hold integers and None, got {axes!r}")
+
+
 def prefix_specs(specs: Any, tree: Any, what: str) -> list:
     """One entry of a tree of PartitionSpecs for every leaf of `tree`: a prefix suffices."""
 

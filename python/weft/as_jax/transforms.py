@@ -202,9 +202,23 @@ def fwd_and_bwd(
 
 
 def _stacked(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
-    mesh = weft.Mesh(list(devices), ("devices",))
-    whole = _tree.map(lambda *parts: weft.numpy.stack(parts), *shards)
-    return weft.device_put(whole, weft.NamedSharding(mesh, weft.P("devices")))
+    """One array of what each device is to hold; those that are there already stay."""
+    if len(shards) != len(devices):
+        raise value_error(f"len(shards) = {len(shards)} must equal len(devices) = {len(devices)}.")
+    place = weft.NamedSharding(weft.Mesh(list(devices), ("devices",)), weft.P("devices"))
+
+    def together(*parts: Any) -> Any:
+        if any(_weft.is_traced(part) for part in parts):
+            return weft.device_put(weft.numpy.stack(parts), place)
+        kinds = {(weft.numpy.shape(part), weft.numpy.asarray(part).dtype) for part in parts}
+        if len(kinds) > 1:
+            raise value_error(
+                f"the shards passed to device_put_sharded must have consistent shape and dtype, got {kinds}"
+            )
+        there = [weft.device_put(weft.numpy.expand_dims(part, 0), device) for part, device in zip(parts, devices)]
+        return weft.make_array_from_single_device_arrays((len(parts), *there[0].shape[1:]), place, there)
+
+    return _tree.map(together, *shards)
 
 
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:

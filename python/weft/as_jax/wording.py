@@ -91,7 +91,7 @@ def _ranks(message: str) -> str:
         return ""
     where = f"pjit {'arguments' if ': in_' in found[1] else 'outputs'}" if ": " in found[1] else f"{found[1]} arguments"
     return (
-        f"One of {where} was given the sharding of Sharding NamedSharding(spec={found[2]}), which is "
+        f"One of {where} was given the sharding of Sharding NamedSharding(spec={found[2]}) is "
         f"only valid for values of rank at least {found[3]}, but was applied to a value of rank "
         f"{len(re.findall(r'[0-9]+', found[4]))}"
     )

@@ -302,6 +302,12 @@ WORDS: list[tuple[str, str]] = [
         "{2} (full shape: {1}). The number of devices should evenly divide the shape.",
     ),
     (
+        r"shard_map: argument (\S*) of '([^']*)': (P\(.*?\)) has (\d+) entries for an array of shape \(\)",
+        "shard_map applied to the function '{1}' was given argument arrays with axis sizes that do not fit in_specs: "
+        "{0} has the spec {2}, which has length {3}, for an array which has rank 0; consider using an in_specs entry "
+        "of `P()`",
+    ),
+    (
         r"shard_map: (?:argument|result) ?(\S*) of '([^']*)': (P\(.*?\)) has (\d+) entries for",
         "shard_map applied to the function '{1}' was given specs which are too long: {2} which has length {3}",
     ),
@@ -316,7 +322,7 @@ WORDS: list[tuple[str, str]] = [
         "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` to the "
         "mesh argument.",
     ),
-    (r"out_shardings: AbstractMesh\(\) has no devices", "got an empty NamedSharding"),
+    (r"out_shardings, result.*: AbstractMesh\(\) has no devices", "got an empty NamedSharding"),
     (
         r"with_sharding_constraint: AbstractMesh\(.*\) has no devices",
         "with_sharding_constraint with an AbstractMesh requires the input passed should be a `jax.Array` with a "
@@ -347,6 +353,11 @@ WORDS: list[tuple[str, str]] = [
     (
         r"PartitionSpec: the name of an axis is a string, got \(",
         "A tuple inside PartitionSpec cannot contain a nested tuple.",
+    ),
+    (
+        r"jit: (\w+): (P\(.*\)) uses the axis '([^']*)' twice",
+        "A single {0} specification can map every mesh axis to at most one positional dimension, but {1} has duplicate "
+        "entries for `{2}`",
     ),
     (
         r"(P\(.*\)) uses the axis '([^']*)' twice",
