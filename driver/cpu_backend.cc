@@ -185,6 +185,7 @@ class CpuProgram : public LoadedProgram {
     const Artifact::Counters& c = program().artifact().counters;
     return {{"kernels", static_cast<double>(c.kernels)},
             {"kernel_calls", static_cast<double>(c.kernel_calls)},
+            {"launches", static_cast<double>(c.launches)},
             {"library_calls", static_cast<double>(c.library_calls)},
             {"bytes_moved", static_cast<double>(c.bytes_moved)},
             {"bytes_copied", static_cast<double>(c.bytes_copied)},

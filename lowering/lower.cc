@@ -13,6 +13,7 @@
 #include "lowering/cpu/link.h"
 #include "lowering/cpu/mlir/emit_kernel.h"
 #include "lowering/cpu/mlir/emit_main.h"
+#include "lowering/program/launches.h"
 #include "lowering/program/program.h"
 
 namespace weft {
@@ -104,6 +105,7 @@ Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& option
   const FnRef flat = WithoutCalls(fn);
   PollInterrupt();
   Program program = BuildProgram(*flat, options.fusion, options.donated);
+  JoinLaunches(&program);
   PollInterrupt();
   program.artifact.code = CodeOf(program, target, flat->eqns().size());
   program.artifact.target = target.ToString();
@@ -123,10 +125,11 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
   const Liveness liveness = FindLiveness(schedule);
   if (stage == "liveness") return liveness.ToString();
   const Assignment assignment = AssignBuffers(schedule, liveness);
-  const Program program = MakeProgram(*flat, std::move(schedule), assignment);
+  Program program = MakeProgram(*flat, std::move(schedule), assignment);
   if (stage == "buffers")
     return assignment.ToString() + MemoryText(program) + "descriptors\n" + program.artifact.DescriptorsText() +
            KernelsText(program.kernels);
+  JoinLaunches(&program);
   const auto generate = [&](CodeStage s) { return StageOf(program, target, s, flat->eqns().size()); };
   if (stage == "mlir") return generate(CodeStage::kMlir);
   if (stage == "llvm") return generate(CodeStage::kLlvm);

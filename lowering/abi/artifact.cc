@@ -118,7 +118,8 @@ void Fields(IO& io, T& v) {
   } else if constexpr (std::is_same_v<U, Artifact::Condition>) {
     All<U>(io, v.size, v.least, v.reads, v.what);
   } else if constexpr (std::is_same_v<U, Artifact::Counters>) {
-    All<U>(io, v.kernels, v.kernel_calls, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied, v.donated);
+    All<U>(io, v.kernels, v.kernel_calls, v.launches, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied,
+           v.donated);
   } else {
     static_assert(std::is_same_v<U, Artifact>);
     All<U>(io, v.target, v.code, v.symbols, v.params, v.results, v.donated, v.result_in, v.slots, v.buffers,

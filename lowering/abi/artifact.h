@@ -64,6 +64,7 @@ struct Artifact {
   struct Counters {
     int64_t kernels = 0;       // distinct kernels compiled
     int64_t kernel_calls = 0;  // kernel steps in the schedule
+    int64_t launches = 0;      // the same, those that run as one parallel loop counted once
     int64_t library_calls = 0;
     int64_t copies = 0;        // buffer-to-buffer copy steps
     int64_t bytes_moved = 0;   // loaded and stored by kernels and library calls, each loop body once

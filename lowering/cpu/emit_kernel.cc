@@ -366,7 +366,7 @@ void KernelEmitter::Emit(LLVM::LLVMFuncOp function) {
   if (plan_.lanes > 0 && !plan_.vector_inner) {
     const std::optional<int64_t> known = spec_.sizes[v].TryValue();
     if (!known || *known > plan_.block) {
-      Value blocks = CeilDiv(Size(spec_.sizes[v]), plan_.block);
+      Value blocks = m_.CeilDiv(Size(spec_.sizes[v]), plan_.block);
       if (plan_.unit_dims.empty()) {
         dims_[v] = row;  // the block's number, until its loop opens
       } else {
@@ -381,7 +381,7 @@ void KernelEmitter::Emit(LLVM::LLVMFuncOp function) {
     if (i == 0) {
       dims_[d] = row;
     } else {
-      Value size = plan_.Step(d) == 1 ? Size(spec_.sizes[d]) : CeilDiv(Size(spec_.sizes[d]), plan_.Step(d));
+      Value size = m_.CeilDiv(Size(spec_.sizes[d]), plan_.Step(d));
       Value q = m_.Make<arith::DivUIOp>(row, size);
       dims_[d] = m_.ISub(row, m_.IMul(q, size));
       row = q;
@@ -427,15 +427,14 @@ Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Va
     if (spec.sizes[d].is_static())
       known = known * Dim((*spec.sizes[d].TryValue() + by - 1) / by);
     else
-      times(by == 1 ? size(spec.sizes[d])
-                    : m.Make<arith::DivUIOp>(m.IAdd(size(spec.sizes[d]), m.I64(by - 1)), m.I64(by)));
+      times(m.CeilDiv(size(spec.sizes[d]), by));
   }
   if (plan.lanes > 0 && !plan.vector_inner) {
     const Dim& n = spec.sizes[plan.vector_dim];
     if (n.is_static())
       known = known * Dim((*n.TryValue() + plan.block - 1) / plan.block);
     else
-      times(m.Make<arith::DivUIOp>(m.IAdd(size(n), m.I64(plan.block - 1)), m.I64(plan.block)));
+      times(m.CeilDiv(size(n), plan.block));
   }
   if (!units) return m.I64(*known.TryValue());
   return m.IMul(units, m.I64(*known.TryValue()));

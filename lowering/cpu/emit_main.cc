@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "lowering/cpu/mlir/emit_kernel.h"
+#include "lowering/program/launches.h"
 
 namespace weft {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 constexpr int64_t kStepsPerPart = 200;
 // ... and of a step with branches or a body this many stay in place; larger ones are functions of their own.
 constexpr int64_t kStepsInPlace = 80;
-// Kernels cheaper than this are called directly, on one thread.
-constexpr double kParallelCost = 20000;
+// Units of kernels that run together are in groups that take about as many nanoseconds.
+constexpr int64_t kGroupCost = 4000;
 
 class MainEmitter {
  public:
@@ -55,6 +56,7 @@ class MainEmitter {
 
   // Steps that a function gets that has this one, what is in functions of its own counting as calls.
   int64_t Weight(const Step& s) {
+    if (s.kind == Step::Kind::kTogether) return 1;
     int64_t weight = 1;
     for (const Steps& block : s.blocks) weight += IsFunction(s, block) ? 1 : Weight(block);
     return weight;
@@ -140,28 +142,92 @@ class MainEmitter {
       case Step::Kind::kWhile: return EmitWhile(s);
       case Step::Kind::kFor: return EmitFor(s);
       case Step::Kind::kChecked: return EmitChecked(s);
+      case Step::Kind::kTogether: return EmitTogether(s);
     }
   }
 
+  static std::string NameOf(const Step& kernel) { return "k" + std::to_string(kernel.index); }
+  Value UnitsOf(const Step& kernel, Value desc) {
+    return EmitUnits(m_, program_.kernels[kernel.index], plans_[kernel.index], desc);
+  }
+  // Estimated nanoseconds of a unit, at least 1.
+  int64_t UnitCost(const Step& kernel) {
+    const double cost = plans_[kernel.index].unit_points * program_.kernels[kernel.index].PointCost();
+    return std::max<int64_t>(1, static_cast<int64_t>(cost));
+  }
+
   void EmitKernelCall(const Step& s) {
-    const std::string name = "k" + std::to_string(s.index);
     Value desc = DescAt(s.desc);
-    Value units = EmitUnits(m_, program_.kernels[s.index], plans_[s.index], desc);
-    if (s.cost >= 0 && s.cost < kParallelCost) {
-      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, name, mlir::ValueRange{frame_, desc, m_.I64(0), units});
-      return;
-    }
-    const LoopPlan& plan = plans_[s.index];
-    const double per_unit = plan.unit_points * program_.kernels[s.index].PointCost();
-    Value cost = s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost))
-                             : m_.IMul(units, m_.I64(std::max<int64_t>(1, static_cast<int64_t>(per_unit))));
-    auto kernel_type = LLVM::LLVMPointerType::get(m_.b.getContext());
-    Value kernel = m_.Make<LLVM::AddressOfOp>(kernel_type, name);
+    Value units = UnitsOf(s, desc);
+    if (s.cost >= 0 && s.cost < kWorthAThread)
+      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(s), mlir::ValueRange{frame_, desc, m_.I64(0), units});
+    else
+      EmitParallelFor(NameOf(s), desc, units,
+                      s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost)) : m_.IMul(units, m_.I64(UnitCost(s))));
+  }
+
+  void EmitParallelFor(const std::string& name, Value desc, Value units, Value cost) {
+    Value kernel = m_.Make<LLVM::AddressOfOp>(LLVM::LLVMPointerType::get(m_.b.getContext()), name);
     Value parallel_for = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimeParallelFor));
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
                                             {m_.ptr(), m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
     m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{parallel_for, frame_, kernel, desc, units, cost});
   }
+
+  // Kernels side by side, as one kernel. Its units are groups of theirs that take about as long as one another.
+  void EmitTogether(const Step& s) {
+    const Steps& kernels = s.blocks[0];
+    // Of kernel i: its descriptor, its units, how many of them are in a group, and its groups.
+    struct Member {
+      Value desc, units;
+      int64_t group = 1;
+      Value groups;
+    };
+    const auto member = [&](const Step& k, Value first_desc) {
+      Member m;
+      m.desc = m_.GepAt(m_.i64(), first_desc, k.desc - s.desc);
+      m.units = UnitsOf(k, m.desc);
+      m.group = std::max<int64_t>(1, kGroupCost / UnitCost(k));
+      m.groups = m_.CeilDiv(m.units, m.group);
+      return m;
+    };
+    Value desc = DescAt(s.desc), groups = m_.I64(0), cost = m_.I64(0);
+    for (const Step& k : kernels) {
+      const Member m = member(k, desc);
+      groups = m_.IAdd(groups, m.groups);
+      if (s.cost < 0) cost = m_.IAdd(cost, m_.IMul(m.units, m_.I64(UnitCost(k))));
+    }
+    if (s.cost >= 0) cost = m_.I64(static_cast<int64_t>(s.cost));
+
+    const std::string name = "together" + std::to_string(together_++);
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
+                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
+    {
+      mlir::OpBuilder::InsertionGuard guard(m_.b);
+      m_.b.setInsertionPointToEnd(module_.getBody());
+      auto function = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::Internal);
+      mlir::Block* entry = function.addEntryBlock(m_.b);
+      m_.b.setInsertionPointToStart(entry);
+      Value frame = entry->getArgument(0), begin = entry->getArgument(2), end = entry->getArgument(3);
+      Value start = m_.I64(0);
+      for (const Step& k : kernels) {
+        const Member m = member(k, entry->getArgument(1));
+        Value stop = m_.IAdd(start, m.groups);
+        Value from = Larger(begin, start), to = Smaller(end, stop);
+        auto some = m_.b.create<scf::IfOp>(m_.loc, m_.Cmp(IPred::slt, from, to), /*withElseRegion=*/false);
+        mlir::OpBuilder::InsertionGuard inside(m_.b);
+        m_.b.setInsertionPointToStart(some.thenBlock());
+        Value first = m_.IMul(m_.ISub(from, start), m_.I64(m.group));
+        Value last = Smaller(m_.IMul(m_.ISub(to, start), m_.I64(m.group)), m.units);
+        m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(k), mlir::ValueRange{frame, m.desc, first, last});
+        start = stop;
+      }
+      m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
+    }
+    EmitParallelFor(name, desc, groups, cost);
+  }
+  Value Larger(Value a, Value b) { return m_.Select(m_.Cmp(IPred::sgt, a, b), a, b); }
+  Value Smaller(Value a, Value b) { return m_.Select(m_.Cmp(IPred::slt, a, b), a, b); }
 
   void EmitOperation(const Step& s) {
     Value ops = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimeOps));
@@ -286,7 +352,7 @@ class MainEmitter {
   const std::vector<LoopPlan>& plans_;
   MlirBuilder m_;
   Value frame_, slots_, desc_, runtime_;
-  int parts_ = 0;
+  int parts_ = 0, together_ = 0;
   std::unordered_map<const Steps*, int64_t> weights_;
 };
 

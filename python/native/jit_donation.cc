@@ -3,8 +3,8 @@
 #include <Python.h>
 
 #include <string>
-#include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
 #include "driver/executable.h"
 #include "python/native/array.h"
 #include "python/native/errors.h"
@@ -48,16 +48,19 @@ bool MayGive(const Value& v) {
 std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   std::vector<bool> give(a.leaves.size(), false);
   SomeDonated shared, borrowed;
-  std::unordered_map<PyObject*, size_t> first, last;  // the leaves that are this array
+  struct Places {
+    size_t first, last;
+  };
+  absl::flat_hash_map<PyObject*, Places> places;  // the leaves that are this array
+  places.reserve(a.leaves.size());
   for (size_t i = 0; i < a.leaves.size(); ++i) {
-    if (a.leaves[i].array == nullptr) continue;
-    first.emplace(a.leaves[i].array, i);
-    last[a.leaves[i].array] = i;
+    if (a.leaves[i].array != nullptr) places.try_emplace(a.leaves[i].array, Places{i, i}).first->second.last = i;
   }
   for (size_t i = 0; i < a.leaves.size(); ++i) {
     const Leaf& leaf = a.leaves[i];
     if (!leaf.donated || leaf.array == nullptr || PeekValue(leaf.array).traced()) continue;
-    const size_t k = first.at(leaf.array) != i ? first.at(leaf.array) : last.at(leaf.array);
+    const auto [first, last] = places.at(leaf.array);
+    const size_t k = first != i ? first : last;
     if (k != i) {
       throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
                        entry.traced.fn->params()[k].name.empty() ? "number " + std::to_string(k + 1)

@@ -148,3 +148,52 @@ def test_kernels_that_differ_in_numbers_only_are_one(dtype, size):
             kernels.append(facts(chain(dtype, depth), x, 0)["kernels"])
         # Of integers only those of a few elements: what a loop divides or shifts by had better be known.
         assert kernels[0] == kernels[1] or (dtype == "int32" and size == (5000,)), kernels
+
+
+def adam(count, params, means, squares, gradients):
+    count = count + 1
+    small, large = 1 - wnp.power(0.9, count), 1 - wnp.power(0.999, count)
+    means = [0.9 * m + 0.1 * g for m, g in zip(means, gradients)]
+    squares = [0.999 * v + 0.001 * g * g for v, g in zip(squares, gradients)]
+    step = lambda p, m, v: p - 1e-3 * (m / small) / (wnp.sqrt(v / large) + 1e-8)
+    return count, [step(*x) for x in zip(params, means, squares)], means, squares
+
+
+@pytest.mark.parametrize("donate", [(), (1, 2, 3)])
+@pytest.mark.parametrize("leaves", [1, 2, 3, 200])
+def test_updates_of_many_parameters_are_one_launch(leaves, donate):
+    """Of all sizes, those of one number and of none, too."""
+    sizes = [(30_000,), (7,), (64, 500), (0, 3), (), (3, 5, 70)]
+    rng = np.random.default_rng(0)
+    state = [[rng.random(sizes[i % len(sizes)], dtype=np.float32) for i in range(leaves)] for _ in range(4)]
+    step = weft.jit(adam, donate_argnums=donate)
+    count, *got = step(np.float32(2), *weft.tree.map(wnp.array, state))
+    exactly = weft.tree.map(lambda x: x.astype(np.float64), state)
+    _, params, means, squares = adam(np.float64(2), *exactly)
+    assert count == 3
+    for mine, exact in zip(weft.tree.leaves(got), weft.tree.leaves([params, means, squares])):
+        np.testing.assert_allclose(mine, exact, rtol=2e-6, atol=1e-7)
+    [c] = step.explain()
+    assert (c["launches"], c["library_calls"], c["bytes_copied"]) == (2, 0, 0)  # what corrects the means comes first
+    assert c["kernel_calls"] <= leaves + 1
+
+
+def test_launches_of_sizes_that_are_not_known():
+    """Each kernel works on its own elements, whatever share of them all its units are."""
+    f = lambda x, y, z: (x * 2, wnp.sin(y), z.sum(axis=1), y - 1)
+    types = [weft.ShapeDtype(s, "float32") for s in (("n",), ("m",), ("m", "n"), ("m",))]
+    compiled = weft.make_ir(lambda x, y, z: f(x, y, z))(*types[:3])
+    for n, m in [(0, 0), (1, 70_000), (300_000, 1), (0, 5), (700, 900)]:
+        x, y, z = (np.random.default_rng(1).random(s, dtype=np.float32) for s in ((n,), (m,), (m, n)))
+        want = (x * 2, np.sin(y), z.sum(axis=1), y - 1)
+        for mine, exact in zip(compiled(x, y, z), want):
+            np.testing.assert_allclose(mine, exact, rtol=1e-5)
+
+
+def test_kernels_that_read_what_another_writes_are_launches_of_their_own():
+    def f(x, y):
+        scaled = x / x.sum()
+        return scaled, y / y.sum(), y - scaled.max()
+
+    c = facts(f, array(400, 500), array(400, 500))
+    assert 3 <= c["launches"] < c["kernel_calls"]

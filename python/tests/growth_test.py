@@ -258,3 +258,18 @@ def test_donation_of_many_arrays_takes_no_longer_for_each():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert seconds(8000) < 5 * 4 * seconds(2000)
+
+
+@pytest.mark.parametrize("donate", [(), (0,)])
+def test_calls_with_many_arrays_take_no_longer_for_each(donate):
+    def seconds(n):
+        f = weft.jit(lambda xs: [x + 1 for x in xs], donate_argnums=donate)
+        xs = f([wnp.float32(i) + 0 for i in range(n)])
+        best = math.inf
+        for _ in range(5):
+            begin = time.process_time()
+            xs = f(xs)
+            best = min(best, time.process_time() - begin)
+        return best
+
+    assert seconds(4000) < 3 * 8 * seconds(500)

@@ -13,6 +13,7 @@
 #include "ir/extensions.h"
 #include "ir/ops.h"
 #include "ir/prims/contraction.h"
+#include "transforms/opt/algebra_rules.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/product_rules.h"
@@ -404,6 +405,8 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   std::vector<const SimplifyRule*> rules;
   for (const SimplifyRule& r : kArithmetic) rules.push_back(&r);
   for (const SimplifyRule& r : kStructure) rules.push_back(&r);
+  for (const SimplifyRule& r : AlgebraRules()) rules.push_back(&r);
+  for (const SimplifyRule& r : CollectRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
   for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);

@@ -141,6 +141,8 @@ struct MlirBuilder {
   Value IAdd(Value x, Value y) { return Make<arith::AddIOp>(x, y); }
   Value ISub(Value x, Value y) { return Make<arith::SubIOp>(x, y); }
   Value IMul(Value x, Value y) { return Make<arith::MulIOp>(x, y); }
+  // x / by, rounded up, of x >= 0.
+  Value CeilDiv(Value x, int64_t by) { return by == 1 ? x : Make<arith::DivUIOp>(IAdd(x, I64(by - 1)), I64(by)); }
   Value And(Value x, Value y) { return Make<arith::AndIOp>(x, y); }
   Value Or(Value x, Value y) { return Make<arith::OrIOp>(x, y); }
   Value Xor(Value x, Value y) { return Make<arith::XOrIOp>(x, y); }

@@ -59,7 +59,6 @@ class KernelEmitter {
     WEFT_CHECK(false) << "kernel: size " << d << " is not among its parameters";
     return {};
   }
-  Value CeilDiv(Value x, int64_t by) { return m_.Make<arith::DivUIOp>(m_.IAdd(x, m_.I64(by - 1)), m_.I64(by)); }
 
   Memo& MemoOf(int node) {
     const bool of_row = plan_.row_dim >= 0 && ((dependence_[node] >> plan_.row_dim) & 1);

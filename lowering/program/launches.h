@@ -1,0 +1,19 @@
+// Launches of kernels. Kernels that follow each other and touch nothing that another of them writes are launched as one
+// parallel loop over the units of all: the updates that an optimizer makes of many parameters begin and end together,
+// where each would wait for its last thread.
+#ifndef WEFT_LOWERING_PROGRAM_LAUNCHES_H_
+#define WEFT_LOWERING_PROGRAM_LAUNCHES_H_
+
+#include "lowering/program/program.h"
+
+namespace weft {
+
+// Kernels that take less, in nanoseconds, are called directly, on one thread.
+inline constexpr double kWorthAThread = 20000;
+
+// Puts such kernels into steps kTogether, and counts launches. Results are the same to the last bit. Kernels that take
+// less than `least_nanoseconds` in all stay as they are.
+void JoinLaunches(Program* program, double least_nanoseconds = kWorthAThread);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_PROGRAM_LAUNCHES_H_

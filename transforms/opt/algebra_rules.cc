@@ -1,0 +1,479 @@
+// Laws of algebra: of orders and shapes of arrays, of reductions, of choices, comparisons and bits, and cheaper
+// operations in place of dear ones. Sums and products of many terms are in collect_rules.cc.
+#include "transforms/opt/algebra_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/ops.h"
+#include "ir/prim_table.h"
+#include "ir/prims/indexing.h"
+#include "transforms/opt/formula.h"
+#include "transforms/opt/rewrite.h"
+
+namespace weft {
+namespace {
+
+// The equation of `prim` that defines `a`.
+const Eqn* DefinedBy(const Builder& b, const Atom& a, const char* prim) {
+  const Eqn* e = b.Definition(a);
+  return e != nullptr && e->prim == &FindPrim(prim) ? e : nullptr;
+}
+
+bool SameType(const Builder& b, const Atom& x, const Atom& y) { return b.TypeOf(x) == b.TypeOf(y); }
+
+// --- Orders and shapes -----------------------------------------------------------------------------------------------
+
+// Twice along a dimension is not at all.
+std::optional<Atom> ReverseOfReverse(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* inner = DefinedBy(b, x[0], "reverse");
+  if (inner == nullptr) return std::nullopt;
+  const Ints &outer = e.attrs.Get<Ints>("dims"), &first = inner->attrs.Get<Ints>("dims");
+  Ints once;
+  for (const int64_t d : outer) {
+    if (!Contains(first, d)) once.push_back(d);
+  }
+  for (const int64_t d : first) {
+    if (!Contains(outer, d)) once.push_back(d);
+  }
+  const Atom source = inner->operands[0];
+  if (once.empty()) return source;
+  std::sort(once.begin(), once.end());
+  return Reverse(b, source, once);
+}
+
+// Whether every number of `from` is one of `to`.
+bool Holds(DType to, DType from) {
+  if (IsComplex(to) || IsComplex(from)) return false;
+  if (from == DType::kBool) return to != DType::kBool;
+  if (IsInteger(from) && IsInteger(to))
+    return IsUnsigned(from) ? BitWidth(to) > BitWidth(from) : !IsUnsigned(to) && BitWidth(to) >= BitWidth(from);
+  return IsFloat(from) && IsFloat(to) && RowOf(to).digits >= RowOf(from).digits &&
+         RowOf(to).max_exponent >= RowOf(from).max_exponent && !IsFloat8(from) && !IsFloat8(to);
+}
+
+// Through a dtype that holds all numbers of the first.
+std::optional<Atom> ConvertOfConvert(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* inner = DefinedBy(b, x[0], "convert");
+  if (inner == nullptr) return std::nullopt;
+  const Atom source = inner->operands[0];
+  const DType to = e.attrs.Get<DType>("dtype");
+  if (IsComplex(to) || !Holds(b.DTypeOf(x[0]), b.DTypeOf(source))) return std::nullopt;
+  return Convert(b, source, to);
+}
+
+// Neighbouring slices of an array, side by side: a slice.
+std::optional<Atom> SlicesSideBySide(Builder& b, const Eqn& e, const Atoms& x) {
+  const auto dim = static_cast<size_t>(e.attrs.GetInt("dim"));
+  std::optional<Atom> source;
+  Ints start, limit, strides;
+  for (const Atom& a : x) {
+    const Eqn* part = DefinedBy(b, a, "slice");
+    if (part == nullptr || !b.TypeOf(part->operands[0]).is_static()) return std::nullopt;
+    const Ints &first = part->attrs.Get<Ints>("start"), &by = part->attrs.Get<Ints>("strides");
+    if (std::any_of(by.begin(), by.end(), [](int64_t s) { return s != 1; })) return std::nullopt;
+    Ints end = first;
+    for (size_t d = 0; d < end.size(); ++d) end[d] += b.TypeOf(a).dims[d].value();
+    if (!source) {
+      source = part->operands[0];
+      start = first, limit = end, strides = by;
+      continue;
+    }
+    if (!(part->operands[0] == *source) || first[dim] != limit[dim]) return std::nullopt;
+    for (size_t d = 0; d < end.size(); ++d) {
+      if (d != dim && (first[d] != start[d] || end[d] != limit[d])) return std::nullopt;
+    }
+    limit[dim] = end[dim];
+  }
+  if (x.size() < 2) return std::nullopt;
+  return Slice(b, *source, start, limit, strides);
+}
+
+// --- Reductions ------------------------------------------------------------------------------------------------------
+
+// Of what is transposed: over other dimensions, in another order.
+std::optional<Atom> ReduceOfTranspose(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* t = DefinedBy(b, x[0], "transpose");
+  if (t == nullptr) return std::nullopt;
+  const Ints &perm = t->attrs.Get<Ints>("perm"), &dims = e.attrs.Get<Ints>("dims");
+  Ints reduced, kept;
+  for (size_t d = 0; d < perm.size(); ++d)
+    (Contains(dims, static_cast<int64_t>(d)) ? reduced : kept).push_back(perm[d]);
+  std::sort(reduced.begin(), reduced.end());
+  const Atom made = b.Emit1(*e.prim, {t->operands[0]}, e.attrs.With("dims", reduced));
+  Ints ascending = kept, order;
+  std::sort(ascending.begin(), ascending.end());
+  for (const int64_t d : kept) order.push_back(std::find(ascending.begin(), ascending.end(), d) - ascending.begin());
+  return Transpose(b, made, order);
+}
+
+// Over some dimensions, then over others.
+std::optional<Atom> ReduceOfReduce(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* inner = b.Definition(x[0]);
+  if (inner == nullptr || inner->prim != e.prim || !ReadOnce(b, x[0])) return std::nullopt;
+  const Ints &first = inner->attrs.Get<Ints>("dims"), &then = e.attrs.Get<Ints>("dims");
+  Ints left, both = first;
+  for (int64_t d = 0; d < b.TypeOf(inner->operands[0]).rank(); ++d) {
+    if (!Contains(first, d)) left.push_back(d);
+  }
+  for (const int64_t d : then) both.push_back(left[static_cast<size_t>(d)]);
+  std::sort(both.begin(), both.end());
+  return b.Emit1(*e.prim, {inner->operands[0]}, inner->attrs.With("dims", both));
+}
+
+// Of what is repeated along dimensions that are reduced: the extreme of one of them, the sum as often.
+std::optional<Atom> ReduceOfRepeated(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* view = DefinedBy(b, x[0], "broadcast");
+  const Type type = b.TypeOf(x[0]);
+  if (view == nullptr || !type.is_static()) return std::nullopt;
+  const Atom source = view->operands[0];
+  const Type from = b.TypeOf(source);
+  const Ints into = view->attrs.Get<Ints>("dims"), dims = e.attrs.Get<Ints>("dims");
+  Ints rest, into_rest;  // the dimensions that stay to be reduced, and where the source's dimensions are then
+  Dims shape, squeezed;
+  double times = 1;
+  for (int64_t d = 0; d < type.rank(); ++d) {
+    const auto at = std::find(into.begin(), into.end(), d);
+    const Dim& size = type.dims[static_cast<size_t>(d)];
+    const bool of_one = at != into.end() && from.dims[static_cast<size_t>(at - into.begin())] == Dim(1);
+    if (Contains(dims, d) && (at == into.end() || of_one)) {
+      if (size == Dim(0)) return std::nullopt;
+      times *= static_cast<double>(size.value());
+      continue;
+    }
+    if (at != into.end()) {
+      into_rest.push_back(static_cast<int64_t>(shape.size()));
+      squeezed.push_back(from.dims[static_cast<size_t>(at - into.begin())]);
+    }
+    if (Contains(dims, d)) rest.push_back(static_cast<int64_t>(shape.size()));
+    shape.push_back(size);
+  }
+  if (shape.size() == static_cast<size_t>(type.rank()) || !std::is_sorted(into.begin(), into.end()))
+    return std::nullopt;
+  const bool sums = Is<"reduce_sum">(*e.prim);
+  if (sums && (!IsInexact(type.dtype) || times > std::ldexp(1.0, RowOf(type.dtype).digits))) return std::nullopt;
+  Atom made = Broadcast(b, Reshape(b, source, squeezed), shape, into_rest);
+  if (!rest.empty()) made = b.Emit1(*e.prim, {made}, e.attrs.With("dims", rest));
+  return sums ? Mul(b, made, Full(b, b.TypeOf(made), times)) : made;
+}
+
+// sum(c x) = c sum(x). A power of two that is not below 1 rounds nothing, and overflows no earlier.
+template <bool kAnyNumber>
+std::optional<Atom> SumOfScaled(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* product = DefinedBy(b, x[0], "mul");
+  if (product == nullptr || !ReadOnce(b, x[0]) || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
+  for (const int i : {0, 1}) {
+    const Atom* number = Splat(b, product->operands[static_cast<size_t>(i)]);
+    const Atom& scaled = product->operands[static_cast<size_t>(1 - i)];
+    if (number == nullptr || !(b.TypeOf(scaled).dims == b.TypeOf(x[0]).dims)) continue;
+    const double c = std::fabs(number->literal().Get(0).real());
+    int exponent = 0;
+    if (!std::isfinite(c) || (!kAnyNumber && (c < 1 || std::frexp(c, &exponent) != 0.5))) continue;
+    const Atom factor = *number, rest = scaled;
+    const Atom sum = b.Emit1(*e.prim, {rest}, e.attrs);
+    return Mul(b, factor, sum);
+  }
+  return std::nullopt;
+}
+
+// --- Choices, comparisons, bits --------------------------------------------------------------------------------------
+
+std::optional<Atom> SelectByNot(Builder& b, const Eqn&, const Atoms& x) {
+  const Eqn* n = DefinedBy(b, x[0], "not");
+  if (n == nullptr) return std::nullopt;
+  const Atom predicate = n->operands[0];
+  return Select(b, predicate, x[2], x[1]);
+}
+
+// What a branch chooses by the same predicate is known.
+std::optional<Atom> SelectOfSelect(Builder& b, const Eqn&, const Atoms& x) {
+  for (const size_t i : {1, 2}) {
+    const Eqn* inner = DefinedBy(b, x[i], "select");
+    if (inner == nullptr || !(inner->operands[0] == x[0])) continue;
+    const Atom taken = inner->operands[i];
+    const Atom &yes = i == 1 ? taken : x[1], &no = i == 1 ? x[2] : taken;
+    if (b.TypeOf(yes).rank() == 0 && b.TypeOf(no).rank() == 0) continue;  // nothing would have the shape
+    return Select(b, x[0], yes, no);
+  }
+  return std::nullopt;
+}
+
+std::optional<Atom> NotNot(Builder& b, const Eqn&, const Atoms& x) {
+  const Eqn* n = DefinedBy(b, x[0], "not");
+  return n ? std::optional<Atom>(n->operands[0]) : std::nullopt;
+}
+
+// not(x < y) is x >= y but for NaN; not(x == y) is x != y for all.
+std::optional<Atom> NotOfComparison(Builder& b, const Eqn&, const Atoms& x) {
+  static const PrimTable<const char*> kOpposite{{"eq", "ne"}, {"ne", "eq"}, {"lt", "ge"},
+                                                {"ge", "lt"}, {"gt", "le"}, {"le", "gt"}};
+  const Eqn* comparison = b.Definition(x[0]);
+  const char* opposite = comparison == nullptr ? nullptr : kOpposite[*comparison->prim];
+  if (opposite == nullptr) return std::nullopt;
+  const bool of_equals = Is<"eq">(*comparison->prim) || Is<"ne">(*comparison->prim);
+  if (!of_equals && IsInexact(b.DTypeOf(comparison->operands[0]))) return std::nullopt;
+  const Atoms operands(comparison->operands.begin(), comparison->operands.end());
+  return b.Emit1(FindPrim(opposite), operands);
+}
+
+// Of a value and itself: nothing is less than itself; but for NaN all are equal to themselves.
+std::optional<Atom> CompareWithItself(Builder& b, const Eqn& e, const Atoms& x) {
+  static const PrimSet kStrict{"lt", "gt"}, kIfNoNan{"eq", "le", "ge"};
+  if (!(x[0] == x[1]) || x[0].is_literal()) return std::nullopt;
+  Type type = b.TypeOf(x[0]);
+  if (IsInexact(type.dtype) && !kStrict.Has(*e.prim)) return std::nullopt;
+  type.dtype = DType::kBool;
+  return Full(b, type, kIfNoNan.Has(*e.prim) ? 1 : 0);
+}
+
+// x & x, x | x, max(x, x), min(x, x).
+std::optional<Atom> OfItself(Builder&, const Eqn&, const Atoms& x) {
+  return x[0] == x[1] && x[0].is_var() ? std::optional<Atom>(x[0]) : std::nullopt;
+}
+
+// Functions that keep their own results.
+std::optional<Atom> Idempotent(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* inner = b.Definition(x[0]);
+  return inner != nullptr && inner->prim == e.prim && inner->attrs == e.attrs ? std::optional<Atom>(x[0])
+                                                                              : std::nullopt;
+}
+
+// |x| of what has no sign.
+std::optional<Atom> AbsOfMagnitude(Builder& b, const Eqn&, const Atoms& x) {
+  static const PrimSet kMagnitudes{"square", "exp", "exp2", "cosh", "logistic", "hypot"};
+  const Eqn* inner = b.Definition(x[0]);
+  return inner != nullptr && IsFloat(b.DTypeOf(x[0])) && kMagnitudes.Has(*inner->prim) ? std::optional<Atom>(x[0])
+                                                                                       : std::nullopt;
+}
+
+// f(-x) = f(x).
+std::optional<Atom> EvenOfNeg(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* n = DefinedBy(b, x[0], "neg");
+  if (n == nullptr || IsUnsigned(b.DTypeOf(x[0]))) return std::nullopt;
+  return b.Emit1(*e.prim, {n->operands[0]}, e.attrs);
+}
+
+// (-x) (-y) = x y; so with quotients.
+std::optional<Atom> BothNegative(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn *n = DefinedBy(b, x[0], "neg"), *m = DefinedBy(b, x[1], "neg");
+  if (n == nullptr || m == nullptr || (IsInteger(b.DTypeOf(x[0])) && !Is<"mul">(*e.prim))) return std::nullopt;
+  return b.Emit1(*e.prim, {n->operands[0], m->operands[0]}, e.attrs);
+}
+
+// -(x - y) = y - x, but for the sign of a zero.
+std::optional<Atom> NegOfDifference(Builder& b, const Eqn&, const Atoms& x) {
+  const Eqn* d = DefinedBy(b, x[0], "sub");
+  if (d == nullptr || !ReadOnce(b, x[0])) return std::nullopt;
+  const Atom left = d->operands[0], right = d->operands[1];
+  return Sub(b, right, left);
+}
+
+// --- Cheaper operations ----------------------------------------------------------------------------------------------
+
+// k of 2^k, -1 for other numbers.
+int PowerOfTwo(const Builder& b, const Atom& a) {
+  const Atom* s = Splat(b, a);
+  if (s == nullptr || !IsInteger(s->literal().dtype())) return -1;
+  const double n = s->literal().Get(0).real();
+  int exponent = 0;
+  return n >= 1 && std::frexp(n, &exponent) == 0.5 ? exponent - 1 : -1;
+}
+
+std::optional<Atom> UnsignedByPowerOfTwo(Builder& b, const Eqn& e, const Atoms& x) {
+  const DType dtype = b.DTypeOf(x[0]);
+  const int k = PowerOfTwo(b, x[1]);
+  if (k < 0 || !IsUnsigned(dtype)) return std::nullopt;
+  if (Is<"rem">(*e.prim)) return And(b, x[0], Atom::Scalar(dtype, std::ldexp(1.0, k) - 1));
+  return b.Emit1(FindPrim("shift_right_logical"), {x[0], Atom::Scalar(dtype, k)});
+}
+
+// The remainder r = rem x 2^k, whose sign differs from the divisor's where it is negative: as floor division tells.
+const Eqn* NegativeRemainder(const Builder& b, const Atom& predicate) {
+  const Eqn* both = DefinedBy(b, predicate, "and");
+  if (both == nullptr) return nullptr;
+  const Eqn* nonzero = DefinedBy(b, both->operands[1], "ne");
+  const Eqn* differs = DefinedBy(b, both->operands[0], "ne");
+  if (nonzero == nullptr || !nonzero->operands[1].IsSplat(0)) return nullptr;
+  const Eqn* negative = DefinedBy(b, both->operands[0], "lt");
+  if (differs != nullptr && differs->operands[1].IsSplat(0)) negative = DefinedBy(b, differs->operands[0], "lt");
+  if (negative == nullptr || !negative->operands[1].IsSplat(0) || !(negative->operands[0] == nonzero->operands[0]))
+    return nullptr;
+  return DefinedBy(b, nonzero->operands[0], "rem");
+}
+
+// select(r < 0 and r != 0, x / 2^k - 1, x / 2^k), where r is x's remainder, is the quotient rounded down; and
+// select(..., r + 2^k, r) the remainder that belongs to it.
+std::optional<Atom> FloorByPowerOfTwo(Builder& b, const Eqn&, const Atoms& x) {
+  const Eqn* rem = NegativeRemainder(b, x[0]);
+  if (rem == nullptr) return std::nullopt;
+  const Atom value = rem->operands[0], divisor = rem->operands[1], r = Atom(rem->result());
+  const DType dtype = b.DTypeOf(value);
+  const int k = PowerOfTwo(b, divisor);
+  if (k < 0 || IsUnsigned(dtype)) return std::nullopt;
+  if (const Eqn* more = DefinedBy(b, x[1], "add"); more != nullptr && x[2] == r) {
+    if (!(more->operands[0] == r) || PowerOfTwo(b, more->operands[1]) != k) return std::nullopt;
+    return And(b, value, Atom::Scalar(dtype, std::ldexp(1.0, k) - 1));
+  }
+  const Eqn *quotient = DefinedBy(b, x[2], "div"), *less = DefinedBy(b, x[1], "sub");
+  if (quotient == nullptr || less == nullptr || !(less->operands[0] == x[2]) || !less->operands[1].IsSplat(1) ||
+      !(quotient->operands[0] == value) || PowerOfTwo(b, quotient->operands[1]) != k)
+    return std::nullopt;
+  return b.Emit1(FindPrim("shift_right_arithmetic"), {value, Atom::Scalar(dtype, k)});
+}
+
+// Powers that a root, a product or a quotient gives in a tenth of the time. Those of -0 and of -infinity are the
+// power's, not the root's.
+std::optional<Atom> PowerOfNumber(Builder& b, const Eqn&, const Atoms& x) {
+  const Atom* s = Splat(b, x[1]);
+  const DType dtype = b.DTypeOf(x[0]);
+  if (s == nullptr || x[0].is_literal() || !IsFloat(dtype) || IsFloat8(dtype)) return std::nullopt;
+  const double y = s->literal().Get(0).real();
+  if (y == 3 || y == 4 || y == -1) return IntegerPow(b, x[0], static_cast<int64_t>(y));
+  if (y != 0.5 && y != -0.5) return std::nullopt;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Atom base = x[0], infinity = Atom::Scalar(dtype, kInfinity), zero = Atom::Scalar(dtype, 0);
+  const Atom outside = Eq(b, base, Atom::Scalar(dtype, -kInfinity));
+  if (y == 0.5) return Select(b, outside, infinity, Sqrt(b, base));
+  return Select(b, outside, zero, Select(b, Eq(b, base, zero), infinity, Rsqrt(b, base)));
+}
+
+// x / c = x (1 / c), rounded twice.
+std::optional<Atom> DivByNumber(Builder& b, const Eqn&, const Atoms& x) {
+  const Atom* s = Splat(b, x[1]);
+  const DType dtype = b.DTypeOf(x[0]);
+  if (s == nullptr || x[0].is_literal() || !IsFloat(dtype)) return std::nullopt;
+  const double c = s->literal().Get(0).real(), inverse = 1 / c;
+  const double most = std::ldexp(1.0, RowOf(dtype).max_exponent - 2);
+  if (!(std::fabs(c) < most && std::fabs(c) > 1 / most)) return std::nullopt;  // the inverse has all its digits
+  return Mul(b, x[0], Atom::Scalar(dtype, inverse));
+}
+
+// --- Finite numbers --------------------------------------------------------------------------------------------------
+
+std::optional<Atom> Number(Builder& b, const Atom& like, double value) { return Full(b, b.TypeOf(like), value); }
+
+std::optional<Atom> SubItself(Builder& b, const Eqn&, const Atoms& x) {
+  return x[0] == x[1] && x[0].is_var() ? Number(b, x[0], 0) : std::nullopt;
+}
+std::optional<Atom> DivItself(Builder& b, const Eqn&, const Atoms& x) {
+  return x[0] == x[1] && x[0].is_var() && IsInexact(b.DTypeOf(x[0])) ? Number(b, x[0], 1) : std::nullopt;
+}
+template <bool kIntegers>
+std::optional<Atom> MulZero(Builder& b, const Eqn&, const Atoms& x) {
+  if (IsInexact(b.DTypeOf(x[0])) == kIntegers) return std::nullopt;
+  for (const int i : {0, 1}) {
+    const Atom* s = Splat(b, x[static_cast<size_t>(i)]);
+    const Atom& other = x[static_cast<size_t>(1 - i)];
+    if (s == nullptr || !s->IsSplat(0)) continue;
+    if (b.TypeOf(other).rank() > 0 || SameType(b, x[0], x[1])) return Number(b, other, 0);
+  }
+  return std::nullopt;
+}
+
+constexpr Licence kExact = Licence::kExact, kSignedZero = Licence::kSignedZero, kProducts = Licence::kProducts,
+                  kNoNan = Licence::kNoNan;
+
+std::vector<SimplifyRule> MakeRules() {
+  std::vector<SimplifyRule> rules = {
+      {"reverse-reverse", "reverse", kExact, ReverseOfReverse,
+       "fn f(x: f32[2,3]) { a = reverse[dims=[0,1]] x; b = reverse[dims=[1]] a; return b }"},
+      {"convert-convert", "convert", kExact, ConvertOfConvert,
+       "fn f(x: f32[3]) { a = convert[dtype=f64] x; b = convert[dtype=f16] a; return b }"},
+      {"slices-side-by-side", "concatenate", kExact, SlicesSideBySide,
+       R"(fn f(x: f32[6,2]) { a = slice[limit=[3,2], start=[1,0], strides=[1,1]] x
+          b = slice[limit=[4,2], start=[3,0], strides=[1,1]] x; c = slice[limit=[6,2], start=[4,0], strides=[1,1]] x
+          d = concatenate[dim=0] a b c; return d })"},
+      {"reduce-transpose", "reduce_sum", kProducts, ReduceOfTranspose,
+       "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = reduce_sum[dims=[1]] a; return b }"},
+      {"reduce-reduce", "reduce_sum", kProducts, ReduceOfReduce,
+       "fn f(x: f32[2,3,4]) { a = reduce_sum[dims=[1]] x; b = reduce_sum[dims=[0]] a; return b }"},
+      {"reduce-repeated", "reduce_sum", kProducts, ReduceOfRepeated,
+       "fn f(x: f32[3]) { a = broadcast[dims=[1], shape=<5,3>] x; b = reduce_sum[dims=[0]] a; return b }"},
+      {"sum-of-scaled", "reduce_sum", Licence::kAccurate, SumOfScaled<false>,
+       "fn f(x: f32[3]) { a = mul 2.0:f32 x; b = reduce_sum[dims=[0]] a; return b }"},
+      {"sum-of-scaled", "reduce_sum", Licence::kReassociate, SumOfScaled<true>,
+       "fn f(x: f32[3]) { a = mul 3.0:f32 x; b = reduce_sum[dims=[0]] a; return b }"},
+      {"select-not", "select", kExact, SelectByNot,
+       "fn f(p: bool[3], x: f32[3], y: f32[3]) { a = not p; b = select a x y; return b }"},
+      {"select-select", "select", kExact, SelectOfSelect,
+       "fn f(p: bool[3], x: f32[3], y: f32[3]) { a = select p x y; b = neg y; c = select p a b; return c }"},
+      {"select-select", "select", kExact, SelectOfSelect,
+       "fn f(p: bool[3], x: f32[3], y: f32[3]) { a = select p x y; b = neg x; c = select p b a; return c }"},
+      {"not-not", "not", kExact, NotNot, "fn f(p: bool[3]) { a = not p; b = not a; return b }"},
+      {"not-comparison", "not", kExact, NotOfComparison,
+       "fn f(x: f32[3], y: f32[3]) { a = eq x y; b = not a; return b }"},
+      {"not-comparison", "not", kExact, NotOfComparison,
+       "fn f(x: i32[3], y: i32[3]) { a = lt x y; b = not a; return b }"},
+      {"abs-of-magnitude", "abs", kExact, AbsOfMagnitude, "fn f(x: f32[3]) { a = square x; b = abs a; return b }"},
+      {"neg-difference", "neg", kSignedZero, NegOfDifference,
+       "fn f(x: f32[3], y: f32[3]) { a = sub x y; b = neg a; return b }"},
+      {"floor-by-power-of-two", "select", kExact, FloorByPowerOfTwo,
+       R"(fn f(x: i32[5]) { r = rem x 8:i32; n = lt r 0:i32; o = ne r 0:i32; p = and n o; q = div x 8:i32
+          s = sub q 1:i32; t = select p s q; return t })"},
+      {"floor-by-power-of-two", "select", kExact, FloorByPowerOfTwo,
+       R"(fn f(x: i32[5]) { r = rem x 8:i32; n = lt r 0:i32; m = ne n false:bool; o = ne r 0:i32; p = and m o
+          s = add r 8:i32; t = select p s r; return t })"},
+      {"power-of-number", "pow", Licence::kAccurate, PowerOfNumber, "fn f(x: f32[3]) { a = pow x 0.5:f32; return a }",
+       true},
+      {"power-of-number", "pow", Licence::kAccurate, PowerOfNumber, "fn f(x: f32[3]) { a = pow x -0.5:f32; return a }",
+       true},
+      {"power-of-number", "pow", Licence::kAccurate, PowerOfNumber, "fn f(x: f32[3]) { a = pow x 3.0:f32; return a }",
+       true},
+      {"power-of-number", "pow", Licence::kAccurate, PowerOfNumber, "fn f(x: f32[3]) { a = pow x -1.0:f32; return a }",
+       true},
+      {"div-by-number", "div", Licence::kRounding, DivByNumber, "fn f(x: f32[3]) { a = div x 3.0:f32; return a }",
+       true},
+      {"sub-itself", "sub", kNoNan, SubItself, "fn f(x: f32[3]) { a = sub x x; return a }"},
+      {"div-itself", "div", kNoNan, DivItself, "fn f(x: f32[3]) { a = div x x; return a }"},
+      {"mul-zero", "mul", kNoNan, MulZero<false>, "fn f(x: f32[3]) { a = mul 0.0:f32 x; return a }", true},
+      {"integer-mul-zero", "mul", kExact, MulZero<true>, "fn f(x: i32[3]) { a = mul x 0:i32; return a }", true},
+  };
+  // Rows that are the same for several primitives; a sample is `before`, the primitive's name and `after`.
+  const auto add = [&rules](const char* name, Licence licence, const auto& apply, const std::vector<const char*>& prims,
+                            const std::string& before, const char* after) {
+    for (const char* prim : prims) {
+      const auto* sample = new std::string(before + prim + after);  // as long as the rules
+      rules.push_back({name, prim, licence, apply, sample->c_str()});
+    }
+  };
+  const std::vector<const char*> extremes = {"reduce_max", "reduce_min"}, bits = {"reduce_and", "reduce_or"};
+  const char* const reduce_two = "[dims=[1]] a; return b }";
+  add("reduce-transpose", kExact, ReduceOfTranspose, extremes,
+      "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = ", reduce_two);
+  add("reduce-repeated", kExact, ReduceOfRepeated, extremes,
+      "fn f(x: f32[3]) { a = broadcast[dims=[0], shape=<3,5>] x; b = ", reduce_two);
+  for (const char* prim : extremes) {
+    add("reduce-reduce", kExact, ReduceOfReduce, {prim},
+        std::string("fn f(x: f32[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
+  }
+  for (const char* prim : bits) {
+    add("reduce-reduce", kExact, ReduceOfReduce, {prim},
+        std::string("fn f(x: bool[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
+  }
+  add("compare-with-itself", kExact, CompareWithItself, {"lt", "gt"}, "fn f(x: f32[3]) { a = ", " x x; return a }");
+  add("compare-with-itself", kExact, CompareWithItself, {"eq", "ne", "le", "ge"},
+      "fn f(x: i32[3]) { a = ", " x x; return a }");
+  add("of-itself", kExact, OfItself, {"max", "min"}, "fn f(x: f32[3]) { a = ", " x x; return a }");
+  add("of-itself", kExact, OfItself, {"and", "or"}, "fn f(x: i32[3]) { a = ", " x x; return a }");
+  for (const char* prim : {"abs", "floor", "ceil", "sign"}) {
+    add("idempotent", kExact, Idempotent, {prim},
+        std::string("fn f(x: f32[3]) { a = ") + prim + " x; b = ", " a; return b }");
+  }
+  add("even-of-neg", kExact, EvenOfNeg, {"abs", "cos", "cosh", "square"},
+      "fn f(x: f32[3]) { a = neg x; b = ", " a; return b }");
+  add("both-negative", kExact, BothNegative, {"mul", "div"},
+      "fn f(x: f32[3], y: f32[3]) { a = neg x; b = neg y; c = ", " a b; return c }");
+  add("unsigned-by-power-of-two", kExact, UnsignedByPowerOfTwo, {"div", "rem"},
+      "fn f(x: u32[5]) { a = ", " x 8:u32; return a }");
+  return rules;
+}
+
+}  // namespace
+
+absl::Span<const SimplifyRule> AlgebraRules() {
+  static const auto& rules = *new std::vector<SimplifyRule>(MakeRules());
+  return rules;
+}
+
+}  // namespace weft
