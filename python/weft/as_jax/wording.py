@@ -97,6 +97,24 @@ def _ranks(message: str) -> str:
     )
 
 
+def _replication(message: str) -> str:
+    """Of a result that differs between devices: JAX says along which axes it may, and along which it does."""
+    found = re.search(
+        r"of '([^']*)' may differ between the devices along (.*?), but its out_specs entry, (P\(.*?\)), does not name "
+        r".*?: it is \w+\[[^\]]*\]\{([^}]*)\}",
+        message.split("\n  at ", 1)[0],
+    )
+    if not found:
+        return ""
+    may, differ = (",".join(re.findall(r"'(\w+)'", text)) for text in (found[3], found[2]))
+    return (
+        f"shard_map applied to the function '{found[1]}' was given out_specs which require replication which can't be "
+        f"statically inferred given the mesh: out_specs is {found[3]} which implies that the corresponding output value "
+        f"is only varying across mesh axes {{{may}}} and not {{{differ}}}, but it was inferred to be possibly varying "
+        f"over {{{found[4]}}}"
+    )
+
+
 def _prefixes(words: str) -> str:
     """Of prefixes: JAX names the function and the argument."""
     found = re.match(r"(\w+) (\w+) specification must be a tree prefix", words)
@@ -130,6 +148,7 @@ def _with_words(message: str) -> str:
     words = (
         _ranks(message)
         or _mapped_axis(message)
+        or _replication(message)
         or _prefixes(in_jax_words(message))
         or _mismatches(message)
         or _sizes(message)
