@@ -262,3 +262,69 @@ mesh = Mesh(np.array([Device(i) for i in range(4)]).reshape(2, 2), ("x", "y"))
 out["shape"] = [dict(mesh.shape), str(mesh)]
 out["parts"] = [[d.id, str(i)] for d, i in NamedSharding(mesh, P("x")).devices_indices_map((4, 4)).items()]
 """)
+
+
+def test_what_smap_cuts():
+    run("""
+with jax.set_mesh(explicit):
+    x = jax.device_put(np.arange(8.0).reshape(4, 2), P("x"))
+    out["inferred"] = jax.smap(lambda a: a * lax.axis_size("x"), out_axes=0, axis_name="x")(x).tolist()
+with jax.set_mesh(auto):
+    out["refused"] = refused(TypeError, lambda: jax.smap(lambda a: a, out_axes=0, axis_name="x")(np.arange(4)))
+""")
+
+
+def test_meshes_around_by_their_axes_alone():
+    run("""
+from jax.sharding import use_abstract_mesh
+with jax.set_mesh(explicit):
+    with use_abstract_mesh(AbstractMesh((8,), ("z",))):
+        out["renamed"] = str(jnp.arange(8).sharding)
+    with use_abstract_mesh(AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)):
+        out["types"] = str(jnp.arange(8).sharding)
+    def other():
+        with use_abstract_mesh(AbstractMesh((4,), ("x",))):
+            return jnp.arange(8)
+    out["refused"] = refused(ValueError, other)
+    out["after"] = str(jnp.arange(8).sharding)
+""")
+
+
+def test_shards_of_pmap():
+    run("""
+import warnings
+from jax._src import api
+parts = [jax.device_put(np.float32(i), d) for i, d in enumerate(jax.devices())]
+whole = api.device_put_sharded(parts, jax.devices())
+out["whole"] = [whole.tolist(), whole.shape, [s.device.id for s in whole.addressable_shards]]
+out["refused"] = [
+    refused(ValueError, lambda: api.device_put_sharded(parts[:2], jax.devices())),
+    refused(ValueError, lambda: jax.pmap(lambda x: x, devices=[])),
+]
+""")
+
+
+def test_axes_that_cut_what_vmap_maps():
+    run("""
+f = jax.shard_map(jnp.sin, mesh=auto, in_specs=P("x"), out_specs=P("x"))
+x = np.arange(16.0).reshape(2, 8)
+out["another"] = jax.vmap(f, spmd_axis_name="y")(x).shape
+out["refused"] = refused(ValueError, lambda: jax.vmap(f, spmd_axis_name="x")(x))
+""")
+
+
+def test_axes_twice_and_results_that_differ():
+    run("""
+def said(f, *parts):
+    try:
+        f()
+    except Exception as error:
+        return [part in str(error) for part in parts]
+out["twice"] = said(
+    lambda: NamedSharding(auto, P("x", "x")), "at most one positional dimension", "duplicate entries for `x`"
+)
+f = jax.shard_map(lambda a: a * 2, mesh=auto, in_specs=P("x", "y"), out_specs=P("x"))
+out["differ"] = said(
+    lambda: f(np.ones((4, 4))), "require replication", "only varying across mesh axes {x} and not {y}", "over {x,y}"
+)
+""")

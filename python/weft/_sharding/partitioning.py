@@ -89,9 +89,9 @@ def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | N
     for entry in _tree.prefix_leaves(_wrapped(shardings, what), tree, what):
         sharding = entry.sharding
         if isinstance(sharding, PartitionSpec):
-            mesh = check_mesh(None, what)
-            cuts_of(mesh, sharding, [0] * len(sharding), what, may_be_open=True)
-            sharding = NamedSharding(mesh, sharding)
+            here = check_mesh(None, what)
+            cuts_of(here, sharding, [0] * len(sharding), what, may_be_open=True)
+            sharding = NamedSharding(here, sharding)
         elif isinstance(sharding, NamedSharding):
             around = current_mesh()
             if isinstance(sharding.mesh, Mesh) or (around and around.shape_tuple == sharding.mesh.shape_tuple):

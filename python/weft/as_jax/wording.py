@@ -109,9 +109,9 @@ def _replication(message: str) -> str:
     may, differ = (",".join(re.findall(r"'(\w+)'", text)) for text in (found[3], found[2]))
     return (
         f"shard_map applied to the function '{found[1]}' was given out_specs which require replication which can't be "
-        f"statically inferred given the mesh: out_specs is {found[3]} which implies that the corresponding output value "
-        f"is only varying across mesh axes {{{may}}} and not {{{differ}}}, but it was inferred to be possibly varying "
-        f"over {{{found[4]}}}"
+        f"statically inferred given the mesh: out_specs is {found[3]} which implies that the corresponding output "
+        f"value is only varying across mesh axes {{{may}}} and not {{{differ}}}, but it was inferred to be possibly "
+        f"varying over {{{found[4]}}}"
     )
 
 
