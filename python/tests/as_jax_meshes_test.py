@@ -1,7 +1,7 @@
 """weft.as_jax: meshes, shardings and what is placed by them, on eight devices. Each program runs under JAX, too."""
 
 import pytest
-from as_jax_both import both
+from as_jax_both import both, lines
 
 DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
 HEAD = """
@@ -73,6 +73,22 @@ out["refused"] = [
     )
 ]
 """)
+
+
+def test_copies_of_meshes():
+    # JAX copies none.
+    found = lines(
+        HEAD
+        + """
+import copy, pickle
+ours = [auto, explicit, Mesh(jax.devices()[::-1], "z")]
+out["same"] = [[m == pickle.loads(pickle.dumps(o)) == copy.copy(o) == copy.deepcopy(o) for m in ours] for o in ours]
+""",
+        "-m",
+        "weft.as_jax",
+        **DEVICES,
+    )
+    assert found["same"] == [[i == k for k in range(3)] for i in range(3)]
 
 
 def test_arrays_are_made_on_the_mesh_that_is_set():

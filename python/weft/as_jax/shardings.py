@@ -129,7 +129,7 @@ _MESHES: weakref.WeakValueDictionary[Any, weft.Mesh] = weakref.WeakValueDictiona
 
 
 def _mesh_new(cls: Any, devices: Any = None, axis_names: Any = (), axis_types: Any = None) -> Any:
-    if cls is not weft.Mesh:
+    if cls is not weft.Mesh or devices is None:  # a pickle and a copy fill in what it has
         return object.__new__(cls)
     names = (axis_names,) if isinstance(axis_names, str) else axis_names
     array = np.asarray(devices, dtype=object)
