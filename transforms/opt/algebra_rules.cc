@@ -241,7 +241,7 @@ std::optional<Atom> Idempotent(Builder& b, const Eqn& e, const Atoms& x) {
 
 // |x| of what has no sign.
 std::optional<Atom> AbsOfMagnitude(Builder& b, const Eqn&, const Atoms& x) {
-  static const PrimSet kMagnitudes{"square", "exp", "exp2", "cosh", "logistic", "hypot"};
+  static const PrimSet kMagnitudes{"square", "exp", "exp2", "cosh", "logistic"};
   const Eqn* inner = b.Definition(x[0]);
   return inner != nullptr && IsFloat(b.DTypeOf(x[0])) && kMagnitudes.Has(*inner->prim) ? std::optional<Atom>(x[0])
                                                                                        : std::nullopt;
@@ -361,7 +361,7 @@ std::optional<Atom> DivItself(Builder& b, const Eqn&, const Atoms& x) {
 }
 template <bool kIntegers>
 std::optional<Atom> MulZero(Builder& b, const Eqn&, const Atoms& x) {
-  if (IsInexact(b.DTypeOf(x[0])) == kIntegers) return std::nullopt;
+  if (!(kIntegers ? IsInteger(b.DTypeOf(x[0])) : IsFloat(b.DTypeOf(x[0])))) return std::nullopt;
   for (const int i : {0, 1}) {
     const Atom* s = Splat(b, x[static_cast<size_t>(i)]);
     const Atom& other = x[static_cast<size_t>(1 - i)];
@@ -379,7 +379,7 @@ std::vector<SimplifyRule> MakeRules() {
       {"reverse-reverse", "reverse", kExact, ReverseOfReverse,
        "fn f(x: f32[2,3]) { a = reverse[dims=[0,1]] x; b = reverse[dims=[1]] a; return b }"},
       {"convert-convert", "convert", kExact, ConvertOfConvert,
-       "fn f(x: f32[3]) { a = convert[dtype=f64] x; b = convert[dtype=f16] a; return b }"},
+       "fn f(x: f32[3]) { a = convert[dtype=f64] x; b = convert[dtype=f32] a; return b }"},
       {"slices-side-by-side", "concatenate", kExact, SlicesSideBySide,
        R"(fn f(x: f32[6,2]) { a = slice[limit=[3,2], start=[1,0], strides=[1,1]] x
           b = slice[limit=[4,2], start=[3,0], strides=[1,1]] x; c = slice[limit=[6,2], start=[4,0], strides=[1,1]] x

@@ -42,8 +42,11 @@ class Collected {
   }
   // The same of what an equation gives; false where it is no sum.
   bool AddEqn(const Eqn& e, double times) {
+    if (e.operands.empty()) return false;
     const Atom left = e.operands[0], right = e.operands.back();
     const bool subtracts = Is<"sub">(*e.prim);
+    // Stable forms write a + x as a - (-0 - x) where no pattern is to find the sum.
+    if (subtracts && left.IsSplat(0)) return false;
     if (subtracts || Is<"add">(*e.prim)) {
       ++operations;
       AddValue(left, times);
@@ -72,6 +75,7 @@ class Collected {
     }
   }
   bool MultiplyEqn(const Eqn& e, int64_t times) {
+    if (e.operands.empty()) return false;
     const Atom left = e.operands[0], right = e.operands.back();
     const bool divides = Is<"div">(*e.prim) && IsInexact(dtype_);
     if (divides || Is<"mul">(*e.prim)) {
@@ -214,7 +218,7 @@ std::vector<SimplifyRule> MakeRules() {
   constexpr Licence kExact = Licence::kExact, kReassociate = Licence::kReassociate;
   return {
       {"collect-sum", "add", kReassociate, CollectSum<false>,
-       "fn f(x: f32[3], y: f32[3]) { a = sub y x; b = add x a; c = add b 1.0:f32; d = add c y; return d }"},
+       "fn f(x: f32[3], y: f32[3]) { a = sub y x; b = add a 1.0:f32; c = add b x; return c }"},
       {"collect-sum", "sub", kReassociate, CollectSum<false>,
        "fn f(x: f32[3], y: f32[3]) { a = mul x 3.0:f32; b = add a y; c = sub b x; return c }"},
       {"collect-product", "mul", kReassociate, CollectProduct<false>,
@@ -222,7 +226,7 @@ std::vector<SimplifyRule> MakeRules() {
       {"collect-product", "div", kReassociate, CollectProduct<false>,
        "fn f(x: f32[3]) { a = mul x x; b = mul a x; c = div b x; return c }"},
       {"collect-integer-sum", "add", kExact, CollectSum<true>,
-       "fn f(x: i32[3], y: i32[3]) { a = sub y x; b = add x a; c = add b 1:i32; d = add c y; return d }"},
+       "fn f(x: i32[3], y: i32[3]) { a = sub y x; b = add a 1:i32; c = add b x; return c }"},
       {"collect-integer-sum", "sub", kExact, CollectSum<true>,
        "fn f(x: i32[3], y: i32[3]) { a = add x y; b = add a 3:i32; c = sub b x; return c }"},
       {"collect-integer-product", "mul", kExact, CollectProduct<true>,
