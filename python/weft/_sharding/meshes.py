@@ -572,33 +572,6 @@ def mesh_of(axes: Sequence[tuple[str, int]], numbers: Sequence[int]) -> Mesh:
     return mesh
 
 
-def common_axes(a: Mesh, b: Mesh) -> tuple[Mesh, dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]] | None:
-    """A mesh of the same devices whose axes both have, or parts of them, and the names of the parts: (4, 2) and (2, 4)
-    are parts of (2, 2, 2). None where the devices are others or in another order, and where axes do not divide each
-    other, as in (2, 3) and (3, 2)."""
-    if [d.id for d in a.devices.flat] != [d.id for d in b.devices.flat]:
-        return None
-    # From how many devices on an index along an axis changes.
-    steps = {math.prod(mesh.devices.shape[d:]) for mesh in (a, b) for d in range(len(mesh.devices.shape) + 1)}
-    ordered = sorted(steps, reverse=True)
-    if any(large % small for large, small in zip(ordered, ordered[1:])):
-        return None
-    sizes = [large // small for large, small in zip(ordered, ordered[1:])]
-    fine = Mesh(a.devices.reshape(sizes), [f"axis{step}" for step in ordered[1:]])
-    parts = [
-        {
-            name: tuple(
-                f"axis{step}"
-                for step in ordered[1:]
-                if math.prod(mesh.devices.shape[d + 1 :]) <= step < math.prod(mesh.devices.shape[d:])
-            )
-            for d, name in enumerate(mesh.axis_names)
-        }
-        for mesh in (a, b)
-    ]
-    return fine, parts[0], parts[1]
-
-
 def check_mesh(mesh: Any, what: str) -> Mesh:
     """The mesh that is given, or the one around the caller."""
     if isinstance(mesh, AbstractMesh):
