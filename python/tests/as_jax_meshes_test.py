@@ -342,3 +342,13 @@ out["twice"] = said(
 f = jax.shard_map(lambda a: a * 2, mesh=auto, in_specs=P("x", "y"), out_specs=P("x"))
 out["differ"] = said(lambda: f(np.ones((4, 4))), "require replication", "statically inferred given the mesh")
 """)
+
+
+def test_types_inside_shard_map():
+    run("""
+def f(p, x):
+    t = jax.eval_shape(lambda a, b: a.sum() + b.sum(), p, x)
+    out["differs"] = [sorted(jax.typeof(t).mat.varying), sorted(jax.typeof(lax.full_like(t, 1)).mat.varying)]
+    return x
+jax.shard_map(f, mesh=auto, in_specs=(P(), P("x")), out_specs=P("x"))(np.ones(2), np.ones(4))
+""")

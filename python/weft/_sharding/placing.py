@@ -16,6 +16,8 @@ from .shardings import NamedSharding, PartitionSpec, Sharding, spec_axes
 def lying_like(x: Any, other: Any) -> Any:
     """x, which is made after another array or type: outside of programs it lies as that one does, where somebody has
     put it and the shapes are the same; on the same device in any case."""
+    if differ := [axis for axis in getattr(other, "varying", ()) if _weft.axis_is_bound(axis)]:
+        return _weft.pvary(x, differ)  # a type inside shard_map
     if _weft.is_traced(x) or (isinstance(other, _weft.Array) and _weft.is_traced(other)):
         return x
     place = _weft.sharding_of(other) if isinstance(other, _weft.Array) else getattr(other, "sharding", None)

@@ -315,6 +315,11 @@ WORDS: list[tuple[str, str]] = [
         r"device_put: .*: no mesh is given",
         "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put",
     ),
+    (
+        r"pmap: in_axes has (\d+) entries, but '[^']*' was called with (\d+) arguments",
+        "pmap in_axes specification must be a tuple with an entry for each positional argument, got {0} for {1}; each "
+        "argument passed by keyword is mapped over its leading axis",
+    ),
     (r"shard_map: no mesh is given", "The context mesh cannot be empty. Use `jax.set_mesh(mesh)`."),
     (r"shard_map: AbstractMesh\(\) has no devices", "shard_map requires a non-empty mesh."),
     (
