@@ -553,10 +553,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _eval_shape(fun: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     args, kwargs = without_deleted((args, kwargs))
     flat = flat_function(fun, args, kwargs)
+    # Inside shard_map types say along which axes values differ.
     if any(_weft.varying(leaf) for leaf in flat.leaves if _weft.is_traced(leaf)):
-        flat.specs = list(
-            map(ShapeDtype.like, flat.leaves)
-        )  # inside shard_map types say along which axes values differ
+        flat.specs = list(map(ShapeDtype.like, flat.leaves))
     types: list[Any] = []
     flat.function = _types_alone(flat.function, types)
     _weft.being_lowered(True)  # only shapes are asked for, so no way of compiling is lost
