@@ -18,6 +18,8 @@ RULES = (
     "transforms/opt/simplify.cc",
     "transforms/opt/formula.cc",
     "transforms/opt/stable_structure.cc",
+    "transforms/opt/algebra_rules.cc",
+    "transforms/opt/collect_rules.cc",
     "transforms/opt/known.cc",
     "transforms/opt/network.cc",
     "transforms/opt/product_rules.cc",

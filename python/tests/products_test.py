@@ -353,6 +353,33 @@ def test_a_branch_computes_what_it_alone_reads():
     assert "sink-into-branch" not in applied(both, True, A, B)
 
 
+def test_what_one_branch_reads_sinks_with_all_that_leads_to_it():
+    """Also what is read twice on the way, as the factors of a square are."""
+
+    def f(p, x):
+        dear = x
+        for _ in range(3):
+            dear = wnp.tanh(dear @ dear / 100)
+        return weft.cond(p, lambda: dear.sum(), lambda: x.sum())
+
+    x = np.random.default_rng(0).random((80, 80), dtype=np.float32)
+    before = [o.primitive for o in weft.make_ir(f)(True, x).optimized().walk(regions=False)]
+    assert "contract" not in before and "tanh" not in before
+    want = x.astype(np.float64)
+    for _ in range(3):
+        want = np.tanh(want @ want / 100)
+    np.testing.assert_allclose(weft.jit(f)(True, x), want.sum(), rtol=1e-5)
+    np.testing.assert_allclose(weft.jit(f)(False, x), x.sum(dtype=np.float64), rtol=1e-5)
+
+    def keeps(p, x):  # a part of what is computed on the way is read elsewhere
+        first = wnp.tanh(x @ x)
+        second = wnp.tanh(first @ first)
+        return weft.cond(p, lambda: second.sum(), lambda: x.sum()), first
+
+    before = [o.primitive for o in weft.make_ir(keeps)(True, x).optimized().walk(regions=False)]
+    assert before.count("contract") == 1
+
+
 def test_a_carry_that_never_changes():
     def step(c, _):
         w, x = c

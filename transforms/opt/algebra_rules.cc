@@ -15,10 +15,11 @@
 namespace weft {
 namespace {
 
-// The equation of `prim` that defines `a`.
-const Eqn* DefinedBy(const Builder& b, const Atom& a, const char* prim) {
+// The equation of this primitive that defines `a`.
+template <PrimName kName>
+const Eqn* DefinedBy(const Builder& b, const Atom& a) {
   const Eqn* e = b.Definition(a);
-  return e != nullptr && e->prim == &FindPrim(prim) ? e : nullptr;
+  return e != nullptr && Is<kName>(*e->prim) ? e : nullptr;
 }
 
 bool SameType(const Builder& b, const Atom& x, const Atom& y) { return b.TypeOf(x) == b.TypeOf(y); }
@@ -27,7 +28,7 @@ bool SameType(const Builder& b, const Atom& x, const Atom& y) { return b.TypeOf(
 
 // Twice along a dimension is not at all.
 std::optional<Atom> ReverseOfReverse(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* inner = DefinedBy(b, x[0], "reverse");
+  const Eqn* inner = DefinedBy<"reverse">(b, x[0]);
   if (inner == nullptr) return std::nullopt;
   const Ints &outer = e.attrs.Get<Ints>("dims"), &first = inner->attrs.Get<Ints>("dims");
   Ints once;
@@ -55,7 +56,7 @@ bool Holds(DType to, DType from) {
 
 // Through a dtype that holds all numbers of the first.
 std::optional<Atom> ConvertOfConvert(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* inner = DefinedBy(b, x[0], "convert");
+  const Eqn* inner = DefinedBy<"convert">(b, x[0]);
   if (inner == nullptr) return std::nullopt;
   const Atom source = inner->operands[0];
   const DType to = e.attrs.Get<DType>("dtype");
@@ -69,7 +70,7 @@ std::optional<Atom> SlicesSideBySide(Builder& b, const Eqn& e, const Atoms& x) {
   std::optional<Atom> source;
   Ints start, limit, strides;
   for (const Atom& a : x) {
-    const Eqn* part = DefinedBy(b, a, "slice");
+    const Eqn* part = DefinedBy<"slice">(b, a);
     if (part == nullptr || !b.TypeOf(part->operands[0]).is_static()) return std::nullopt;
     const Ints &first = part->attrs.Get<Ints>("start"), &by = part->attrs.Get<Ints>("strides");
     if (std::any_of(by.begin(), by.end(), [](int64_t s) { return s != 1; })) return std::nullopt;
@@ -94,7 +95,7 @@ std::optional<Atom> SlicesSideBySide(Builder& b, const Eqn& e, const Atoms& x) {
 
 // Of what is transposed: over other dimensions, in another order.
 std::optional<Atom> ReduceOfTranspose(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* t = DefinedBy(b, x[0], "transpose");
+  const Eqn* t = DefinedBy<"transpose">(b, x[0]);
   if (t == nullptr) return std::nullopt;
   const Ints &perm = t->attrs.Get<Ints>("perm"), &dims = e.attrs.Get<Ints>("dims");
   Ints reduced, kept;
@@ -124,7 +125,7 @@ std::optional<Atom> ReduceOfReduce(Builder& b, const Eqn& e, const Atoms& x) {
 
 // Of what is repeated along dimensions that are reduced: the extreme of one of them, the sum as often.
 std::optional<Atom> ReduceOfRepeated(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* view = DefinedBy(b, x[0], "broadcast");
+  const Eqn* view = DefinedBy<"broadcast">(b, x[0]);
   const Type type = b.TypeOf(x[0]);
   if (view == nullptr || !type.is_static()) return std::nullopt;
   const Atom source = view->operands[0];
@@ -151,7 +152,8 @@ std::optional<Atom> ReduceOfRepeated(Builder& b, const Eqn& e, const Atoms& x) {
   }
   if (shape.size() == static_cast<size_t>(type.rank()) || !std::is_sorted(into.begin(), into.end()))
     return std::nullopt;
-  const bool sums = Is<"reduce_sum">(*e.prim);
+  static const PrimSet kSums{"reduce_sum"};
+  const bool sums = kSums.Has(*e.prim);
   if (sums && (!IsInexact(type.dtype) || times > std::ldexp(1.0, RowOf(type.dtype).digits))) return std::nullopt;
   Atom made = Broadcast(b, Reshape(b, source, squeezed), shape, into_rest);
   if (!rest.empty()) made = b.Emit1(*e.prim, {made}, e.attrs.With("dims", rest));
@@ -161,7 +163,7 @@ std::optional<Atom> ReduceOfRepeated(Builder& b, const Eqn& e, const Atoms& x) {
 // sum(c x) = c sum(x). A power of two that is not below 1 rounds nothing, and overflows no earlier.
 template <bool kAnyNumber>
 std::optional<Atom> SumOfScaled(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* product = DefinedBy(b, x[0], "mul");
+  const Eqn* product = DefinedBy<"mul">(b, x[0]);
   if (product == nullptr || !ReadOnce(b, x[0]) || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
   for (const int i : {0, 1}) {
     const Atom* number = Splat(b, product->operands[static_cast<size_t>(i)]);
@@ -180,7 +182,7 @@ std::optional<Atom> SumOfScaled(Builder& b, const Eqn& e, const Atoms& x) {
 // --- Choices, comparisons, bits --------------------------------------------------------------------------------------
 
 std::optional<Atom> SelectByNot(Builder& b, const Eqn&, const Atoms& x) {
-  const Eqn* n = DefinedBy(b, x[0], "not");
+  const Eqn* n = DefinedBy<"not">(b, x[0]);
   if (n == nullptr) return std::nullopt;
   const Atom predicate = n->operands[0];
   return Select(b, predicate, x[2], x[1]);
@@ -189,7 +191,7 @@ std::optional<Atom> SelectByNot(Builder& b, const Eqn&, const Atoms& x) {
 // What a branch chooses by the same predicate is known.
 std::optional<Atom> SelectOfSelect(Builder& b, const Eqn&, const Atoms& x) {
   for (const size_t i : {1, 2}) {
-    const Eqn* inner = DefinedBy(b, x[i], "select");
+    const Eqn* inner = DefinedBy<"select">(b, x[i]);
     if (inner == nullptr || !(inner->operands[0] == x[0])) continue;
     const Atom taken = inner->operands[i];
     const Atom &yes = i == 1 ? taken : x[1], &no = i == 1 ? x[2] : taken;
@@ -200,7 +202,7 @@ std::optional<Atom> SelectOfSelect(Builder& b, const Eqn&, const Atoms& x) {
 }
 
 std::optional<Atom> NotNot(Builder& b, const Eqn&, const Atoms& x) {
-  const Eqn* n = DefinedBy(b, x[0], "not");
+  const Eqn* n = DefinedBy<"not">(b, x[0]);
   return n ? std::optional<Atom>(n->operands[0]) : std::nullopt;
 }
 
@@ -211,8 +213,8 @@ std::optional<Atom> NotOfComparison(Builder& b, const Eqn&, const Atoms& x) {
   const Eqn* comparison = b.Definition(x[0]);
   const char* opposite = comparison == nullptr ? nullptr : kOpposite[*comparison->prim];
   if (opposite == nullptr) return std::nullopt;
-  const bool of_equals = Is<"eq">(*comparison->prim) || Is<"ne">(*comparison->prim);
-  if (!of_equals && IsInexact(b.DTypeOf(comparison->operands[0]))) return std::nullopt;
+  static const PrimSet kOfEquals{"eq", "ne"};
+  if (!kOfEquals.Has(*comparison->prim) && IsInexact(b.DTypeOf(comparison->operands[0]))) return std::nullopt;
   const Atoms operands(comparison->operands.begin(), comparison->operands.end());
   return b.Emit1(FindPrim(opposite), operands);
 }
@@ -249,23 +251,25 @@ std::optional<Atom> AbsOfMagnitude(Builder& b, const Eqn&, const Atoms& x) {
 
 // f(-x) = f(x).
 std::optional<Atom> EvenOfNeg(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* n = DefinedBy(b, x[0], "neg");
+  const Eqn* n = DefinedBy<"neg">(b, x[0]);
   if (n == nullptr || IsUnsigned(b.DTypeOf(x[0]))) return std::nullopt;
   return b.Emit1(*e.prim, {n->operands[0]}, e.attrs);
 }
 
 // (-x) (-y) = x y; so with quotients.
 std::optional<Atom> BothNegative(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn *n = DefinedBy(b, x[0], "neg"), *m = DefinedBy(b, x[1], "neg");
-  if (n == nullptr || m == nullptr || (IsInteger(b.DTypeOf(x[0])) && !Is<"mul">(*e.prim))) return std::nullopt;
+  const Eqn *n = DefinedBy<"neg">(b, x[0]), *m = DefinedBy<"neg">(b, x[1]);
+  static const PrimSet kWraps{"mul"};
+  if (n == nullptr || m == nullptr || (IsInteger(b.DTypeOf(x[0])) && !kWraps.Has(*e.prim))) return std::nullopt;
   return b.Emit1(*e.prim, {n->operands[0], m->operands[0]}, e.attrs);
 }
 
-// -(x - y) = y - x, but for the sign of a zero.
+// -(x - y) = y - x, but for the sign of a zero. -(0 - x) is written where that counts.
 std::optional<Atom> NegOfDifference(Builder& b, const Eqn&, const Atoms& x) {
-  const Eqn* d = DefinedBy(b, x[0], "sub");
+  const Eqn* d = DefinedBy<"sub">(b, x[0]);
   if (d == nullptr || !ReadOnce(b, x[0])) return std::nullopt;
   const Atom left = d->operands[0], right = d->operands[1];
+  if (Splat(b, left) != nullptr || Splat(b, right) != nullptr) return std::nullopt;
   return Sub(b, right, left);
 }
 
@@ -284,22 +288,23 @@ std::optional<Atom> UnsignedByPowerOfTwo(Builder& b, const Eqn& e, const Atoms& 
   const DType dtype = b.DTypeOf(x[0]);
   const int k = PowerOfTwo(b, x[1]);
   if (k < 0 || !IsUnsigned(dtype)) return std::nullopt;
-  if (Is<"rem">(*e.prim)) return And(b, x[0], Atom::Scalar(dtype, std::ldexp(1.0, k) - 1));
+  static const PrimSet kRemainders{"rem"};
+  if (kRemainders.Has(*e.prim)) return And(b, x[0], Atom::Scalar(dtype, std::ldexp(1.0, k) - 1));
   return b.Emit1(FindPrim("shift_right_logical"), {x[0], Atom::Scalar(dtype, k)});
 }
 
 // The remainder r = rem x 2^k, whose sign differs from the divisor's where it is negative: as floor division tells.
 const Eqn* NegativeRemainder(const Builder& b, const Atom& predicate) {
-  const Eqn* both = DefinedBy(b, predicate, "and");
+  const Eqn* both = DefinedBy<"and">(b, predicate);
   if (both == nullptr) return nullptr;
-  const Eqn* nonzero = DefinedBy(b, both->operands[1], "ne");
-  const Eqn* differs = DefinedBy(b, both->operands[0], "ne");
+  const Eqn* nonzero = DefinedBy<"ne">(b, both->operands[1]);
+  const Eqn* differs = DefinedBy<"ne">(b, both->operands[0]);
   if (nonzero == nullptr || !nonzero->operands[1].IsSplat(0)) return nullptr;
-  const Eqn* negative = DefinedBy(b, both->operands[0], "lt");
-  if (differs != nullptr && differs->operands[1].IsSplat(0)) negative = DefinedBy(b, differs->operands[0], "lt");
+  const Eqn* negative = DefinedBy<"lt">(b, both->operands[0]);
+  if (differs != nullptr && differs->operands[1].IsSplat(0)) negative = DefinedBy<"lt">(b, differs->operands[0]);
   if (negative == nullptr || !negative->operands[1].IsSplat(0) || !(negative->operands[0] == nonzero->operands[0]))
     return nullptr;
-  return DefinedBy(b, nonzero->operands[0], "rem");
+  return DefinedBy<"rem">(b, nonzero->operands[0]);
 }
 
 // select(r < 0 and r != 0, x / 2^k - 1, x / 2^k), where r is x's remainder, is the quotient rounded down; and
@@ -311,11 +316,11 @@ std::optional<Atom> FloorByPowerOfTwo(Builder& b, const Eqn&, const Atoms& x) {
   const DType dtype = b.DTypeOf(value);
   const int k = PowerOfTwo(b, divisor);
   if (k < 0 || IsUnsigned(dtype)) return std::nullopt;
-  if (const Eqn* more = DefinedBy(b, x[1], "add"); more != nullptr && x[2] == r) {
+  if (const Eqn* more = DefinedBy<"add">(b, x[1]); more != nullptr && x[2] == r) {
     if (!(more->operands[0] == r) || PowerOfTwo(b, more->operands[1]) != k) return std::nullopt;
     return And(b, value, Atom::Scalar(dtype, std::ldexp(1.0, k) - 1));
   }
-  const Eqn *quotient = DefinedBy(b, x[2], "div"), *less = DefinedBy(b, x[1], "sub");
+  const Eqn *quotient = DefinedBy<"div">(b, x[2]), *less = DefinedBy<"sub">(b, x[1]);
   if (quotient == nullptr || less == nullptr || !(less->operands[0] == x[2]) || !less->operands[1].IsSplat(1) ||
       !(quotient->operands[0] == value) || PowerOfTwo(b, quotient->operands[1]) != k)
     return std::nullopt;
@@ -429,6 +434,11 @@ std::vector<SimplifyRule> MakeRules() {
       {"mul-zero", "mul", kNoNan, MulZero<false>, "fn f(x: f32[3]) { a = mul 0.0:f32 x; return a }", true},
       {"integer-mul-zero", "mul", kExact, MulZero<true>, "fn f(x: i32[3]) { a = mul x 0:i32; return a }", true},
   };
+  // What rounds otherwise waits for lowering, so that a function and the value beside its derivative keep the same
+  // bits.
+  for (SimplifyRule& r : rules) {
+    if (r.licence > kSignedZero) r.time = RuleTime::kLowering;
+  }
   // Rows that are the same for several primitives; a sample is `before`, the primitive's name and `after`.
   const auto add = [&rules](const char* name, Licence licence, const auto& apply, const std::vector<const char*>& prims,
                             const std::string& before, const char* after) {

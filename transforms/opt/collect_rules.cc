@@ -16,6 +16,14 @@ namespace {
 // Terms that are looked at from one equation, so that a long sum takes no longer for each of its equations.
 constexpr size_t kMostTerms = 8;
 
+enum class Does : uint8_t { kOther, kAdd, kSub, kNeg, kMul, kDiv, kSquare, kPower };
+Does WhatDoes(const Eqn& e) {
+  static const PrimTable<Does> kTable{{"add", Does::kAdd},          {"sub", Does::kSub}, {"neg", Does::kNeg},
+                                      {"mul", Does::kMul},          {"div", Does::kDiv}, {"square", Does::kSquare},
+                                      {"integer_pow", Does::kPower}};
+  return kTable[*e.prim];
+}
+
 // A term and how often it is added, or its power.
 struct Term {
   Atom value;
@@ -42,23 +50,23 @@ class Collected {
   }
   // The same of what an equation gives; false where it is no sum.
   bool AddEqn(const Eqn& e, double times) {
-    if (e.operands.empty()) return false;
+    const Does does = WhatDoes(e);
+    if (does == Does::kOther) return false;
     const Atom left = e.operands[0], right = e.operands.back();
-    const bool subtracts = Is<"sub">(*e.prim);
     // Stable forms write a + x as a - (-0 - x) where no pattern is to find the sum.
-    if (subtracts && left.IsSplat(0)) return false;
-    if (subtracts || Is<"add">(*e.prim)) {
+    if (does == Does::kSub && left.IsSplat(0)) return false;
+    if (does == Does::kAdd || does == Does::kSub) {
       ++operations;
       AddValue(left, times);
-      AddValue(right, subtracts ? -times : times);
+      AddValue(right, does == Does::kSub ? -times : times);
       return true;
     }
-    if (Is<"neg">(*e.prim)) {
+    if (does == Does::kNeg) {
       ++operations;
       AddValue(left, -times);
       return true;
     }
-    if (!Is<"mul">(*e.prim)) return false;
+    if (does != Does::kMul) return false;
     const Atom *first = Splat(b_, left), *second = Splat(b_, right);
     if (first == nullptr && second == nullptr) return false;
     ++operations;
@@ -75,18 +83,17 @@ class Collected {
     }
   }
   bool MultiplyEqn(const Eqn& e, int64_t times) {
-    if (e.operands.empty()) return false;
+    const Does does = WhatDoes(e);
+    if (does == Does::kOther) return false;
     const Atom left = e.operands[0], right = e.operands.back();
-    const bool divides = Is<"div">(*e.prim) && IsInexact(dtype_);
-    if (divides || Is<"mul">(*e.prim)) {
+    if (does == Does::kMul || (does == Does::kDiv && IsInexact(dtype_))) {
       ++operations;
       MultiplyValue(left, times);
-      MultiplyValue(right, divides ? -times : times);
+      MultiplyValue(right, does == Does::kDiv ? -times : times);
       return true;
     }
-    const bool squares = Is<"square">(*e.prim);
-    if (!squares && !Is<"integer_pow">(*e.prim)) return false;
-    const int64_t power = squares ? 2 : e.attrs.GetInt("y");
+    if (does != Does::kSquare && does != Does::kPower) return false;
+    const int64_t power = does == Does::kSquare ? 2 : e.attrs.GetInt("y");
     operations += PowerCost(power);
     MultiplyValue(left, power * times);
     return true;
@@ -216,7 +223,7 @@ std::optional<Atom> CollectProduct(Builder& b, const Eqn& e, const Atoms& x) {
 
 std::vector<SimplifyRule> MakeRules() {
   constexpr Licence kExact = Licence::kExact, kReassociate = Licence::kReassociate;
-  return {
+  std::vector<SimplifyRule> rules = {
       {"collect-sum", "add", kReassociate, CollectSum<false>,
        "fn f(x: f32[3], y: f32[3]) { a = sub y x; b = add a 1.0:f32; c = add b x; return c }"},
       {"collect-sum", "sub", kReassociate, CollectSum<false>,
@@ -232,6 +239,10 @@ std::vector<SimplifyRule> MakeRules() {
       {"collect-integer-product", "mul", kExact, CollectProduct<true>,
        "fn f(x: i32[3]) { a = mul x 3:i32; b = mul a 2:i32; return b }", true},
   };
+  for (SimplifyRule& r : rules) {
+    if (r.licence == kReassociate) r.time = RuleTime::kLowering;  // as in algebra_rules.cc
+  }
+  return rules;
 }
 
 }  // namespace

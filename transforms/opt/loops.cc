@@ -357,25 +357,27 @@ std::optional<Atoms> SinkIntoBranches(Builder& b, const Eqn& e, const Atoms& x) 
   std::vector<size_t> sunk;                 // operands
   std::vector<std::vector<Eqn>> equations;  // what each of them is, in order
   for (size_t i = 1; i < x.size(); ++i) {
-    if (!x[i].is_var() || !ReadOnce(b, x[i])) continue;
+    if (!x[i].is_var()) continue;
     size_t readers = 0;
     for (const FnRef& region : e.regions) readers += region->UseCounts()[i - 1] > 0;
     if (readers == 0 || readers == e.regions.size()) continue;
     std::map<uint32_t, Eqn> found;  // by variable: in order
     double work = 0;
-    Atoms open = {x[i]};
+    // How often what is found reads a value, the last one first: when its turn comes, all its readers have been seen.
+    std::map<uint32_t, int, std::greater<>> open = {{x[i].id(), 1}};
     while (!open.empty() && found.size() < kMostEquations) {
-      const Atom a = open.back();
-      open.pop_back();
+      const auto [id, reads] = *open.begin();
+      open.erase(open.begin());
+      const Atom a{Var{id}};
       const Eqn* made = b.Definition(a);
       if (made == nullptr || made->num_results != 1 || !made->regions.empty() || made->prim->has_effect ||
-          made->prim->family == Family::kCollective || made->prim->family == Family::kEffect || !ReadOnce(b, a) ||
-          !b.TypeOf(a).varying.empty() || made->OutwardCalls() > 0)
+          made->prim->family == Family::kCollective || made->prim->family == Family::kEffect ||
+          TimesRead(b, a) > reads || !b.TypeOf(a).varying.empty() || made->OutwardCalls() > 0)
         continue;
-      found.emplace(a.id(), *made);
+      found.emplace(id, *made);
       work += WorkOf(b, *made);
       for (const Atom& o : made->operands) {
-        if (o.is_var()) open.push_back(o);
+        if (o.is_var()) ++open[o.id()];
       }
     }
     if (work < kWorthwhile || found.count(x[i].id()) == 0) continue;

@@ -25,9 +25,9 @@ class Readers {
     if (counts_.size() <= made.id()) counts_.resize(made.id() + 1, 0);
     counts_[made.id()] += uses_[old];
   }
-  static bool Once(const Builder& b, uint32_t var) {
+  static int Count(const Builder& b, uint32_t var) {
     const Readers* r = current_;
-    return r == nullptr || &r->b_ != &b || r->counts_.size() <= var || r->counts_[var] <= 1;
+    return r == nullptr || &r->b_ != &b || r->counts_.size() <= var ? 0 : r->counts_[var];
   }
 
  private:
@@ -106,6 +106,6 @@ FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(cons
   return Rewriter(rewrite, enter, leave, count_readers).Rewritten(std::move(fn));
 }
 
-bool ReadOnce(const Builder& b, const Atom& a) { return a.is_literal() || Readers::Once(b, a.id()); }
+int TimesRead(const Builder& b, const Atom& a) { return a.is_literal() ? 0 : Readers::Count(b, a.id()); }
 
 }  // namespace weft

@@ -26,9 +26,12 @@ using RewriteEqn = std::function<std::optional<Atoms>(Builder& b, const Eqn& eqn
 FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter = nullptr,
               const std::function<void()>& leave = nullptr, bool count_readers = false);
 
+// How often a value of the function that is being rewritten into `b` is read there, an equation that reads it twice
+// counted twice. 0 where nobody counts, and of what rules have just made.
+int TimesRead(const Builder& b, const Atom& a);
 // Whether nobody but the equation at hand reads a value of the function that is being rewritten into `b`: work on it is
 // saved where its reader needs less. True where nobody counts, and of what rules have just made.
-bool ReadOnce(const Builder& b, const Atom& a);
+inline bool ReadOnce(const Builder& b, const Atom& a) { return TimesRead(b, a) <= 1; }
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_REWRITE_H_
