@@ -218,8 +218,13 @@ def test_arrays_of_which_each_process_has_a_part():
             weft.make_array_from_process_local_data(on("x"), whole, (8, 3)),
             weft.make_array_from_callback((8, 3), on("x"), lambda index: whole[index]),
             weft.make_array_from_single_device_arrays((8, 3), on("x"), [s.data for s in x.addressable_shards]),
+            multihost_utils.host_local_array_to_global_array(rows, mesh, P("x")),
         ):
             np.testing.assert_array_equal(multihost_utils.process_allgather(y), whole)
+        back = multihost_utils.global_array_to_host_local_array({"x": x}, mesh, P("x"))["x"]
+        np.testing.assert_array_equal(back, rows)
+        assert list(back.sharding.mesh.devices.flat) == weft.local_devices() and back.sharding.spec == P("x")
+        assert multihost_utils.host_local_array_to_global_array(x, mesh, P("x")) is x
         same = weft.make_array_from_process_local_data(on(), whole)
         np.testing.assert_array_equal(same, whole)
         few = lambda: weft.make_array_from_process_local_data(on("x"), whole[:3], (8, 3))

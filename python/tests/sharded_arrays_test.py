@@ -602,6 +602,22 @@ def test_dtypes_and_shapes():
         lies(weft.jit(lambda x: x * 3)(x), line(*spec), whole * 3)
 
 
+def test_what_is_made_like_an_array_lies_as_it_does():
+    x = weft.device_put(np.arange(8.0), weft.NamedSharding(GRID, P("x")))
+    one = weft.device_put(np.ones((2, 2)), DEVICES[3])
+    kind = weft.ShapeDtype((8,), sharding=x.sharding)
+    for like in (wnp.zeros_like, wnp.ones_like, lambda a: wnp.full_like(a, 7), lambda a: lax.full_like(a, 7)):
+        assert like(x).sharding == x.sharding and like(one).sharding == one.sharding
+    assert wnp.zeros_like(kind).sharding == x.sharding
+    assert wnp.zeros_like(x, shape=(3,)).sharding == wnp.zeros(3).sharding
+    assert lax.full_like(one, 1, shape=()).sharding == one.sharding
+    assert wnp.zeros_like(x, device=DEVICES[1]).sharding == weft.SingleDeviceSharding(DEVICES[1])
+    inside = weft.shard_map(lambda a: a + wnp.ones_like(x)[:2].sum(), GRID, P("x"), P("x"))(x)
+    np.testing.assert_array_equal(inside, np.arange(8.0) + 2)
+    np.testing.assert_array_equal(weft.jit(lambda a: a + wnp.ones_like(x))(x), np.arange(8.0) + 1)
+    np.testing.assert_array_equal(weft.grad(lambda a: (a * wnp.ones_like(a)).sum())(x), np.ones(8))
+
+
 def test_threads_share_arrays():
     """Reading, computing, donating copies and collecting in several threads at once."""
     a, b, _ = values(3, (64, 64))

@@ -12,16 +12,15 @@ from ._core import options as _options
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import update_wrapper
-from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function
+from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, without_deleted
 from ._sharding import arrays as _arrays
 from ._sharding import partitioning as _partitioning
-from ._sharding.devices import devices
 from ._sharding.partitioning import Communication
-from ._sharding.shardings import NamedSharding, SingleDeviceSharding
+from ._sharding.shardings import NamedSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
-from .described import Described, MemoryAnalysis
+from .described import Described, MemoryAnalysis, Placed
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import explained_rules, plan_here, plan_of
 from .program import IR
@@ -270,6 +269,7 @@ class Lowered(Described):
     """
 
     def __init__(self, jitted, args: tuple, kwargs: dict, target: str | None = None):
+        args, kwargs = without_deleted((args, kwargs))
         self.target = target
         self._backend: str = jitted._backend if target is None else target
         self._fixed_order = jitted._deterministic
@@ -471,7 +471,7 @@ class Lowered(Described):
         return Compiled(self)
 
 
-class Compiled(Described):
+class Compiled(Placed):
     """A compiled program for arguments of one structure and types, without the static ones.
 
     Raises:
@@ -524,17 +524,6 @@ class Compiled(Described):
             4
         """
         return MemoryAnalysis.of_stages(self._lowered.stage("schedule"), self._lowered.stage("buffers"))
-
-    @property
-    def input_shardings(self) -> Any:
-        """How (arguments, keyword arguments) lie: a sharding for each that is cut over a mesh, else the first device's.
-
-        Example:
-            >>> weft.jit(lambda x: x + 1).lower(1.0).compile().input_shardings
-            ((SingleDeviceSharding(device=CpuDevice(id=0)),), {})
-        """
-        alone = SingleDeviceSharding(devices()[0])
-        return _tree.unflatten(self._in_tree, [found or alone for found in self._lowered._shardings])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._lowered._result(self._run(*self._lowered._leaves(args, kwargs)))

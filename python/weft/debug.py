@@ -11,7 +11,7 @@ from typing import IO, Any
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import index_error, key_error, type_error, value_error
-from ._sharding.arrays import device_put, visualize_array_sharding
+from ._sharding.arrays import picture_of, visualize_array_sharding
 from .arguments import text as _text
 from .callbacks import io_callback
 
@@ -296,4 +296,4 @@ def visualize_sharding(shape: Any, sharding: Any, *, use_color: bool = False) ->
         └───────┘
     """
     del use_color
-    return visualize_array_sharding(device_put(_weft.full(tuple(shape), 0, "bool"), sharding))
+    return picture_of(tuple(shape), sharding, "visualize_sharding: the shape")

@@ -11,6 +11,9 @@ from . import _weft
 from ._core import tree as _tree
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE
+from ._sharding.devices import devices
+from ._sharding.partitioning import places_of_results
+from ._sharding.shardings import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 
 class ArgInfo:
@@ -186,3 +189,50 @@ class Described:
         """
         flops, accessed = _weft.cost(self._optimized())
         return {"flops": flops, "bytes accessed": accessed}
+
+
+class Placed(Described):
+    """A compiled program, which also says where its arguments and results lie."""
+
+    _lowered: Any
+
+    @property
+    def input_shardings(self) -> Any:
+        """How (arguments, keyword arguments) lie: where nobody says it, whole on the devices of the program.
+
+        Example:
+            >>> weft.jit(lambda x: x + 1).lower(1.0).compile().input_shardings
+            ((SingleDeviceSharding(device=CpuDevice(id=0)),), {})
+        """
+        given = self._lowered._shardings
+        mesh = next((found.mesh for found in given if found is not None), None)
+        rest = SingleDeviceSharding(devices()[0]) if mesh is None else NamedSharding(mesh, PartitionSpec())
+        return _tree.unflatten(self._in_tree, [found or rest for found in given])
+
+    @property
+    def output_shardings(self) -> Any:
+        """How the results lie.
+
+        Example:
+            >>> weft.jit(lambda x: x + 1).lower(1.0).compile().output_shardings
+            SingleDeviceSharding(device=CpuDevice(id=0))
+        """
+        return _tree.unflatten(self.out_tree, self._places())
+
+    def _places(self) -> list[Any]:
+        lowered, alone = self._lowered, SingleDeviceSharding(devices()[0])
+        return [found or alone for found in places_of_results(self._traced, lowered._shardings, lowered._fixed_order)]
+
+    @property
+    def out_info(self) -> Any:
+        """The types of the result, with how it lies.
+
+        Example:
+            >>> weft.jit(lambda x: [x.sum()]).lower(wnp.ones(3)).compile().out_info[0].sharding
+            SingleDeviceSharding(device=CpuDevice(id=0))
+        """
+        types = [
+            ShapeDtype(tuple(shape), dtype, weak_type=weak, sharding=place)
+            for (shape, dtype, weak), place in zip(_weft.result_specs(self._traced), self._places())
+        ]
+        return _tree.unflatten(self.out_tree, types)

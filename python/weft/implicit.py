@@ -92,8 +92,17 @@ def custom_linear_solve(
     functions = [by(solve, matvec, "solve"), apply]
     if transpose_solve is not None:
         functions.append(by(transpose_solve, matvec if symmetric else vecmat, "transpose_solve"))
-    flats = [flat_function(f, (b,), {}) for f in functions]
-    traced = [trace_flat(flat, what, known=False) for flat in flats]
+
+    def traces() -> tuple[list, list]:
+        flats = [flat_function(f, (b,), {}) for f in functions]
+        return flats, [trace_flat(flat, what, known=False) for flat in flats]
+
+    flats, traced = traces()
+    # Inside shard_map the solution differs between devices where the map or the right side does.
+    differ = {axis for t in traced for i in range(len(leaves)) for axis in _weft.result_varying(t, i)[0]}
+    if not all(differ <= set(_weft.varying(leaf)) for leaf in _tree.leaves(b)):
+        b = _tree.map(lambda leaf: _weft.pvary(leaf, sorted(differ | set(_weft.varying(leaf)))), b)
+        flats, traced = traces()
     out = _weft.linear_solve(traced, _tree.leaves(b), symmetric and transpose_solve is None)
     x, aux = _tree.unflatten(flats[0].out_tree, out)
     return (x, aux) if has_aux else x

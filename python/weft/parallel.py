@@ -19,8 +19,8 @@ from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
-from ._sharding.partitioning import constrain, on_mesh_of, over_processes
-from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs, spec_axes
+from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes
+from ._sharding.shardings import NamedSharding, PartitionSpec, cut_by, cuts_of, prefix_specs, spec_axes
 from ._sharding.sums import with_sums
 from ._sharding.typed import place_of, spec_of_dims
 from .arguments import check_axes, ints
@@ -57,7 +57,7 @@ def shard_map(
         f: the function of one device; None: shard_map is used as a decorator with arguments.
         mesh: the mesh; None: that of the `with mesh:` around the call.
         in_specs: how arguments are cut: a PartitionSpec for each, or a tree of them (a prefix suffices). Along axes
-            that a spec does not name all devices get the same.
+            that a spec does not name all devices get the same. None: the function gets what is no array as it is.
         out_specs: likewise how the parts of the results are put together.
         axis_names: the axes of the mesh over which it runs; None: all. Along the others, which specs may not name, all
             devices compute the same, and collectives are refused. Inside, another shard_map may run over them.
@@ -93,15 +93,19 @@ def shard_map(
     chosen = None if axis_names is None else frozenset([axis_names] if isinstance(axis_names, str) else axis_names)
     check = check_vma is not False and check_rep is not False
 
+    given = f
+
     @wraps(f)
     def sharded(*args):
         where = _mesh_for(mesh, args)
         manual = _manual_axes(where, chosen)
         in_specs = _as_they_lie(args, manual) if given_specs is None else given_specs
+        called_with = args
+        f, args, in_specs = _with_constants(given, args, in_specs)
         if manual <= axes_left_alone():
             return _over_axes_left_alone(f, where, manual, args, in_specs, out_specs, check)
         if over_processes(where) and not _weft.is_tracing():
-            return over_all_processes(*args)
+            return over_all_processes(*called_with)
         specs = prefix_specs(in_specs, args, "shard_map: in_specs")
         run = lambda f, args, specs, out_specs: _run(f, where, args, specs, out_specs, check, "shard_map", manual)
         if stateful.references is not None:
@@ -110,6 +114,31 @@ def shard_map(
 
     over_all_processes = jit(sharded)
     return sharded
+
+
+def _with_constants(f: Callable, args: tuple, in_specs: Any) -> tuple[Callable, tuple, Any]:
+    """The function of those arguments that are arrays or have a spec: the others, which have None, reach it as they
+    are."""
+    leaves, tree = _tree.flatten(args)
+    if all(isinstance(leaf, (_weft.Array, np.ndarray)) for leaf in leaves):
+        return f, args, in_specs
+    specs = prefix_specs(in_specs, args, "shard_map: in_specs")
+    cut = [
+        i
+        for i, (leaf, spec) in enumerate(zip(leaves, specs))
+        if spec is not None or isinstance(leaf, (_weft.Array, np.ndarray))
+    ]
+    if len(cut) == len(leaves):
+        return f, args, in_specs
+
+    @wraps(f)
+    def of_arrays(*given):
+        filled = list(leaves)
+        for i, x in zip(cut, given):
+            filled[i] = x
+        return f(*_tree.unflatten(tree, filled))
+
+    return of_arrays, tuple(leaves[i] for i in cut), tuple(specs[i] for i in cut)
 
 
 def _mesh_for(mesh: Any, args: tuple) -> Mesh:
@@ -160,6 +189,19 @@ def _check_named(specs: Sequence[Any], manual: frozenset[str], what: str) -> Non
                         f"{what}: {spec} names '{name}', over which the function does not run: axis_names has "
                         f"{', '.join(map(repr, sorted(manual)))}"
                     )
+
+
+def _check_not_mapped(specs: Sequence[Any], what: str) -> None:
+    """Raises ValueError, where JAX's meaning is asked for, for axes that cut what a vmap around maps."""
+    if not _tree.jax_semantics():
+        return
+    for spec in specs:
+        named = {name for names in spec_axes(_spec(spec)) for name in names}
+        if twice := named & axes_of_mapped():
+            raise value_error(
+                f"{what}: {spec} names {', '.join(map(repr, sorted(twice)))}: vmap spmd_axis_name cannot appear in "
+                "shard_map in_specs or out_specs"
+            )
 
 
 def _over_axes_left_alone(
@@ -213,6 +255,7 @@ def _run(
     manual: frozenset[str],
 ) -> Any:
     _check_named(in_specs, manual, f"{what}: in_specs")
+    _check_not_mapped([*in_specs, *_tree.leaves(out_specs, is_leaf=lambda x: isinstance(x, PartitionSpec))], what)
 
     inside: list[tuple | None] = []
 
@@ -324,21 +367,8 @@ def smap(
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
     name = check_axis_name(axis_name, "smap")
 
-    def specs(axes: Any, what: str) -> Any:
-        if axes is None:
-            return PartitionSpec()
-        if isinstance(axes, int) and not isinstance(axes, bool):
-            if axes < 0:
-                raise value_error(f"smap: {what} has {axes}; dimensions are counted from the front")
-            return PartitionSpec(*[None] * axes, name)
-        if isinstance(axes, (tuple, list)):
-            items = [specs(item, what) for item in axes]
-            return type(axes)(*items) if hasattr(axes, "_fields") else type(axes)(items)
-        if isinstance(axes, dict):
-            return type(axes)((k, specs(v, what)) for k, v in axes.items())
-        raise type_error(f"smap: {what} must hold integers and None, got {axes!r}")
-
-    return shard_map(f, in_specs=specs(in_axes, "in_axes"), out_specs=specs(out_axes, "out_axes"), axis_names={name})
+    in_specs, out_specs = cut_by(name, in_axes, "in_axes"), cut_by(name, out_axes, "out_axes")
+    return shard_map(f, in_specs=in_specs, out_specs=out_specs, axis_names={name})
 
 
 # --- pmap -------------------------------------------------------------------------------------------------------------
@@ -395,6 +425,8 @@ def pmap(
             axis_size=axis_size,
             donate_argnums=donated,
         )
+    if where == ():
+        raise value_error("pmap: 'devices' argument to pmap must be non-empty, or None.")
     if backend not in (None, "cpu"):
         raise value_error(f"pmap: there is no backend {backend!r}; there is 'cpu'")
     check_axes(in_axes, "pmap: in_axes")

@@ -15,7 +15,7 @@ from ._core.errors import type_error, value_error
 from ._core.names import wraps
 from ._core.python_text import to_python
 from ._core.shapes import ShapedArray, ShapeDtype
-from ._core.tracing import check_callable, flat_function, trace_flat
+from ._core.tracing import check_callable, flat_function, trace_flat, without_deleted
 from .arguments import ints
 from .arguments import text as checked_text
 from .collectives import check_axis_name
@@ -551,7 +551,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _eval_shape(fun: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    args, kwargs = without_deleted((args, kwargs))
     flat = flat_function(fun, args, kwargs)
+    # Inside shard_map types say along which axes values differ.
+    if any(_weft.varying(leaf) for leaf in flat.leaves if _weft.is_traced(leaf)):
+        flat.specs = list(map(ShapeDtype.like, flat.leaves))
     types: list[Any] = []
     flat.function = _types_alone(flat.function, types)
     _weft.being_lowered(True)  # only shapes are asked for, so no way of compiling is lost
@@ -575,7 +579,8 @@ def _types_alone(fun: Callable[..., Any], types: list[Any]) -> Callable[..., Any
         types[:] = [tree]
         for leaf in leaves:
             shape, dtype, weak, _ = _weft.abstract(leaf)
-            types.append(ShapeDtype(shape, dtype, weak_type=weak, sharding=_shapes.typed_sharding(leaf)))
+            differ = leaf.varying if isinstance(leaf, ShapeDtype) else _weft.varying(leaf)
+            types.append(ShapeDtype(shape, dtype, weak, differ, sharding=_shapes.typed_sharding(leaf)))
         return ()
 
     return typed

@@ -139,11 +139,16 @@ class ShapeDtype:
             >>> weft.ShapeDtype.like(wnp.ones(3), dtype="int32")
             ShapeDtype((3,), int32)
         """
-        shape, dtype, weak, *_ = _weft.abstract(x)
-        traced = _weft.is_traced(x)
+        if isinstance(x, _weft.Array) and not isinstance(x, _weft.Tracer) and x.is_deleted():
+            traced = False
+            shape, dtype, weak = x.shape, x.dtype, x.weak_type  # its type is left
+        else:
+            traced = _weft.is_traced(x)
+            shape, dtype, weak, *_ = _weft.abstract(x)
         sharding = typed_sharding(x) if traced else getattr(x, "sharding", None)
         if not hasattr(sharding, "spec"):  # on one device: what is said of types are meshes and specs
-            sharding = None
+            put = cls is ShapeDtype and not traced and isinstance(x, _weft.Array)
+            sharding = _weft.sharding_of(x) if put else None
         varying = _weft.varying(x) if traced else getattr(x, "varying", ())
         given = {"shape": shape, "dtype": dtype, "weak_type": weak, "varying": varying, "sharding": sharding}
         return cls(**{**given, **changes})

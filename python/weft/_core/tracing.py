@@ -17,7 +17,7 @@ from .. import _weft
 from . import options, stateful, traced_calls, watching
 from . import tree as _tree
 from .errors import PACKAGE, foreign, recursion_error, type_error, value_error
-from .shapes import FLOAT0
+from .shapes import FLOAT0, ShapeDtype
 
 
 def check_callable(function: Any, what: str) -> None:
@@ -131,6 +131,14 @@ def _positional_names(function: Callable) -> tuple[Sequence[str], str | None]:
         parameters = []
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return positional, next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
+
+
+def without_deleted(tree: Any) -> Any:
+    """The tree with types in the places of arrays whose memory was given away: a program can be made for them."""
+    gone = lambda x: isinstance(x, _weft.Array) and not isinstance(x, _weft.Tracer) and x.is_deleted()
+    if not any(map(gone, _tree.leaves(tree))):
+        return tree
+    return _tree.map(lambda x: ShapeDtype.like(x) if gone(x) else x, tree)
 
 
 def flat_function(

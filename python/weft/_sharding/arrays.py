@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from .._core import tree as _tree
 from .._core import watching
 from .._core.errors import type_error, value_error
 from .devices import Device, device_of_pickle, local_devices, process_index
-from .meshes import Mesh, check_mesh, common_axes
+from .meshes import Mesh, check_mesh
 from .shardings import (
     NamedSharding,
     PartitionSpec,
@@ -60,6 +62,33 @@ def _put_over_processes(x: Any, sharding: Sharding, own: bool | None) -> Any:
         f"device_put: an array of shape {x.shape} that spans several processes, {x.sharding}, can be moved to another "
         f"sharding on its devices; got {sharding}. multihost_utils.process_allgather brings all of it"
     )
+
+
+def common_axes(a: Mesh, b: Mesh) -> tuple[Mesh, dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]] | None:
+    """A mesh of the same devices whose axes both have, or parts of them, and the names of the parts: (4, 2) and (2, 4)
+    are parts of (2, 2, 2). None where the devices are others or in another order, and where axes do not divide each
+    other, as in (2, 3) and (3, 2)."""
+    if [d.id for d in a.devices.flat] != [d.id for d in b.devices.flat]:
+        return None
+    # From how many devices on an index along an axis changes.
+    steps = {math.prod(mesh.devices.shape[d:]) for mesh in (a, b) for d in range(len(mesh.devices.shape) + 1)}
+    ordered = sorted(steps, reverse=True)
+    if any(large % small for large, small in zip(ordered, ordered[1:])):
+        return None
+    sizes = [large // small for large, small in zip(ordered, ordered[1:])]
+    fine = Mesh(a.devices.reshape(sizes), [f"axis{step}" for step in ordered[1:]])
+    parts = [
+        {
+            name: tuple(
+                f"axis{step}"
+                for step in ordered[1:]
+                if math.prod(mesh.devices.shape[d + 1 :]) <= step < math.prod(mesh.devices.shape[d:])
+            )
+            for d, name in enumerate(mesh.axis_names)
+        }
+        for mesh in (a, b)
+    ]
+    return fine, parts[0], parts[1]
 
 
 def place_pickled(whole: Any, place: tuple) -> Any:
@@ -175,7 +204,7 @@ class Shard:
         here = SingleDeviceSharding(self.device)
         sharding = _weft.sharding_of(self._array)
         if sharding is None:
-            return put(self._array, here)
+            return put(self._array, here, None)
         own = [d for d in sharding._device_list() if d.process_index == process_index()]
         block = _weft.block_of_device(self._array, own.index(self.device), here)
         # Of a sum in parts the first device along those axes has all, and the others nothing.
@@ -319,12 +348,17 @@ def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:
         └───────┘
     """
     del use_color
-    if not 1 <= x.ndim <= 2:
-        raise value_error(f"visualize_array_sharding: the array has {x.ndim} dimensions; expected 1 or 2")
+    return picture_of(x.shape, x.sharding, "visualize_array_sharding: the array")
+
+
+def picture_of(shape: Sequence[int], sharding: Sharding, what: str) -> str:
+    """Prints who holds what of an array of this shape."""
+    if not 1 <= len(shape) <= 2:
+        raise value_error(f"{what} has {len(shape)} dimensions; expected 1 or 2")
     holders: dict[tuple[int, int], list[int]] = {}
-    for device, index in x.sharding._parts(x.shape).items():
+    for device, index in sharding._parts(shape).items():
         starts = [s.start for s in index]
-        row, column = (0, starts[0]) if x.ndim == 1 else (starts[0], starts[1])
+        row, column = (0, starts[0]) if len(shape) == 1 else (starts[0], starts[1])
         holders.setdefault((row, column), []).append(device.id)
     rows, columns = sorted({r for r, _ in holders}), sorted({c for _, c in holders})
     text = {place: "CPU " + ",".join(map(str, sorted(ids))) for place, ids in holders.items()}

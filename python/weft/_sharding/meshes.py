@@ -92,7 +92,7 @@ class _Axes:
     @property
     def size(self) -> int:
         """How many devices it has."""
-        return math.prod(self.axis_sizes)
+        return 0 if self.empty else math.prod(self.axis_sizes)
 
     @property
     def empty(self) -> bool:
@@ -250,16 +250,19 @@ class Mesh(_Axes, contextlib.ContextDecorator):
 
     def __init__(self, devices: Any, axis_names: str | Sequence[str], axis_types: Any = None):
         self.devices = np.asarray(devices, dtype=object)
+        if self.devices.ndim == 0 and self.devices.item() is None:  # numpy.empty(()): no devices
+            self.devices = np.empty(0, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-        if self.devices.ndim != len(names):
+        empty = not names and self.devices.size == 0
+        if self.devices.ndim != len(names) and not empty:
             raise value_error(f"Mesh: {len(names)} axis names {names} for devices in {self.devices.ndim} dimensions")
         names = _checked_names(names, "Mesh")
         for device in self.devices.flat:
-            if not isinstance(device, Device):
+            if not hasattr(device, "id"):  # somebody's own class may stand for devices that are elsewhere
                 raise type_error(f"Mesh: expected devices, got {device!r} of type '{type(device).__name__}'")
         if len({d.id for d in self.devices.flat}) != self.devices.size:
             raise value_error("Mesh: a device is there twice")
-        if self.devices.size == 0:
+        if self.devices.size == 0 and not empty:
             raise value_error("Mesh: no devices")
         self.axis_names = names
         self.axis_types = _checked_types(axis_types, names, "Mesh")
@@ -267,7 +270,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:
-        return self.devices.shape
+        return self.devices.shape if self.axis_names else ()
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
@@ -286,7 +289,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
 
     def _place(self) -> tuple:
         """Where arrays on it lie, whatever the types of its axes are."""
-        return self.axis_names, self.devices.shape, tuple(d.id for d in self.devices.flat)
+        return self.axis_names, self.axis_sizes, tuple(d.id for d in self.devices.flat)
 
     @property
     def local_devices(self) -> list[Device]:
@@ -358,6 +361,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     # The mesh that shard_map uses where none is given.
     def __enter__(self) -> Mesh:
         _around.meshes.append(self)
+        _around.chosen.discard(len(_around.meshes))
         _weft.set_mesh_around(self)
         return self
 
@@ -378,6 +382,7 @@ class _Around(threading.local):
 
     def __init__(self) -> None:
         self.meshes: list[Any] = []
+        self.chosen: set[int] = set()  # at which depths set_mesh has put one
 
 
 _around = _Around()
@@ -386,6 +391,18 @@ _around = _Around()
 def current_mesh() -> Mesh | None:
     """The innermost mesh of a `with mesh:` around the caller."""
     return _around.meshes[-1] if _around.meshes else None
+
+
+def leave_all() -> None:
+    """From now on no mesh is around the caller."""
+    _around.meshes.clear()
+    _around.chosen.clear()
+    _weft.set_mesh_around(None)
+
+
+def chosen_mesh() -> Mesh | None:
+    """The innermost mesh around the caller, if weft.set_mesh put it there."""
+    return current_mesh() if len(_around.meshes) in _around.chosen else None
 
 
 class set_mesh(contextlib.AbstractContextManager[Any]):
@@ -398,6 +415,7 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
 
     Raises:
         TypeError: it is something else.
+        ValueError: an axis of it is of type Manual.
 
     Example:
         >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):
@@ -410,9 +428,15 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
             mesh = None
         if mesh is not None and not isinstance(mesh, Mesh):
             raise type_error(f"set_mesh: expected a weft.Mesh, got {mesh!r} of type '{type(mesh).__name__}'")
+        if mesh is not None and mesh.manual_axes:
+            raise value_error(
+                f"set_mesh: {mesh} contains manual axes, over which functions run by shard_map, which gives them this "
+                "type"
+            )
         self._mesh = mesh
         _around.meshes.append(mesh)
         self._depth = len(_around.meshes)
+        _around.chosen = {depth for depth in _around.chosen if depth < self._depth} | {self._depth}
         _weft.set_mesh_around(mesh)
 
     def __enter__(self) -> Mesh | None:
@@ -422,6 +446,7 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
         if len(_around.meshes) < self._depth:
             raise runtime_error("`with set_mesh(mesh):` must end in the thread in which it began")
         del _around.meshes[self._depth - 1 :]
+        _around.chosen = {depth for depth in _around.chosen if depth < self._depth}
         _weft.set_mesh_around(current_mesh())
 
 
@@ -470,9 +495,11 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 @contextlib.contextmanager
-def mesh_around(mesh: Mesh | AbstractMesh | None) -> Iterator[None]:
-    """Inside it this is the mesh around, as it was where what runs here was called; or none is."""
+def mesh_around(mesh: Mesh | AbstractMesh | None, chosen: bool = False) -> Iterator[None]:
+    """Inside it this is the mesh around, as it was where what runs here was called; or none is. `chosen`: as if by
+    weft.set_mesh."""
     _around.meshes.append(mesh)
+    (_around.chosen.add if chosen else _around.chosen.discard)(len(_around.meshes))
     _weft.set_mesh_around(mesh)
     try:
         yield
@@ -543,33 +570,6 @@ def mesh_of(axes: Sequence[tuple[str, int]], numbers: Sequence[int]) -> Mesh:
     if around is not None and around.same_place(mesh):
         return around
     return mesh
-
-
-def common_axes(a: Mesh, b: Mesh) -> tuple[Mesh, dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]] | None:
-    """A mesh of the same devices whose axes both have, or parts of them, and the names of the parts: (4, 2) and (2, 4)
-    are parts of (2, 2, 2). None where the devices are others or in another order, and where axes do not divide each
-    other, as in (2, 3) and (3, 2)."""
-    if [d.id for d in a.devices.flat] != [d.id for d in b.devices.flat]:
-        return None
-    # From how many devices on an index along an axis changes.
-    steps = {math.prod(mesh.devices.shape[d:]) for mesh in (a, b) for d in range(len(mesh.devices.shape) + 1)}
-    ordered = sorted(steps, reverse=True)
-    if any(large % small for large, small in zip(ordered, ordered[1:])):
-        return None
-    sizes = [large // small for large, small in zip(ordered, ordered[1:])]
-    fine = Mesh(a.devices.reshape(sizes), [f"axis{step}" for step in ordered[1:]])
-    parts = [
-        {
-            name: tuple(
-                f"axis{step}"
-                for step in ordered[1:]
-                if math.prod(mesh.devices.shape[d + 1 :]) <= step < math.prod(mesh.devices.shape[d:])
-            )
-            for d, name in enumerate(mesh.axis_names)
-        }
-        for mesh in (a, b)
-    ]
-    return fine, parts[0], parts[1]
 
 
 def check_mesh(mesh: Any, what: str) -> Mesh:

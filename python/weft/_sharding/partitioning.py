@@ -47,6 +47,11 @@ def mapped_over(names: Iterable[str]) -> Iterator[None]:
         _mapped.axes = before
 
 
+def axes_of_mapped() -> frozenset[str]:
+    """The axes of a mesh that cut what the vmaps around map."""
+    return _mapped.axes
+
+
 def over_processes(mesh: Mesh) -> bool:
     """Whether some devices of the mesh belong to other processes."""
     own, *of_devices = processes_of(mesh)
@@ -84,7 +89,9 @@ def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | N
     for entry in _tree.prefix_leaves(_wrapped(shardings, what), tree, what):
         sharding = entry.sharding
         if isinstance(sharding, PartitionSpec):
-            sharding = NamedSharding(check_mesh(None, what), sharding)
+            here = check_mesh(None, what)
+            cuts_of(here, sharding, [0] * len(sharding), what, may_be_open=True)
+            sharding = NamedSharding(here, sharding)
         elif isinstance(sharding, NamedSharding):
             around = current_mesh()
             if isinstance(sharding.mesh, Mesh) or (around and around.shape_tuple == sharding.mesh.shape_tuple):
@@ -438,7 +445,35 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     if each:
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(traced)]
         asked = [place and place.with_each_dim(rank) for place, rank in zip(asked, ranks)]
-    return fn, [place or NamedSharding(mesh, spec) for place, spec in zip(asked, specs)]
+    own = [s for s in shardings if isinstance(s, NamedSharding) and s.mesh.same_place(mesh)]
+    if said or not _tree.jax_semantics():
+        own = []
+    shapes = [shape for shape, _, _ in _weft.result_specs(traced)]
+    return fn, [
+        place or _as_said(NamedSharding(mesh, spec), len(shape), own)
+        for place, spec, shape in zip(asked, specs, shapes)
+    ]
+
+
+def _as_said(place: NamedSharding, rank: int, said: list[NamedSharding]) -> NamedSharding:
+    """How a result lies, in the words of an argument that lies so, too: it may name axes of size 1, and dimensions that
+    are not cut."""
+    cuts = _real_cuts(place, rank)
+    same = (s for s in said if len(s.spec) <= rank and s.spec.unreduced == place.spec.unreduced)
+    return next((s for s in same if s.spec.reduced == place.spec.reduced and _real_cuts(s, rank) == cuts), place)
+
+
+def _real_cuts(place: NamedSharding, rank: int) -> list[tuple[str, ...]]:
+    axes = [tuple(name for name in names if place.mesh.shape[name] > 1) for names in spec_axes(place.spec)]
+    return [*axes, *[()] * (rank - len(axes))]
+
+
+def places_of_results(traced: Any, shardings: list, fixed_order: bool) -> list:
+    """How the results of a program lie whose arguments lie so; None where nothing is said of one."""
+    if any(isinstance(getattr(sharding, "mesh", None), AbstractMesh) for sharding in shardings):
+        return [None] * len(_weft.result_specs(traced))  # of types alone
+    pair = _partition(traced, shardings, fixed_order)
+    return [None] * len(_weft.result_specs(traced)) if pair is None else pair[1]
 
 
 class Communication(NamedTuple):
@@ -497,7 +532,7 @@ def sent(traced: Any, shardings: list, fixed_order: bool = False) -> str:
         found = comms(traced, shardings, [], fixed_order, cheaper=False)
     except NotImplementedError:
         return ""  # it runs on whole arrays
-    lines = [f"{_COLLECTIVES[c.operation]} ({c.operation}) over {', '.join(c.axes)}: {c.bytes:g} bytes" for c in found]
+    lines = [f"{_COLLECTIVES[c.operation]}({c.operation} over {', '.join(c.axes)}): {c.bytes:g} bytes" for c in found]
     return "".join(f"  {line}\n" for line in lines)
 
 

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import _weft
 from .._core.errors import type_error, value_error
-from .arrays import device_put
+from .arrays import device_put, put
 from .devices import Device
-from .meshes import check_mesh
+from .meshes import AbstractMesh, check_mesh, current_mesh
 from .partitioning import check_said_by_types, constrain
 from .shardings import NamedSharding, PartitionSpec, Sharding, spec_axes
+
+
+def lying_like(x: Any, other: Any) -> Any:
+    """x, which is made after another array or type: outside of programs it lies as that one does, where somebody has
+    put it and the shapes are the same; on the same device in any case."""
+    if differ := [axis for axis in getattr(other, "varying", ()) if _weft.axis_is_bound(axis)]:
+        return _weft.pvary(x, differ)  # a type inside shard_map
+    if _weft.is_traced(x) or (isinstance(other, _weft.Array) and _weft.is_traced(other)):
+        return x
+    place = _weft.sharding_of(other) if isinstance(other, _weft.Array) else getattr(other, "sharding", None)
+    if isinstance(place, NamedSharding) and isinstance(place.mesh, AbstractMesh):
+        around = current_mesh()
+        place = place.on_devices("full_like") if around and around.shape == place.mesh.shape else None
+    if not isinstance(place, Sharding) or not place.is_fully_addressable:
+        return x
+    if isinstance(place, NamedSharding):
+        if tuple(x.shape) != tuple(other.shape) or place.spec.unreduced or place.spec.reduced:
+            return x
+        if any(_weft.axis_is_bound(axis) for axis in place.mesh.axis_names):
+            return x
+    return put(x, place)
 
 
 def placed(x: Any, what: str, device: Any, out_sharding: Any = None) -> Any:

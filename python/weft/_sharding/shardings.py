@@ -101,6 +101,26 @@ class PartitionSpec(tuple):
             return _spec_of_sums, (tuple(self), self.unreduced, self.reduced)
         return PartitionSpec, tuple(self)
 
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, PartitionSpec):
+            sums = {"unreduced": self.unreduced | other.unreduced, "reduced": self.reduced | other.reduced}
+            return PartitionSpec(*self, *other, **sums)
+        return self._with_more("__add__", (), other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._with_more("__radd__", other, ())
+
+    def _with_more(self, what: str, before: Any, after: Any) -> Any:
+        if not isinstance(before, tuple) or not isinstance(after, tuple):
+            return NotImplemented
+        for name in ("unreduced", "reduced"):
+            if getattr(self, name):
+                raise type_error(
+                    f"other {before or after} cannot be of instance `tuple` when self {self} has {name} in `{what}` of "
+                    "PartitionSpec."
+                )
+        return PartitionSpec(*before, *self, *after)
+
     def update(self, **changes: Any) -> PartitionSpec:
         """The same with other unreduced= or reduced=.
 
@@ -221,6 +241,8 @@ class Sharding:
         """Whether the same devices hold the same parts of every array of `ndim` dimensions that both fit."""
         if not isinstance(other, Sharding):
             raise type_error(f"is_equivalent_to: expected a sharding, got {other!r}")
+        if not self._has_devices() or not other._has_devices():
+            return self == other
         # A size that all cuts of both divide evenly tells all parts apart.
         shape = (math.lcm(self.num_devices, other.num_devices),) * ndim
         return self._parts(shape) == other._parts(shape)
@@ -238,6 +260,9 @@ class Sharding:
     def num_devices(self) -> int:
         """How many devices hold a part."""
         return len(self._device_list())
+
+    def _has_devices(self) -> bool:
+        return True
 
     def _device_list(self) -> list[Device]:
         raise NotImplementedError
@@ -368,6 +393,9 @@ class NamedSharding(Sharding):
         sums = {"unreduced": self.spec.unreduced, "reduced": self.spec.reduced}
         return NamedSharding(self.mesh, PartitionSpec(*self.spec, *[None] * missing, **sums))
 
+    def _has_devices(self) -> bool:
+        return isinstance(self.mesh, Mesh)
+
     def _device_list(self) -> list[Device]:
         if isinstance(self.mesh, AbstractMesh):
             raise value_error(f"NamedSharding: {self.mesh} has no devices")
@@ -453,6 +481,22 @@ def held_blocks(sharding: Sharding, shape: Sequence[int]) -> list[tuple[slice, .
         if device.process_index == here:
             found.setdefault(tuple((s.start, s.stop) for s in index), index)
     return list(found.values())
+
+
+def cut_by(name: str, axes: Any, what: str) -> Any:
+    """The specs of arrays whose dimensions `axes` an axis of the mesh cuts; a tree of such numbers, too."""
+    if axes is None:
+        return PartitionSpec()
+    if isinstance(axes, int) and not isinstance(axes, bool):
+        if axes < 0:
+            raise value_error(f"smap: {what} has {axes}; dimensions are counted from the front")
+        return PartitionSpec(*[None] * axes, name)
+    if isinstance(axes, (tuple, list)):
+        items = [cut_by(name, item, what) for item in axes]
+        return type(axes)(*items) if hasattr(axes, "_fields") else type(axes)(items)
+    if isinstance(axes, dict):
+        return type(axes)((k, cut_by(name, v, what)) for k, v in axes.items())
+    raise type_error(f"smap: {what} must hold integers and None, got {axes!r}")
 
 
 def prefix_specs(specs: Any, tree: Any, what: str) -> list:

@@ -33,6 +33,7 @@ class Module(Protocol):
     rules: dict[str, Rule]
     reasons: dict[str, str]
     meshes: dict[str, str] | None
+    manual: dict[str, int] | None  # the axes of the mesh whose devices run what is written, and their sizes
 
     def call(self, ir: IR, name: str) -> str:
         """The name of a function of the module for a program: one for programs that are equal."""
@@ -136,8 +137,8 @@ class Body:
         types = [tensor(str(r.type)) for r in op.results]
         if op.name in ELEMENTWISE or op.name in COMPARISONS:
             return self._elementwise(op, types)
-        if "sharding" in op.attributes and self.module.meshes is not None:
-            return [self._constraint(op, self.module.meshes)]
+        if "sharding" in op.attributes and self.module.meshes is not None and self.module.manual is None:
+            return [self._constraint(op)]
         if op.name in IDENTITIES:
             return [self.read(op.operands[0])]
         rule = self.module.rules.get(op.name)
@@ -152,10 +153,16 @@ class Body:
             )
         return made
 
-    def _constraint(self, op: Operation, meshes: dict[str, str]) -> Named:
-        """What is said of where a value lies, on a mesh that the module names once."""
-        axes = ", ".join(f'"{name}"={size}' for name, size in re.findall(r"(\w+)=(\d+)", str(op.attributes["mesh"])))
-        name = meshes.setdefault(axes, f"mesh_{len(meshes)}" if meshes else "mesh")
+    def mesh_of(self, text: str) -> str:
+        """The name of a mesh, which the module has once."""
+        meshes = self.module.meshes
+        assert meshes is not None
+        axes = ", ".join(f'"{name}"={size}' for name, size in re.findall(r"(\w+)=(\d+)", text))
+        return meshes.setdefault(axes, f"mesh_{len(meshes)}" if meshes else "mesh")
+
+    def _constraint(self, op: Operation) -> Named:
+        """What is said of where a value lies."""
+        name = self.mesh_of(str(op.attributes["mesh"]))
         inside = re.search(r"\(\((.*)\)\)", str(op.attributes["sharding"]))
         dims = inside[1].split(",") if inside is not None and inside[1] else []
         cuts = ["" if dim == "-" else ", ".join(f'"{axis}"' for axis in dim.split(".")) for dim in dims]

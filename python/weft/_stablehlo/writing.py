@@ -28,6 +28,7 @@ class _Module:
 
     def __init__(self, devices: int | None = None) -> None:
         self.meshes: dict[str, str] | None = None if devices is None else {}
+        self.manual: dict[str, int] | None = None
         self._devices = devices or 1
         self._functions: list[str] = []
         self._called: dict[Any, str] = {}

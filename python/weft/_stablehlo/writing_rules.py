@@ -10,6 +10,7 @@ from .. import _weft
 from .._core.ir_view import Operation, Value
 from .attributes import bool_text, direction, element_of, ints, listed, padding, shape_of, tensor_of, zero
 from .body import Body, Named, Rule
+from .manual import RULES as MANUAL
 from .operations import REDUCTIONS, WINDOWS
 from .types import ELEMENTS
 
@@ -415,13 +416,14 @@ RULES: dict[str, Rule] = {
     "triangular_solve": _triangular_solve,
     "trigamma": _polygamma,
     "while": _while,
+    **MANUAL,
     **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(WINDOWS, _reduce_window),
     **dict.fromkeys(_SCATTERS, _scatter),
 }
 
 _HOST = ": it is a call of the host, and StableHLO programs run without one"
-_DEVICES = ": StableHLO is written here for one device"
+_DEVICES = ": to_stablehlo writes for one device; weft.jit(f).lower(...).as_text('stablehlo') writes for a mesh"
 _FACTORS = ", nor an operation to make it of; compute it outside, or write it by products and solves"
 _RECORDS = (
     ": a loop of unknown length records what its derivative needs. Give it a known one (weft.fori_loop, weft.scan)"

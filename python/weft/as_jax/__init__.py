@@ -18,7 +18,20 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
-from . import arrays, core, dtypes, hijax, monitoring, random_keys, settings, stages, traceback_util, wording
+from . import (
+    arrays,
+    core,
+    dtypes,
+    hijax,
+    layouts,
+    monitoring,
+    random_keys,
+    settings,
+    shardings,
+    stages,
+    traceback_util,
+    wording,
+)
 from .finder import Finder
 from .report import missing
 
@@ -56,6 +69,8 @@ def install() -> None:
     arrays.install()
     core.install()
     hijax.install()
+    shardings.install()
+    layouts.install()
     monitoring.install()
     random_keys.install()
     stages.install()

@@ -14,7 +14,7 @@ import weft
 
 from .. import _weft
 from .._core.errors import not_implemented
-from .._sharding.meshes import current_mesh
+from .._sharding.meshes import chosen_mesh
 from .._sharding.placing import placed
 from ..numpy._out_sharding import lying
 from ..numpy._ufunc import methods_of, ufunc
@@ -99,19 +99,22 @@ MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 
-# What makes arrays lies on the mesh around, where types of its axes say how values lie.
+# What makes arrays lies on the mesh that set_mesh chose, whole on each of its devices.
 _MADE = frozenset(
-    ["arange", "array", "asarray", "empty", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+    f"""arange array asarray broadcasted_iota empty eye full full_like linspace ones ones_like zeros zeros_like
+{_ONLY_PLACED}""".split()
 )
 
 
-def _on_the_mesh(x: Any) -> Any:
-    mesh = current_mesh()
-    if mesh is None or not mesh.explicit_axes or _weft.is_traced(x) or _weft.sharding_of(x) is not None:
+def _on_the_mesh(x: Any, name: str) -> Any:
+    mesh = chosen_mesh()
+    if mesh is None or not isinstance(x, weft.Array) or _weft.is_traced(x) or _weft.sharding_of(x) is not None:
         return x
     if _weft.is_tracing() or any(_weft.axis_is_bound(axis) for axis in mesh.axis_names):
         return x
-    return weft.device_put(x, weft.NamedSharding(mesh, weft.PartitionSpec(*[None] * x.ndim)))
+    # JAX puts what array() takes onto the mesh without a word of its dimensions.
+    each = [None] * x.ndim if mesh.explicit_axes and name not in ("array", "asarray") else []
+    return weft.device_put(x, weft.NamedSharding(mesh, weft.PartitionSpec(*each)))
 
 
 class _Ufunc(ufunc):
@@ -142,7 +145,7 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
     def called(*args: Any, **kwargs: Any) -> Any:
         given = {parameter: kwargs.pop(parameter) for parameter in more if parameter in kwargs} if kwargs else {}
         if not given:
-            return _on_the_mesh(function(*args, **kwargs)) if name in _MADE else function(*args, **kwargs)
+            return _on_the_mesh(function(*args, **kwargs), name) if name in _MADE else function(*args, **kwargs)
         for parameter, value in given.items():
             if parameter in _PLACES or parameter in _NO_EFFECT or value is None:
                 continue
@@ -159,6 +162,8 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
         if not places:
             return computed(*args, **kwargs)
         where = given.get("device")
+        if where is None:
+            where = given.get("sharding")  # says where the result lies, whatever the types of axes are
         if isinstance(where, weft.NamedSharding) and not where.mesh.explicit_axes:
             return placed(computed(*args, **kwargs), name, where)
         if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,12 +10,10 @@ import weft
 import weft.numpy as wnp
 
 from .. import _weft
-from .._core import tree as _tree
 from .._core.errors import runtime_error, type_error, value_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches
-from .._sharding.partitioning import OnAllDevices
-from .internals import AUTO, UnspecifiedValue
+from .layouts import format_of
 from .settings import config
 
 
@@ -36,43 +33,6 @@ def is_dlpack_dtype(dtype: Any) -> bool:
     return isinstance(_weft.dtype(dtype), np.dtype)
 
 
-@dataclasses.dataclass(frozen=True)
-class Layout:
-    """The order of an array's dimensions in memory. Weft's is row-major; others are accepted, without effect."""
-
-    major_to_minor: tuple[int, ...] = ()
-    tiling: Any = None
-    sub_byte_element_size_in_bits: int = 0
-
-    AUTO: ClassVar[Any] = "the compiler's choice"
-
-
-@dataclasses.dataclass(frozen=True)
-class Format:
-    """A layout and a sharding."""
-
-    layout: Any = None
-    sharding: Any = None
-
-
-def without_layouts(shardings: Any) -> Any:
-    """What jit's in_shardings or out_shardings say of devices; None where that is nothing, or the first device."""
-
-    def place(node: Any) -> Any:
-        node = node.sharding if isinstance(node, Format) else node
-        alone = isinstance(node, weft.SingleDeviceSharding) and node == weft.SingleDeviceSharding(weft.devices()[0])
-        return None if alone or isinstance(node, (UnspecifiedValue, AUTO)) else node
-
-    whole = (weft.PartitionSpec, Format, OnAllDevices)
-    return _tree.map(place, shardings, is_leaf=lambda node: isinstance(node, whole))
-
-
-def with_layout_constraint(x: Any, layout: Any) -> Any:
-    """The array: its layout is the compiler's."""
-    del layout
-    return x
-
-
 def qr(a: Any, mode: str = "reduced") -> Any:
     """weft.numpy.linalg.qr, which also gives reflections as LAPACK packs them: "raw", (packed, transposed; factors)."""
     if mode != "raw":
@@ -82,10 +42,10 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None) -> Any:
-    del sharding
     x = wnp.asarray(operand)
     x = x if new_dtype is None else x.astype(new_dtype)
-    return _weft.weak(x) if weak_type else _weft.strong(x)
+    x = _weft.weak(x) if weak_type else _weft.strong(x)
+    return x if sharding is None else weft.device_put(x, sharding)
 
 
 def _const(example: Any, value: Any) -> Any:
@@ -154,8 +114,8 @@ def _single_device_arrays(x: Any) -> Any:
 
 
 def _is_put(x: Any) -> bool:
-    """Whether somebody has said where it lies; of what lies on the first device that is not known."""
-    return x.sharding != weft.SingleDeviceSharding(weft.devices()[0])
+    """Whether somebody has said where it lies."""
+    return _weft.sharding_of(x) is not None
 
 
 def _contains(self: Any, x: Any) -> bool:
@@ -176,11 +136,9 @@ def install() -> None:
     array.__contains__ = _contains
     array._value = property(np.asarray)
     array._npy_value = property(lambda self: None)
-    array.format = property(lambda self: Format(Layout(tuple(range(self.ndim))), self.sharding))
+    array.format = property(format_of)
     array.is_ready = lambda self: True
     array._check_if_deleted = _check_if_deleted
-    array._committed = property(_is_put)
+    array._committed = array.committed = property(_is_put)
     array._arrays = property(_single_device_arrays)
     array._fully_replicated_shard = lambda self: self.addressable_shards[0].data
-    named: Any = weft.NamedSharding
-    named.check_compatible_aval = lambda self, shape: self.shard_shape(shape) and None

@@ -6,8 +6,9 @@ from typing import Any
 
 import weft
 
-from .._core.errors import runtime_error
-from .arrays import Format
+from .._core import tree as _tree
+from .._core.errors import runtime_error, type_error, value_error
+from .layouts import AutoLayout, Format, check_layout
 
 default_backend = weft.default_backend
 _backends: dict[str, Any] = {}
@@ -128,11 +129,35 @@ weft.Sharding._device_assignment = property(_assigned)  # type: ignore[attr-defi
 weft.Sharding._addressable_device_assignment = property(_addressable)  # type: ignore[attr-defined]
 
 
-def device_put(x: Any, device: Any = None, *, src: Any = None, **options: Any) -> Any:
-    """weft.device_put, which also takes a Format, whose layout has no effect."""
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, **options: Any) -> Any:
+    """weft.device_put, which also takes a Format, whose layout has no effect, and a tree of donate."""
     del src
+    if not isinstance(donate, bool):
+        leaves, tree = weft.tree.flatten(x)
+        places = _tree.prefix_leaves(device, x, "device_put: device") if _is_tree(device) else [device] * len(leaves)
+        each = zip(leaves, places, _tree.prefix_leaves(donate, x, "device_put: donate"))
+        return weft.tree.unflatten(tree, [device_put(leaf, at, donate=given, **options) for leaf, at, given in each])
+    options["donate"] = donate
+    if isinstance(device, Format):
+        if isinstance(device.layout, AutoLayout):
+            raise value_error(
+                f"device_put: sharding and layout in a `Format` instance should be concrete, got {device}"
+            )
+        for leaf in weft.tree.leaves(x):
+            check_layout(device, weft.numpy.shape(leaf), "device_put")
     place = lambda d: d.sharding if isinstance(d, Format) else d
     return weft.device_put(x, weft.tree.map(place, device, is_leaf=_is_place), **options)
+
+
+def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, *, dtype: Any = None) -> Any:
+    """weft.make_array_from_callback, which also takes a Format, whose layout has no effect."""
+    del dtype  # which the parts have
+    if isinstance(sharding, Format):
+        check_layout(sharding, tuple(shape), "make_array_from_callback")
+        sharding = sharding.sharding
+    if not isinstance(sharding, weft.Sharding):
+        raise type_error(f"sharding should be an instance of `jax.sharding`. Got {sharding} of type {type(sharding)}")
+    return weft.make_array_from_callback(shape, sharding, data_callback)
 
 
 def batched_device_put(aval: Any, sharding: Any, xs: Any, devices: Any, committed: bool = True, **_: Any) -> Any:
@@ -140,6 +165,10 @@ def batched_device_put(aval: Any, sharding: Any, xs: Any, devices: Any, committe
     del committed
     parts = [weft.device_put(x, device) for x, device in zip(xs, devices, strict=True)]
     return weft.make_array_from_single_device_arrays(tuple(aval.shape), sharding, parts)
+
+
+def _is_tree(x: Any) -> bool:
+    return isinstance(x, (tuple, list, dict)) and not isinstance(x, weft.PartitionSpec)
 
 
 def _is_place(x: Any) -> bool:

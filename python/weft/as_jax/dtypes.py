@@ -71,6 +71,8 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
         return dtype
     if dtype == FLOAT0:
         return FLOAT0
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":  # of NumPy alone
+        return dtype
     half = None if weft.config.x64 else _HALVES.get(_name(dtype))
     return half or _float6(dtype) or _weft.dtype(dtype)
 

@@ -17,6 +17,7 @@ import weft
 
 from .._core.errors import runtime_error, value_error
 from .._sharding.shardings import spec_axes
+from .shardings import check_memory_kind
 
 
 class OpShardingType(enum.Enum):
@@ -317,7 +318,7 @@ class GSPMDSharding(weft.Sharding):
     """How an array lies on devices, in XLA's words."""
 
     def __init__(self, devices: Sequence[Any], op_sharding: OpSharding | HloSharding, *, memory_kind: Any = None):
-        del memory_kind
+        check_memory_kind(memory_kind)
         self._devices = tuple(devices)
         made = op_sharding if isinstance(op_sharding, HloSharding) else HloSharding.from_proto(op_sharding)
         self._hlo_sharding = made

@@ -98,7 +98,7 @@ class MemorySpace(enum.Enum):
 
 def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:
     """The sharding of arrays on one device."""
-    return weft.SingleDeviceSharding(device)
+    return weft.SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 class UnspecifiedValue:

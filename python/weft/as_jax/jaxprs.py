@@ -47,6 +47,8 @@ _JAX_NAMES = {
     "select": "select_n",
     "spmd": "shard_map",
 }
+# What has names of axes.
+_COLLECTIVES = frozenset(["pmax", "pmin", "psum", "pvary"])
 _OUR_NAMES = {theirs: ours for ours, theirs in _JAX_NAMES.items()}
 # Kinds of attributes that Python's values do not say, by primitive and attribute.
 _kinds: dict[tuple[str, str], str] = {}
@@ -425,6 +427,8 @@ def _jaxpr(fn: Any, num_constants: int, inside: bool = False) -> Jaxpr:
         for name, kind in eqn["attr_kinds"].items():
             _kinds[ours, name] = kind
         given = dict(eqn["attr_values"])
+        if ours in _COLLECTIVES:
+            given["axes"] = tuple(given["axes"])
         if eqn["regions"]:
             given = _Params(given, regions=[Region(region) for region in eqn["regions"]])
         shown: Primitive = primitive(_JAX_NAMES.get(ours, ours))

@@ -12,25 +12,29 @@ import numpy as np
 import weft
 
 from .._core.errors import type_error, value_error
-from .._sharding.shardings import spec_axes
+from .._sharding import meshes as _meshes
+from .._sharding.shardings import cut_by, spec_axes
 from .._sharding.typed import by_the_compiler, by_the_program, mesh_of, typed_sharding
-from ..mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, set_mesh  # noqa: F401
+from ..mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, set_mesh
 from ..mesh import make_mesh as _make_mesh
-from ..parallel import smap  # noqa: F401
+from ..parallel import shard_map
+from ..parallel import smap as _smap
 from ..partitioning import reshard
 
 use_mesh = set_mesh
+
+
+def _check_sizes(sizes: Sequence[Any], name: str, what: str) -> None:
+    for size in sizes:
+        if not hasattr(size, "__index__"):
+            raise type_error(f"{what}: `{name}` passed to `{what}` should be a sequence of ints, got {sizes}")
 
 
 def make_mesh(
     axis_shapes: Sequence[int], axis_names: Sequence[str], axis_types: Any = None, *, devices: Any = None
 ) -> Mesh:
     """A mesh whose axes are of type Explicit unless axis_types say otherwise."""
-    for size in axis_shapes:
-        if not hasattr(size, "__index__"):
-            raise type_error(
-                f"make_mesh: `axis_shapes` passed to `make_mesh` should be a sequence of ints, got {axis_shapes}"
-            )
+    _check_sizes(axis_shapes, "axis_shapes", "make_mesh")
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
     return _make_mesh(axis_shapes, names, types, devices=devices)
@@ -38,12 +42,56 @@ def make_mesh(
 
 @contextlib.contextmanager
 def use_abstract_mesh(mesh: Any) -> Iterator[Any]:
-    """Nothing: programs are traced without regard to a mesh."""
-    yield mesh
+    """Inside, the axes of the mesh around have the types and names of this one. Where no mesh is around, nothing:
+    programs are traced without regard to a mesh."""
+    around = _meshes.current_mesh()
+    if mesh is None or mesh.empty or around is None or isinstance(around, AbstractMesh):
+        yield mesh
+        return
+    if mesh.size != around.size:
+        raise value_error(
+            f"use_abstract_mesh cannot change the size of the mesh around: it has {around.size} devices, and {mesh} "
+            f"has {mesh.size}"
+        )
+    # shard_map says which axes are Manual.
+    if mesh.manual_axes or mesh == around.abstract_mesh or mesh == get_abstract_mesh():
+        yield mesh
+        return
+    inside = Mesh(around.devices.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+    with _meshes.mesh_around(inside, _meshes.chosen_mesh() is not None):
+        yield mesh
+
+
+_INFERRED = object()
+
+
+def smap(
+    f: Callable[..., Any] | None = None, /, *, in_axes: Any = _INFERRED, out_axes: Any, axis_name: str
+) -> Callable[..., Any]:
+    """weft.smap, where in_axes may be left out for an axis of type Explicit: arguments are cut as their types say."""
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if in_axes is not _INFERRED:
+        return _smap(f, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    function = f
+
+    @functools.wraps(function)
+    def called(*args: Any) -> Any:
+        mesh = get_abstract_mesh()
+        if axis_name not in mesh.explicit_axes:
+            raise type_error(
+                f"in_axes was not specified when axis_name={axis_name!r} was of type "
+                f"{dict(zip(mesh.axis_names, mesh.axis_types)).get(axis_name)}: only types of Explicit axes say it"
+            )
+        out_specs = cut_by(axis_name, out_axes, "out_axes")
+        return shard_map(function, in_specs=None, out_specs=out_specs, axis_names={axis_name})(*args)
+
+    return called
 
 
 def create_device_mesh(mesh_shape: Sequence[int], devices: Any = None, **_: Any) -> np.ndarray[Any, Any]:
     """Devices in an array of a shape, for jax.sharding.Mesh."""
+    _check_sizes(mesh_shape, "mesh_shape", "create_device_mesh")
     listed = list(weft.devices() if devices is None else devices)
     n = int(np.prod(mesh_shape, dtype=int))
     if n != len(listed):
@@ -172,3 +220,21 @@ class _ThreadResources:
 
 
 thread_resources = _ThreadResources()
+
+
+class ContextOfMesh:
+    """jax._src.config.abstract_mesh_context_manager: tests end by it what set_mesh began."""
+
+    @staticmethod
+    def set_local(mesh: Any) -> None:
+        """From now on no mesh is around, where the one that is given is empty."""
+        if mesh is None or mesh.empty:
+            _meshes.leave_all()
+
+
+class ContextOfDevices:
+    """jax._src.config.device_context: that of the mesh around."""
+
+    @staticmethod
+    def set_local(mesh: Any) -> None:
+        """Nothing: ContextOfMesh says it."""

@@ -135,8 +135,10 @@ def _only_of_keys(name: str, of: Callable[[Any], Any]) -> property:
 def random_seed(seeds: Any, impl: Any = None) -> Any:
     """A key of each seed."""
     given = wnp.asarray(seeds)
-    made = weft.vmap(lambda seed: weft.random.key(seed, impl=impl))(given.reshape(-1))
-    return made.reshape(given.shape)
+    make = lambda seed: weft.random.key(seed, impl=impl)
+    for _ in range(given.ndim):  # no reshape: keys lie on devices as their seeds do
+        make = weft.vmap(make)
+    return make(given)
 
 
 def random_wrap(base_arr: Any, *, impl: Any = None) -> Any:

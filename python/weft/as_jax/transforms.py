@@ -12,26 +12,34 @@ import numpy as np
 
 import weft
 
+from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import value_error
 from .._core.options import keeps_calls
 from .._core.shapes import FLOAT0, ShapedArray
 from .._core.tracing import is_float0
+from .._sharding.meshes import current_mesh
 from .._sharding.partitioning import OnAllDevices
 from . import jaxprs
-from .arrays import without_layouts
 from .core import get_aval
+from .layouts import without_layouts
 from .stages import check_options, with_trace
 
 
 def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """weft.jit with JAX's options: what says where and how XLA compiles (device, backend, compiler_options) has no
-    effect."""
-    check_options(options.pop("compiler_options", None))
-    for name in ("device", "backend", "abstracted_axes"):
-        options.pop(name, None)
+    """weft.jit with JAX's options: what says how XLA compiles (compiler_options) has no effect, nor has backend. With
+    device= arguments go there first, and results are there."""
     if fun is None:
+        _check_places(options)
         return functools.partial(jit, **options)
+    check_options(options.pop("compiler_options", None))
+    _check_places(options)
+    options.pop("backend", None)
+    options.pop("abstracted_axes", None)
+    if (device := options.pop("device", None)) is not None:
+        return _on_device(jit(fun, **options), device)
+    if (device := _one_device(options)) is not None:
+        return _on_device(jit(fun, **options), device)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
@@ -44,6 +52,56 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if found is None:
         found = known[key] = with_trace(weft.jit(fun, **options))
     return found
+
+
+def _check_places(options: dict[str, Any]) -> None:
+    """Raises ValueError for options that do not go together, and for shardings that leave a dimension open."""
+    device, backend = options.get("device"), options.get("backend")
+    if device is not None and backend is not None:
+        raise value_error(f"can't specify both a device and a backend for jit, got device={device} and {backend=}")
+    for name in ("in_shardings", "out_shardings"):
+        given = options.get(name)
+        if given is not None and (device is not None or backend is not None):
+            raise value_error(f"If backend or device is specified on jit, then {name} should not be specified.")
+        for place in _tree.leaves(given, is_leaf=lambda x: isinstance(x, (weft.PartitionSpec, OnAllDevices))):
+            spec = getattr(place, "spec", place)
+            if isinstance(spec, weft.PartitionSpec) and weft.PartitionSpec.UNCONSTRAINED in tuple(spec):
+                raise value_error(
+                    f"Unconstrained dims are not allowed when passed as arguments to jit: {name} has {spec}"
+                )
+
+
+def _one_device(options: dict[str, Any]) -> Any:
+    """The device, another one than the first, that in_shardings and out_shardings name for all; the options then say
+    nothing of it."""
+    given = {name: options[name] for name in ("in_shardings", "out_shardings") if options.get(name) is not None}
+    whole = (weft.PartitionSpec, OnAllDevices)
+    places = [p for tree in given.values() for p in _tree.leaves(tree, is_leaf=lambda x: isinstance(x, whole))]
+    first = weft.devices()[0] if any(isinstance(p, weft.SingleDeviceSharding) for p in places) else None
+    if first is None or not all(isinstance(p, weft.SingleDeviceSharding) for p in places):
+        return None
+    devices = {p._device for p in places}
+    if len(devices) != 1 or devices == {first}:
+        return None
+    for name in given:
+        options.pop(name)
+    return devices.pop()
+
+
+def _on_device(jitted: Any, device: Any) -> Any:
+    """The function, whose arguments go to a device first, and whose results are there."""
+
+    @functools.wraps(jitted)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if current_mesh() is not None:
+            raise value_error(
+                "Mesh context manager should not be used with jit when backend or device is also specified as an "
+                "argument to jit."
+            )
+        place = lambda x: weft.device_put(x, device) if _weft.is_operand(x) else x
+        return _tree.map(place, jitted(*_tree.map(place, args), **_tree.map(place, kwargs)))
+
+    return called
 
 
 class _Jitted(dict[Any, Any]):
@@ -149,9 +207,23 @@ def fwd_and_bwd(
 
 
 def _stacked(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
-    mesh = weft.Mesh(list(devices), ("devices",))
-    whole = _tree.map(lambda *parts: weft.numpy.stack(parts), *shards)
-    return weft.device_put(whole, weft.NamedSharding(mesh, weft.P("devices")))
+    """One array of what each device is to hold; those that are there already stay."""
+    if len(shards) != len(devices):
+        raise value_error(f"len(shards) = {len(shards)} must equal len(devices) = {len(devices)}.")
+    place = weft.NamedSharding(weft.Mesh(list(devices), ("devices",)), weft.P("devices"))
+
+    def together(*parts: Any) -> Any:
+        if any(_weft.is_traced(part) for part in parts):
+            return weft.device_put(weft.numpy.stack(parts), place)
+        kinds = {(weft.numpy.shape(part), weft.numpy.asarray(part).dtype) for part in parts}
+        if len(kinds) > 1:
+            raise value_error(
+                f"the shards passed to device_put_sharded must have consistent shape and dtype, got {kinds}"
+            )
+        there = [weft.device_put(weft.numpy.expand_dims(part, 0), device) for part, device in zip(parts, devices)]
+        return weft.make_array_from_single_device_arrays((len(parts), *there[0].shape[1:]), place, there)
+
+    return _tree.map(together, *shards)
 
 
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
@@ -230,4 +302,8 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """weft.with_sharding_constraint, which also takes Formats, whose layouts have no effect."""
+    if shardings is None:
+        raise value_error("One of with_sharding_constraint arguments got sharding None which is not allowed")
+    if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
+        return weft.device_put(x, shardings)
     return weft.with_sharding_constraint(x, without_layouts(shardings))

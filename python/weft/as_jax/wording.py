@@ -83,7 +83,7 @@ def _mapped_axis(message: str) -> str:
 def _ranks(message: str) -> str:
     """Of a sharding for more dimensions than a value has."""
     found = re.match(
-        r"(?:\w+: )??(with_sharding_constraint|\w+: (?:in|out)_shardings).*?: (PartitionSpec\(.*\)) has (\d+) entries "
+        r"(?:\w+: )??(with_sharding_constraint|\w+: (?:in|out)_shardings).*?: (P\(.*\)) has (\d+) entries "
         r"for an array of shape (\(.*?\))",
         message,
     )
@@ -91,9 +91,27 @@ def _ranks(message: str) -> str:
         return ""
     where = f"pjit {'arguments' if ': in_' in found[1] else 'outputs'}" if ": " in found[1] else f"{found[1]} arguments"
     return (
-        f"One of {where} was given the sharding of Sharding NamedSharding(spec={found[2]}, P{found[2][13:]}), which is "
+        f"One of {where} was given the sharding of Sharding NamedSharding(spec={found[2]}) is "
         f"only valid for values of rank at least {found[3]}, but was applied to a value of rank "
         f"{len(re.findall(r'[0-9]+', found[4]))}"
+    )
+
+
+def _replication(message: str) -> str:
+    """Of a result that differs between devices: JAX says along which axes it may, and along which it does."""
+    found = re.search(
+        r"of '([^']*)' may differ between the devices along (.*?), but its out_specs entry, (P\(.*?\)), does not name "
+        r".*?: it is \w+\[[^\]]*\]\{([^}]*)\}",
+        message.split("\n  at ", 1)[0],
+    )
+    if not found:
+        return ""
+    may, differ = (",".join(re.findall(r"'(\w+)'", text)) for text in (found[3], found[2]))
+    return (
+        f"shard_map applied to the function '{found[1]}' was given out_specs which require replication which can't be "
+        f"statically inferred given the mesh: out_specs is {found[3]} which implies that the corresponding output "
+        f"value is only varying across mesh axes {{{may}}} and not {{{differ}}}, but it was inferred to be possibly "
+        f"varying over {{{found[4]}}}"
     )
 
 
@@ -130,6 +148,7 @@ def _with_words(message: str) -> str:
     words = (
         _ranks(message)
         or _mapped_axis(message)
+        or _replication(message)
         or _prefixes(in_jax_words(message))
         or _mismatches(message)
         or _sizes(message)

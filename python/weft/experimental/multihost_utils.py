@@ -10,11 +10,20 @@ import numpy as np
 from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import value_error
-from .._sharding.arrays import put
+from .._sharding.arrays import device_put, put
 from .._sharding.devices import process_count, process_index
-from .._sharding.shardings import NamedSharding, PartitionSpec
+from .._sharding.meshes import Mesh
+from .._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs
+from ..distributed import make_array_from_process_local_data, make_array_from_single_device_arrays
 
-__all__ = ["assert_equal", "broadcast_one_to_all", "process_allgather", "sync_global_devices"]
+__all__ = [
+    "assert_equal",
+    "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
+    "process_allgather",
+    "sync_global_devices",
+]
 
 
 def _exchange(what: str, value: Any) -> list[Any]:
@@ -117,3 +126,79 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
                 raise AssertionError(
                     f"{fail_message} processes {process_index()} and {process} differ: {mine}, {theirs}"
                 )
+
+
+def _leaves_with_specs(tree: Any, pspecs: Any, what: str) -> tuple[list[Any], list[Any], Any]:
+    leaves, structure = _tree.flatten(tree)
+    return leaves, prefix_specs(pspecs, tree, what), structure
+
+
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Arrays over a mesh of several processes, of what each process has of them.
+
+    Args:
+        local_inputs: arrays, or a tree of them: what the devices of this process are to hold.
+        global_mesh: the mesh.
+        pspecs: a PartitionSpec, or a tree of them (a prefix of local_inputs suffices).
+
+    Returns: tree like local_inputs. An array that spans several processes already is itself.
+
+    Raises:
+        ValueError: an array has not the shape of what the devices hold.
+
+    Example:
+        >>> mesh = weft.make_mesh((1,), ("x",))
+        >>> weft.experimental.multihost_utils.host_local_array_to_global_array(wnp.ones(2), mesh, weft.P("x")).sharding
+        NamedSharding(Mesh('x': 1), PartitionSpec('x'))
+    """
+    leaves, specs, structure = _leaves_with_specs(local_inputs, pspecs, "host_local_array_to_global_array: pspecs")
+    found = []
+    for leaf, spec in zip(leaves, specs):
+        place = NamedSharding(global_mesh, PartitionSpec() if spec is None else spec)
+        spans = isinstance(leaf, _weft.Array) and _weft.spans(leaf)
+        found.append(leaf if spans else make_array_from_process_local_data(place, np.asarray(leaf)))
+    return _tree.unflatten(structure, found)
+
+
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """What this process has of arrays over a mesh of several: arrays over its own devices.
+
+    Args:
+        global_inputs: arrays, or a tree of them.
+        global_mesh: the mesh.
+        pspecs: a PartitionSpec, or a tree of them (a prefix of global_inputs suffices).
+
+    Returns: tree like global_inputs. An array that does not span several processes is itself.
+
+    Raises:
+        ValueError: the devices of this process are no box of the mesh.
+
+    Example:
+        >>> x, mesh = wnp.ones(2), weft.make_mesh((1,), ("x",))
+        >>> weft.experimental.multihost_utils.global_array_to_host_local_array(x, mesh, weft.P("x")) is x
+        True
+    """
+    leaves, specs, structure = _leaves_with_specs(global_inputs, pspecs, "global_array_to_host_local_array: pspecs")
+    found = []
+    for leaf, spec in zip(leaves, specs):
+        if not isinstance(leaf, _weft.Array) or not _weft.spans(leaf):
+            found.append(leaf)
+            continue
+        whole = device_put(leaf, NamedSharding(global_mesh, PartitionSpec() if spec is None else spec))
+        place = NamedSharding(_own_part(global_mesh), whole.sharding.spec)
+        parts = {shard.device: shard.data for shard in whole.addressable_shards}
+        blocks = [parts[device] for device in place.mesh.devices.flat]
+        cuts = cuts_of(place.mesh, place.spec, [0] * whole.ndim, "global_array_to_host_local_array")
+        sizes = zip(blocks[0].shape, cuts)
+        shape = tuple(n * int(np.prod([place.mesh.shape[a] for a in names], dtype=int)) for n, names in sizes)
+        found.append(make_array_from_single_device_arrays(shape, place, blocks))
+    return _tree.unflatten(structure, found)
+
+
+def _own_part(mesh: Mesh) -> Mesh:
+    """The devices of this process, in the places that they have in a mesh."""
+    own = np.vectorize(lambda d: d.process_index == process_index())(mesh.devices)
+    box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(own))
+    if not own.any() or not own[box].all():
+        raise value_error(f"global_array_to_host_local_array: the devices of this process are no box of {mesh}")
+    return Mesh(mesh.devices[box], mesh.axis_names, mesh.axis_types)

@@ -8,6 +8,7 @@ from typing import Any
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import value_error
+from .._sharding.placing import lying_like
 from .._weft import Array
 from ..arguments import is_integer
 from ..numpy import _joining
@@ -63,7 +64,7 @@ def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = N
 def full_like(
     x: NestedLike, fill_value: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None
 ) -> Array:
-    """An array like another, full of a value.
+    """An array like another, full of a value. It lies on devices as that one does, if it has its shape.
 
     Args:
         x: array or number whose shape and dtype count.
@@ -78,7 +79,7 @@ def full_like(
         Array([7, 7], dtype=int32)
     """
     dims, own, _, _ = _weft.abstract(x)
-    return _weft.full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
+    return lying_like(_weft.full(dims if shape is None else shape, fill_value, own if dtype is None else dtype), x)
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:

@@ -13,7 +13,7 @@ from .._core import docs as _docs
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
 from .._core.shapes import FLOAT0
-from .._sharding.placing import placed
+from .._sharding.placing import lying_like, placed
 from .._weft import Array
 from ..arguments import concrete, count, sizes
 from ..config import config
@@ -297,7 +297,7 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array like another, full of a value.
+    """An array like another, full of a value. It lies on devices as that one does, if it has its shape.
 
     Args:
         a: array or number whose shape and dtype count.
@@ -315,7 +315,10 @@ def full_like(
     else:
         dims, own, _, _ = _weft.abstract(a)
     out = full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
-    return placed(_weft.weak(out) if dtype is None and _is_weak(a) else out, "full_like", device, out_sharding)
+    out = _weft.weak(out) if dtype is None and _is_weak(a) else out
+    if device is None and out_sharding is None:
+        return lying_like(out, a)
+    return placed(out, "full_like", device, out_sharding)
 
 
 def zeros_like(

@@ -37,7 +37,7 @@ EXPERIMENTAL: dict[str, Served] = {
         everything_of=("weft.experimental.checkify",), names=of("weft.experimental.checkify", "ErrorCategory")
     ),
     **SPARSE,
-    "jax.experimental.layout": Served(names=of("weft.as_jax.arrays", "Format Layout with_layout_constraint")),
+    "jax.experimental.layout": Served(names=of("weft.as_jax.layouts", "Format Layout with_layout_constraint")),
     "jax.experimental.array_serialization": Served(),
     "jax.experimental.array_serialization.serialization": Served(),
     "jax.experimental.compilation_cache": Served(),

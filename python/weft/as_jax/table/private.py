@@ -118,6 +118,8 @@ PRIVATE: dict[str, Served] = {
             **of(_SETTINGS, "bool_state int_state float_state string_state enum_state optional_string_state"),
             **of(_SETTINGS, "string_or_object_state optional_enum_state bool_flag int_flag float_flag string_flag"),
             **of(_SETTINGS, "enum_flag ExplicitX64Mode"),
+            "abstract_mesh_context_manager": "weft.as_jax.meshes:ContextOfMesh",
+            "device_context": "weft.as_jax.meshes:ContextOfDevices",
         }
     ),
     "jax._src.dispatch": Served(
@@ -130,7 +132,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src.array": Served(
         names={
             "ArrayImpl": "weft:Array",
-            **of("weft", "Array make_array_from_callback make_array_from_single_device_arrays"),
+            **of("weft", "Array make_array_from_single_device_arrays"),
+            **of("weft.as_jax.devices", "make_array_from_callback"),
             **of("weft", "make_array_from_process_local_data"),
         }
     ),
@@ -164,7 +167,7 @@ PRIVATE: dict[str, Served] = {
             **of("weft.as_jax.hlo_shardings", "get_num_ways_dim_sharded"),
         }
     ),
-    "jax._src.layout": Served(names=of("weft.as_jax.arrays", "Format Layout")),
+    "jax._src.layout": Served(names=of("weft.as_jax.layouts", "Format Layout AutoLayout")),
     "jax._src.shard_map": Served(
         names={
             **of("weft", "shard_map"),

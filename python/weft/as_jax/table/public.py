@@ -61,7 +61,8 @@ PUBLIC: dict[str, Served] = {
             **of("weft.as_jax.devices", "device_count local_device_count process_count process_index"),
             **of(
                 "weft.as_jax.devices",
-                "devices device_put local_devices copy_to_host_async process_indices host_count host_id",
+                "devices device_put local_devices copy_to_host_async process_indices host_count host_id "
+                "make_array_from_callback",
             ),
             **of("weft.as_jax.devices", "host_ids default_backend"),
             **of("weft.as_jax.meshes", "set_mesh reshard smap make_mesh"),

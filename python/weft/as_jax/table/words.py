@@ -308,7 +308,7 @@ WORDS: list[tuple[str, str]] = [
     (r"NamedSharding: .*unreduced=.* which is no axis of", "Unreduced axes not found in mesh"),
     (r"NamedSharding: .* has \d+ entries for an array of shape \(\)", "For scalars the PartitionSpec should be P()"),
     (
-        r"(PartitionSpec\(.*\)) names '([^']*)', which is no axis of Mesh\((.*?)\)",
+        r"(P\(.*\)) names '([^']*)', which is no axis of Mesh\((.*?)\)",
         "Resource axis: {1} of {0} is not found in mesh: ({2}).",
     ),
     (r"NamedSharding: expected a mesh and a PartitionSpec, got .* and None", "Unexpected None for a PartitionSpec"),
@@ -318,12 +318,23 @@ WORDS: list[tuple[str, str]] = [
         "{2} (full shape: {1}). The number of devices should evenly divide the shape.",
     ),
     (
-        r"shard_map: (?:argument|result) ?(\S*) of '([^']*)': (PartitionSpec\(.*?\)) has (\d+) entries for",
+        r"shard_map: argument (\S*) of '([^']*)': (P\(.*?\)) has (\d+) entries for an array of shape \(\)",
+        "shard_map applied to the function '{1}' was given argument arrays with axis sizes that do not fit in_specs: "
+        "{0} has the spec {2}, which has length {3}, for an array which has rank 0; consider using an in_specs entry "
+        "of `P()`",
+    ),
+    (
+        r"shard_map: (?:argument|result) ?(\S*) of '([^']*)': (P\(.*?\)) has (\d+) entries for",
         "shard_map applied to the function '{1}' was given specs which are too long: {2} which has length {3}",
     ),
     (
         r"device_put: .*: no mesh is given",
         "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put",
+    ),
+    (
+        r"pmap: in_axes has (\d+) entries, but '[^']*' was called with (\d+) arguments",
+        "pmap in_axes specification must be a tuple with an entry for each positional argument, got {0} for {1}; each "
+        "argument passed by keyword is mapped over its leading axis",
     ),
     (r"shard_map: no mesh is given", "The context mesh cannot be empty. Use `jax.set_mesh(mesh)`."),
     (r"shard_map: AbstractMesh\(\) has no devices", "shard_map requires a non-empty mesh."),
@@ -332,7 +343,7 @@ WORDS: list[tuple[str, str]] = [
         "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` to the "
         "mesh argument.",
     ),
-    (r"out_shardings: AbstractMesh\(\) has no devices", "got an empty NamedSharding"),
+    (r"out_shardings, result.*: AbstractMesh\(\) has no devices", "got an empty NamedSharding"),
     (
         r"with_sharding_constraint: AbstractMesh\(.*\) has no devices",
         "with_sharding_constraint with an AbstractMesh requires the input passed should be a `jax.Array` with a "
@@ -353,11 +364,24 @@ WORDS: list[tuple[str, str]] = [
     (r"perm=(\[.*\]) is not a permutation", "`perm` does not represent a permutation: {0}"),
     (r"Mesh: .*axis names \(.*None", "Mesh axis names cannot be None."),
     (
+        r"PartitionSpec: (\w+): the name of an axis is a string, got None",
+        "{0} cannot contain None. All elements in {0} should refer to the mesh axes.",
+    ),
+    (
+        r"PartitionSpec: (unreduced|reduced) names the axis '([^']*)', which is there already",
+        "partitions cannot overlap with {0} axes passed to PartitionSpec. Got {0} axes: {1}",
+    ),
+    (
         r"PartitionSpec: the name of an axis is a string, got \(",
         "A tuple inside PartitionSpec cannot contain a nested tuple.",
     ),
     (
-        r"(PartitionSpec\(.*\)) uses the axis '([^']*)' twice",
+        r"jit: (\w+): (P\(.*\)) uses the axis '([^']*)' twice",
+        "A single {0} specification can map every mesh axis to at most one positional dimension, but {1} has duplicate "
+        "entries for `{2}`",
+    ),
+    (
+        r"(P\(.*\)) uses the axis '([^']*)' twice",
         "A single NamedSharding specification can map every mesh axis to at most one positional dimension, but {0} has "
         "duplicate entries for `{1}`",
     ),

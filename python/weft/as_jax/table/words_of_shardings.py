@@ -147,7 +147,7 @@ WORDS: list[tuple[str, str]] = [
         "instance or enter into a mesh context via `jax.set_mesh`.",
     ),
     (
-        r"device_put: PartitionSpec\(.*?\): no mesh is given",
+        r"device_put: P\(.*?\): no mesh is given",
         "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put",
     ),
     (r"scan: the loop goes over a dimension that", "0th dimension of all xs should be replicated."),

@@ -1,0 +1,354 @@
+"""weft.as_jax: meshes, shardings and what is placed by them, on eight devices. Each program runs under JAX, too."""
+
+import pytest
+from as_jax_both import both, lines
+
+DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+HEAD = """
+from jax.sharding import AbstractMesh, AxisType, Mesh, SingleDeviceSharding
+def refused(kind, f):
+    try:
+        return shown(f())
+    except kind as error:
+        return True
+auto = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+explicit = jax.make_mesh((4, 2), ("x", "y"))
+"""
+
+
+def run(code):
+    return both(HEAD + code, **DEVICES)
+
+
+def test_how_they_look():
+    found = run("""
+for name, mesh in {"auto": auto, "explicit": explicit, "one": jax.make_mesh((1,), ("x",))}.items():
+    out[name] = [str(mesh), repr(mesh)]
+out["abstract"] = [str(AbstractMesh((2,), ("x",))), str(NamedSharding(AbstractMesh((2,), ("x",)), P("x")))]
+out["specs"] = [repr(P(*dims)) for dims in ((), ("x",), ("x", None), (("x", "y"),), (P.UNCONSTRAINED,))]
+out["sums"] = [repr(P("x", unreduced={"y"})), repr(P(unreduced={"x"}, reduced={"y"})), repr(P(None, reduced={"y"}))]
+out["named"] = [str(NamedSharding(auto, P("x"))), str(NamedSharding(auto, P(), memory_kind="pinned_host"))]
+out["one device"] = str(SingleDeviceSharding(jax.devices()[1]))
+out["type"] = str(jax.ShapeDtypeStruct((4,), np.float32, sharding=NamedSharding(auto, P("x"))))
+""")
+    assert found["auto"][0] == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))"
+
+
+def test_specs_are_joined():
+    run("""
+out["joined"] = [repr(P("x") + P("y")), repr(P("x") + (None,)), repr((None,) + P("x"))]
+out["sums"] = [repr(P("x", unreduced={"z"}) + P("a", unreduced={"b"}))]
+out["refused"] = [
+    refused(TypeError, lambda: P("x", unreduced={"y"}) + (None,)),
+    refused(TypeError, lambda: (None,) + P("x", unreduced={"y"})),
+    refused(ValueError, lambda: P("x", unreduced={"x"})),
+    refused(ValueError, lambda: P("x", unreduced={None})),
+    refused(TypeError, lambda: type("Mine", (P,), {})),
+]
+""")
+
+
+def test_what_meshes_and_shardings_refuse():
+    run("""
+empty = Mesh(np.empty((), dtype=object), [])
+out["empty"] = [empty.empty, empty.size, empty.abstract_mesh.empty, AbstractMesh((), ()).size]
+out["same"] = Mesh(jax.devices(), "x") is Mesh(jax.devices(), "x")
+abstract = NamedSharding(AbstractMesh((2,), ("x",)), P("x"))
+out["without devices"] = [abstract.is_equivalent_to(NamedSharding(AbstractMesh((2,), ("x",)), P("x")), 2)]
+out["memory"] = [
+    abstract.memory_kind,
+    NamedSharding(abstract.mesh, P(), memory_kind="pinned_host").memory_kind,
+    NamedSharding(auto, P()).memory_kind,
+]
+out["refused"] = [
+    refused(ValueError, f)
+    for f in (
+        lambda: NamedSharding(abstract.mesh, P(), memory_kind="weird"),
+        lambda: NamedSharding(auto, P("x"), memory_kind="hbm"),
+        lambda: SingleDeviceSharding(jax.devices()[0], memory_kind="host"),
+        lambda: NamedSharding(auto, P(unreduced={"z"})),
+        lambda: NamedSharding(auto, P("x", unreduced={"y"})),
+        lambda: jax.set_mesh(Mesh(jax.devices(), "x", (AxisType.Manual,))),
+        lambda: NamedSharding(auto, P("x", None)).check_compatible_aval((4,)),
+    )
+]
+""")
+
+
+def test_copies_of_meshes():
+    # JAX copies none.
+    found = lines(
+        HEAD
+        + """
+import copy, pickle
+ours = [auto, explicit, Mesh(jax.devices()[::-1], "z")]
+out["same"] = [[m == pickle.loads(pickle.dumps(o)) == copy.copy(o) == copy.deepcopy(o) for m in ours] for o in ours]
+""",
+        "-m",
+        "weft.as_jax",
+        **DEVICES,
+    )
+    assert found["same"] == [[i == k for k in range(3)] for i in range(3)]
+
+
+def test_arrays_are_made_on_the_mesh_that_is_set():
+    run("""
+key = jax.random.key(0)
+make = {
+    "ones": lambda: jnp.ones((4, 2)), "arange": lambda: jnp.arange(3), "array": lambda: jnp.array([1.0, 2.0]),
+    "normal": lambda: jax.random.normal(key, (3,)), "asarray": lambda: jnp.asarray(np.ones(3)),
+    "eye": lambda: jnp.eye(2), "put": lambda: jax.device_put(np.ones(3)),
+}
+for name, mesh in {"auto": auto, "explicit": explicit}.items():
+    with jax.set_mesh(mesh):
+        out[name] = {what: str(f().sharding) for what, f in make.items()}
+with auto:
+    out["with"] = {what: str(f().sharding) for what, f in make.items()}
+out["none"] = {what: str(f().sharding) for what, f in make.items()}
+""")
+
+
+def test_like_another_array_means_lying_as_it_does():
+    run("""
+x = jax.device_put(np.arange(8.0), NamedSharding(auto, P("x")))
+y = jax.device_put(np.ones((2, 2)), jax.devices()[3])
+for name, f in {
+    "zeros": jnp.zeros_like, "ones": jnp.ones_like, "full": lambda a: jnp.full_like(a, 7),
+    "lax": lambda a: lax.full_like(a, 7), "shape": lambda a: lax.full_like(a, 1, shape=()),
+}.items():
+    out[name] = [[str(f(a).sharding), f(a).tolist()] for a in (x, y)]
+with jax.set_mesh(explicit):
+    t = jax.ShapeDtypeStruct((8,), np.float32, sharding=NamedSharding(explicit.abstract_mesh, P("x")))
+    out["type"] = str(jnp.zeros_like(t).sharding)
+s = NamedSharding(auto, P("x"))
+out["said"] = [str(lax.full((8,), 1.0, sharding=s).sharding), str(lax.full_like(x, 1, sharding=s).sharding)]
+""")
+
+
+def test_results_lie_in_the_words_of_the_arguments():
+    run("""
+mesh = jax.make_mesh((1, 8, 1), ("x", "y", "z"), axis_types=(AxisType.Auto,) * 3)
+x = jax.device_put(np.arange(32).reshape(1, 32, 1), NamedSharding(mesh, P("x", "y", "z")))
+out["axes of size 1"] = str((x + 1).sharding)
+y = jax.device_put(np.arange(16).reshape(8, 2), NamedSharding(auto, P("x", None)))
+out["dimensions that are not cut"] = str(jax.jit(lambda a: a * 2)(y).sharding)
+one = NamedSharding(jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,)), P("x"))
+out["one device"] = str(jax.jit(lambda a: a * 2)(jax.device_put(np.ones(4), one)).sharding)
+""")
+
+
+def test_devices_of_jit():
+    run("""
+import warnings
+x = jax.device_put(np.ones(2), jax.devices()[2])
+f = jax.jit(lambda a, b: a + b, device=jax.devices()[4])
+for name, args in {"numbers": (1, 2), "there": (1, x), "elsewhere": (np.ones(2), x)}.items():
+    out[name] = [str(f(*args).sharding), f(*args).tolist(), f(*args).committed]
+at = SingleDeviceSharding(jax.devices()[1])
+out["sharding"] = str(jax.jit(lambda a: a * 2, out_shardings=at)(np.ones(2)).sharding)
+out["committed"] = [jnp.ones(2).committed, x.committed, jax.jit(lambda a: a)(np.ones(2)).committed]
+some = NamedSharding(auto, P(P.UNCONSTRAINED))
+out["refused"] = [
+    refused(ValueError, f)
+    for f in (
+        lambda: jax.jit(lambda a: a, device=jax.devices()[0], backend="cpu"),
+        lambda: jax.jit(lambda a: a, device=jax.devices()[0], in_shardings=at),
+        lambda: jax.jit(lambda a: a, backend="cpu", out_shardings=at),
+        lambda: jax.jit(lambda a: a, in_shardings=some),
+        lambda: jax.jit(lambda a: a, out_shardings=some),
+        lambda: lax.with_sharding_constraint(jnp.ones(2), None),
+    )
+]
+""")
+
+
+def test_formats():
+    run("""
+from jax.experimental.layout import Format, Layout
+mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Auto,))
+x = jax.device_put(np.ones((4, 2), np.float32), NamedSharding(mesh, P("x")))
+compiled = jax.jit(lambda a, b: (a * 2, b)).lower(x, np.ones(3, np.float32)).compile()
+order = lambda formats: shown(jax.tree.map(lambda f: f.layout.major_to_minor, formats))
+out["compiled"] = [order(compiled.input_formats), order(compiled.output_formats)]
+out["shardings"] = [shown(compiled.output_shardings), shown(compiled.input_shardings)]
+out["info"] = [str(t.sharding) for t in compiled.out_info]
+out["array"] = x.format == jax.device_put(x, x.format).format
+t = jax.ShapeDtypeStruct((4, 2), np.float32, sharding=x.format)
+out["type"] = str(t.sharding)
+made = jax.make_array_from_callback((4, 2), x.format, lambda i: np.ones((4, 2), np.float32)[i])
+out["made"] = str(made.sharding)
+short = Format(Layout(major_to_minor=(0, 1, 2)), x.sharding)
+automatic = Format(Layout.AUTO, x.sharding)
+out["refused"] = [
+    refused(ValueError, lambda: jax.device_put(np.ones(8), automatic)),
+    refused(ValueError, lambda: jax.device_put(np.ones(8), short)),
+    refused(TypeError, lambda: jax.ShapeDtypeStruct((4,), np.float32, sharding=Format(Layout.AUTO))),
+    refused(TypeError, lambda: jax.make_array_from_callback((4, 2), automatic, lambda i: None)),
+    refused(ValueError, lambda: jax.jit(lambda a: a, in_shardings=Layout.AUTO).lower(x)),
+]
+""")
+
+
+def test_arrays_of_what_devices_hold():
+    run("""
+from jax._src.array import ArrayImpl
+mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Auto,))
+s = NamedSharding(mesh, P("x"))
+parts = [jax.device_put(np.full((2,), i, np.float32), d) for i, d in enumerate(jax.devices()[:2])]
+aval = jax.core.ShapedArray((4,), np.float32)
+x = ArrayImpl(aval, s, parts, committed=True)
+out["made"] = [x.tolist(), str(x.sharding), isinstance(x, ArrayImpl), isinstance(1, ArrayImpl)]
+elsewhere = [jax.device_put(p, jax.devices()[3 + i]) for i, p in enumerate(parts)]
+out["refused"] = [
+    refused(ValueError, f)
+    for f in (
+        lambda: ArrayImpl(aval, s, parts[:1], committed=True),
+        lambda: ArrayImpl(aval, s, parts[:1] * 2, committed=True),
+        lambda: ArrayImpl(aval, s, elsewhere, committed=True),
+        lambda: ArrayImpl(jax.core.ShapedArray((4,), np.int32), s, parts, committed=True),
+    )
+]
+""")
+
+
+def test_programs_for_arrays_that_were_given_away():
+    run("""
+x = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(auto, P("x")))
+f = jax.jit(lambda a: a * 2, donate_argnums=0)
+f(x)
+out["deleted"] = x.is_deleted()
+out["lowered"] = str(f.lower(x).out_info.shape)
+out["run"] = f.lower(x).compile()(jax.device_put(np.ones(8, np.float32), NamedSharding(auto, P("x")))).tolist()
+out["evaluated"] = str(jax.eval_shape(f, x).shape)
+y, z = (jax.device_put(np.arange(8.0), NamedSharding(auto, P("x"))) for _ in range(2))
+moved = jax.device_put((y, z), NamedSharding(auto, P("y")), donate=(True, False))
+out["some"] = [z.is_deleted(), *(m.tolist() for m in moved)]
+""")
+
+
+def test_shard_map_takes_what_is_no_array():
+    run("""
+things = object()
+def f(o, x, size):
+    assert o is things
+    return x + jnp.ones(size, x.dtype)
+g = jax.shard_map(f, mesh=auto, in_specs=(None, P("x"), None), out_specs=P("x"))
+out["plain"] = g(things, np.arange(8.0), (2,)).tolist()
+out["jit"] = jax.jit(lambda x: g(things, x, (2,)))(np.arange(8.0)).tolist()
+sine = lambda d, x: jnp.sin(x) if d["a"] is things else x
+h = jax.shard_map(sine, mesh=auto, in_specs=({"a": None}, P("x")), out_specs=P("x"))
+out["inside"] = [str(v)[:6] for v in jax.grad(lambda x: h({"a": things}, x).sum())(np.arange(8.0)).tolist()]
+""")
+
+
+@pytest.mark.parametrize("name", ["inv", "solve"])
+def test_solves_inside_shard_map(name):
+    run(f"""
+rng = np.random.default_rng(0)
+a = rng.standard_normal((4, 5, 5)).astype("float32") * 0.1 + np.eye(5, dtype="float32")
+b = np.arange(5.0, dtype="float32")
+mesh = jax.make_mesh((4,), ("x",), axis_types=(AxisType.Auto,))
+one = dict(
+    inv=lambda a: jnp.linalg.inv(a[0])[None],
+    solve=lambda a: jnp.linalg.solve(a[0], b)[None],
+)[{name!r}]
+f = jax.shard_map(one, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+out["value"] = [round(float(v), 2) for v in f(a).ravel()]
+out["gradient"] = [round(float(v), 1) for v in jax.jit(jax.grad(lambda a: jnp.sin(f(a)).sum()))(a).ravel()]
+""")
+
+
+def test_keys_of_cut_seeds():
+    run("""
+from jax._src.random import prng, threefry2x32
+seeds = jax.device_put(np.arange(16, dtype=np.uint32).reshape(8, 2), NamedSharding(auto, P("x", "y")))
+keys = jax.jit(lambda s: prng.random_seed(s, impl=threefry2x32.threefry_prng_impl).T)(seeds)
+out["keys"] = [str(keys.sharding), jax.random.key_data(keys).tolist()]
+""")
+
+
+def test_devices_of_somebodys_own():
+    run("""
+class Device:
+    platform = device_kind = "somebody's"
+    process_index = 0
+    def __init__(self, id):
+        self.id = id
+mesh = Mesh(np.array([Device(i) for i in range(4)]).reshape(2, 2), ("x", "y"))
+out["shape"] = [dict(mesh.shape), str(mesh)]
+out["parts"] = [[d.id, str(i)] for d, i in NamedSharding(mesh, P("x")).devices_indices_map((4, 4)).items()]
+""")
+
+
+def test_what_smap_cuts():
+    run("""
+with jax.set_mesh(explicit):
+    x = jax.device_put(np.arange(8.0).reshape(4, 2), P("x"))
+    out["inferred"] = jax.smap(lambda a: a * lax.axis_size("x"), out_axes=0, axis_name="x")(x).tolist()
+with jax.set_mesh(auto):
+    out["refused"] = refused(TypeError, lambda: jax.smap(lambda a: a, out_axes=0, axis_name="x")(np.arange(4)))
+""")
+
+
+def test_meshes_around_by_their_axes_alone():
+    run("""
+from jax.sharding import use_abstract_mesh
+with jax.set_mesh(explicit):
+    with use_abstract_mesh(AbstractMesh((8,), ("z",))):
+        out["renamed"] = str(jnp.arange(8).sharding)
+    with use_abstract_mesh(AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)):
+        out["types"] = str(jnp.arange(8).sharding)
+    def other():
+        with use_abstract_mesh(AbstractMesh((4,), ("x",))):
+            return jnp.arange(8)
+    out["refused"] = refused(ValueError, other)
+    out["after"] = str(jnp.arange(8).sharding)
+""")
+
+
+def test_shards_of_pmap():
+    run("""
+import warnings
+from jax._src import api
+parts = [jax.device_put(np.float32(i), d) for i, d in enumerate(jax.devices())]
+whole = api.device_put_sharded(parts, jax.devices())
+out["whole"] = [whole.tolist(), whole.shape, [s.device.id for s in whole.addressable_shards]]
+out["refused"] = [
+    refused(ValueError, lambda: api.device_put_sharded(parts[:2], jax.devices())),
+    refused(ValueError, lambda: jax.pmap(lambda x: x, devices=[])),
+]
+""")
+
+
+def test_axes_that_cut_what_vmap_maps():
+    run("""
+f = jax.shard_map(jnp.sin, mesh=auto, in_specs=P("x"), out_specs=P("x"))
+x = np.arange(16.0).reshape(2, 8)
+out["another"] = jax.vmap(f, spmd_axis_name="y")(x).shape
+out["refused"] = refused(ValueError, lambda: jax.vmap(f, spmd_axis_name="x")(x))
+""")
+
+
+def test_axes_twice_and_results_that_differ():
+    run("""
+def said(f, *parts):
+    try:
+        f()
+    except Exception as error:
+        return [part in str(error) for part in parts]
+out["twice"] = said(
+    lambda: NamedSharding(auto, P("x", "x")), "at most one positional dimension", "duplicate entries for `x`"
+)
+f = jax.shard_map(lambda a: a * 2, mesh=auto, in_specs=P("x", "y"), out_specs=P("x"))
+out["differ"] = said(lambda: f(np.ones((4, 4))), "require replication", "statically inferred given the mesh")
+""")
+
+
+def test_types_inside_shard_map():
+    run("""
+def f(p, x):
+    t = jax.eval_shape(lambda a, b: a.sum() + b.sum(), p, x)
+    out["differs"] = [sorted(jax.typeof(t).mat.varying), sorted(jax.typeof(lax.full_like(t, 1)).mat.varying)]
+    return x
+jax.shard_map(f, mesh=auto, in_specs=(P(), P("x")), out_specs=P("x"))(np.ones(2), np.ones(4))
+""")

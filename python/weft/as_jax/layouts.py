@@ -1,0 +1,117 @@
+"""Orders of arrays' dimensions in memory, of which there is one: row-major."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import weft
+
+from .._core import tree as _tree
+from .._core.errors import type_error, value_error
+from .._core.shapes import ShapeDtype
+from .._sharding.partitioning import OnAllDevices
+from ..compiled import Compiled
+from .internals import AUTO, UnspecifiedValue
+
+
+class AutoLayout:
+    """Layout.AUTO: the compiler's choice."""
+
+    def __repr__(self) -> str:
+        return "AUTO"
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The order of an array's dimensions in memory. Weft's is row-major; others are accepted, without effect."""
+
+    major_to_minor: tuple[int, ...] = ()
+    tiling: Any = None
+    sub_byte_element_size_in_bits: int = 0
+
+    AUTO: ClassVar[Any] = AutoLayout()
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """A layout and a sharding."""
+
+    layout: Any = None
+    sharding: Any = None
+
+    def __post_init__(self) -> None:
+        if self.layout is not None and not isinstance(self.layout, (Layout, AutoLayout)):
+            raise type_error(f"Invalid value received for the device-local layout: {self.layout!r}. Expected a Layout")
+
+
+def format_of(x: Any) -> Format:
+    """That of an array or type: row-major, where it lies."""
+    return Format(Layout(tuple(range(len(x.shape)))), x.sharding)
+
+
+def check_layout(given: Any, shape: tuple[Any, ...], what: str) -> None:
+    """Raises TypeError or ValueError for a Format that arrays of this shape cannot have."""
+    if not isinstance(given, Format):
+        return
+    if isinstance(given.layout, AutoLayout):
+        raise type_error(f"`Layout.AUTO` cannot be used in place of a device-local layout in {what}, got {given}")
+    order = getattr(given.layout, "major_to_minor", ())
+    if order and len(order) != len(shape):
+        raise value_error(
+            "Length of major_to_minor and the rank of the value should match. Got major_to_minor="
+            f"{tuple(order)} and shape={tuple(shape)} ({what})"
+        )
+
+
+def without_layouts(shardings: Any) -> Any:
+    """What jit's in_shardings or out_shardings say of devices; None where that is nothing, or the first device."""
+
+    def place(node: Any) -> Any:
+        if isinstance(node, (Layout, AutoLayout)):
+            raise value_error(
+                "`jax.jit` does not accept device-local layouts directly. Create a `Format` instance wrapping this "
+                "device-local layout and pass that to `jit` instead"
+            )
+        node = node.sharding if isinstance(node, Format) else node
+        alone = isinstance(node, weft.SingleDeviceSharding) and node == weft.SingleDeviceSharding(weft.devices()[0])
+        return None if alone or isinstance(node, (UnspecifiedValue, AUTO)) else node
+
+    whole = (weft.PartitionSpec, Format, Layout, AutoLayout, OnAllDevices)
+    return _tree.map(place, shardings, is_leaf=lambda node: isinstance(node, whole))
+
+
+def with_layout_constraint(x: Any, layout: Any) -> Any:
+    """The array: its layout is the compiler's."""
+    check_layout(Format(layout), tuple(x.shape), "with_layout_constraint")
+    return x
+
+
+def _placed_type(placed: Any) -> Any:
+    def of(self: ShapeDtype, sharding: Any) -> Any:
+        check_layout(sharding, self.shape, "a `ShapeDtypeStruct`")
+        return placed(self, sharding.sharding if isinstance(sharding, Format) else sharding)
+
+    return of
+
+
+def _formats(shapes: list[Any], places: Any, tree: Any) -> Any:
+    each = [
+        Format(Layout(tuple(range(len(shape)))), place)
+        for shape, place in zip(shapes, _tree.leaves(places, is_leaf=lambda x: isinstance(x, weft.Sharding)))
+    ]
+    return _tree.unflatten(tree, each)
+
+
+def install() -> None:
+    """From now on types take Formats and have one, as compiled programs have."""
+    kind: Any = ShapeDtype
+    kind._placed = _placed_type(kind._placed)
+    kind.format = property(lambda self: None if self.sharding is None else format_of(self))
+    compiled: Any = Compiled
+    compiled.input_formats = property(
+        lambda self: _formats([spec[0] for spec in self._in_specs], self.input_shardings, self.in_tree)
+    )
+    compiled.output_formats = property(
+        lambda self: _formats([t.shape for t in _tree.leaves(self.out_info)], self.output_shardings, self.out_tree)
+    )

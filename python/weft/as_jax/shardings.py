@@ -1,0 +1,199 @@
+"""Meshes and shardings as JAX shows them, and what JAX refuses of them besides."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import weft
+
+from .._core.errors import type_error, value_error
+from ..mesh import AxisType
+
+# The memories that JAX's CPUs have. Here they are one.
+MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
+def check_memory_kind(kind: str | None, has_devices: bool = True) -> None:
+    """Raises ValueError for a memory that a CPU has not."""
+    if kind is None or kind in MEMORY_KINDS:
+        return
+    if not has_devices:
+        raise value_error(f"Got invalid memory kind: {kind}. Valid memory kinds are: {', '.join(MEMORY_KINDS)}")
+    raise value_error(
+        "Could not find memory addressable by device cpu. Device cpu can address the following memory kinds: "
+        f"{', '.join(MEMORY_KINDS)}. Got memory kind: {kind}"
+    )
+
+
+def _text_of_spec(spec: weft.PartitionSpec) -> str:
+    dims = ", ".join(map(repr, spec)) + "," * (len(spec) == 1)
+    sums = [
+        f"{name}={{{', '.join(map(repr, sorted(axes)))}}}"
+        for name, axes in (("unreduced", spec.unreduced), ("reduced", spec.reduced))
+        if axes
+    ]
+    if sums:
+        dims = ", ".join(map(repr, spec))
+    return f"P({', '.join([dims] * bool(dims) + sums)})"
+
+
+def _types(mesh: Any) -> str:
+    return f"({', '.join(map(repr, mesh.axis_types))}{',' * (len(mesh.axis_types) == 1)})"
+
+
+def _text_of_mesh(mesh: Any) -> str:
+    """str(mesh)."""
+    axes = [f"{name!r}: {size}" for name, size in mesh.shape.items()]
+    return f"{type(mesh).__name__}({', '.join([*axes, f'axis_types={_types(mesh)}'] if axes else [])})"
+
+
+def _repr_of_mesh(mesh: Any) -> str:
+    if mesh.empty:
+        return _text_of_mesh(mesh)
+    return f"Mesh(axis_sizes={mesh.axis_sizes}, axis_names={mesh.axis_names}, axis_types={_types(mesh)})"
+
+
+def _text_of_named(sharding: Any) -> str:
+    memory = "" if sharding.memory_kind is None else f", memory_kind={sharding.memory_kind}"
+    return f"NamedSharding(mesh={sharding.mesh}, spec={sharding.spec}{memory})"
+
+
+def _memory_of(sharding: Any) -> str | None:
+    kind: str | None = sharding.__dict__.get("_memory_kind")
+    if kind is None and isinstance(sharding.mesh, weft.Mesh):
+        return "device"
+    return kind
+
+
+def _check_named(mesh: Any, spec: Any) -> None:
+    """Raises ValueError for what JAX's NamedSharding refuses."""
+    types = dict(zip(mesh.axis_names, mesh.axis_types))
+    for what in ("unreduced", "reduced"):
+        axes = getattr(spec, what)
+        if missing := sorted(axes - set(types)):
+            raise value_error(
+                f"{what.capitalize()} axes {', '.join(missing)} is not found in mesh.axis_names={mesh.axis_names}. "
+                f"Got pspec={spec} ({what.capitalize()} axes not found in mesh)"
+            )
+        if what == "unreduced" and any(types[name] is not AxisType.Explicit for name in axes):
+            raise value_error(
+                "Unreduced axes can only refer to mesh axes that is of type `Explicit`. Got unreduced axes: "
+                f"{set(axes)} and mesh: {mesh}"
+            )
+
+
+def _named_init(init: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(init)
+    def checked(self: Any, mesh: Any, spec: Any, *, memory_kind: str | None = None, **unknown: Any) -> None:
+        if isinstance(mesh, (weft.Mesh, weft.AbstractMesh)) and isinstance(spec, weft.PartitionSpec):
+            _check_named(mesh, spec)
+            check_memory_kind(memory_kind, isinstance(mesh, weft.Mesh))
+        init(self, mesh, spec, **unknown)
+        if memory_kind is not None:
+            self.__dict__["_memory_kind"] = memory_kind
+
+    return checked
+
+
+def _single_init(init: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(init)
+    def checked(self: Any, device: Any, *, memory_kind: str | None = None) -> None:
+        check_memory_kind(memory_kind)
+        init(self, device)
+
+    return checked
+
+
+def _check_compatible(sharding: Any, shape: Sequence[int]) -> None:
+    """Raises ValueError where arrays of this shape cannot lie so."""
+    if len(sharding.spec) > len(shape):
+        extra = " For scalars the PartitionSpec should be P()" if not shape else ""
+        raise value_error(
+            f"Sharding {sharding} is only valid for values of rank at least {len(sharding.spec)}, but was applied to a "
+            f"value of rank {len(shape)}.{extra}"
+        )
+    sharding.shard_shape(tuple(shape))
+
+
+def _no_subclass(cls: Any, **_: Any) -> None:
+    raise type_error("Subclassing `jax.P` is prohibited: jax.sharding.PartitionSpec has no subclasses")
+
+
+# Meshes are one object for each of devices, names and types.
+_MESHES: weakref.WeakValueDictionary[Any, weft.Mesh] = weakref.WeakValueDictionary()
+
+
+def _mesh_new(cls: Any, devices: Any = None, axis_names: Any = (), axis_types: Any = None) -> Any:
+    if cls is not weft.Mesh or devices is None:  # a pickle and a copy fill in what it has
+        return object.__new__(cls)
+    names = (axis_names,) if isinstance(axis_names, str) else axis_names
+    array = np.asarray(devices, dtype=object)
+    try:
+        types = axis_types if axis_types is None or isinstance(axis_types, AxisType) else tuple(axis_types)
+        key = tuple(names), types, array.shape, tuple(id(d) for d in array.flat)
+        found = _MESHES.get(key)
+    except TypeError:  # what Mesh refuses
+        return object.__new__(cls)
+    if found is None:
+        found = _MESHES[key] = object.__new__(cls)
+    return found
+
+
+def _array_of(
+    cls: Any, aval: Any, sharding: Any, arrays: Sequence[Any], committed: bool = True, _skip_checks: bool = False
+) -> Any:
+    """One array of those that devices hold: what JAX's class of arrays is called with."""
+    del cls, committed, _skip_checks
+    here = [d for d in sharding._device_list() if d.process_index == weft.process_index()]
+    if len(arrays) != len(here):
+        raise value_error(
+            f"Expected {len(here)} per-device arrays (this is how many devices are addressable by the sharding), but "
+            f"got {len(arrays)}"
+        )
+    for x in arrays:
+        if x.dtype != aval.dtype:
+            raise value_error(
+                f"Input buffers to `Array` must have matching dtypes. Got {x.dtype}, expected {aval.dtype} for buffer: "
+                f"{x}"
+            )
+    ids, theirs = {d.id for d in here}, [d.id for x in arrays for d in x.devices()]
+    if len(set(theirs)) != len(theirs):
+        raise value_error(
+            "When making an array from single-device arrays, the input arrays must be from distinct devices, got "
+            f"devices {theirs}"
+        )
+    if ids != set(theirs):
+        only_here, only_there = ids - set(theirs), set(theirs) - ids
+        raise value_error(
+            "Addressable devices and per-device arrays devices do not match. Sharding contains devices "
+            f"{only_here} that are not present in per-device arrays. Per-device arrays contain devices {only_there} "
+            "that are not present in the sharding."
+        )
+    return weft.make_array_from_single_device_arrays(tuple(aval.shape), sharding, list(arrays))
+
+
+def install() -> None:
+    """From now on meshes and shardings look as JAX's do, and refuse what those refuse."""
+    mesh, abstract, spec = weft.Mesh, weft.AbstractMesh, weft.PartitionSpec
+    named, single = weft.NamedSharding, weft.SingleDeviceSharding
+    for kind, name, does in (
+        (mesh, "__str__", _text_of_mesh),
+        (mesh, "__repr__", _repr_of_mesh),
+        (mesh, "__new__", _mesh_new),
+        (abstract, "__repr__", _text_of_mesh),
+        (spec, "__repr__", _text_of_spec),
+        (spec, "__init_subclass__", classmethod(_no_subclass)),
+        (named, "__repr__", _text_of_named),
+        (named, "__init__", _named_init(named.__init__)),
+        (named, "memory_kind", property(_memory_of)),
+        (named, "check_compatible_aval", _check_compatible),
+        (weft.Array, "__new__", staticmethod(_array_of)),
+        (single, "__init__", _single_init(single.__init__)),
+        (single, "__repr__", lambda self: f"SingleDeviceSharding(device={self._device!r}, memory_kind=device)"),
+    ):
+        setattr(kind, name, does)
