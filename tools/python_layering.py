@@ -23,6 +23,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "outer core": ("arguments", "collectives", "errors", "index_groups", "tree", "tree_util", "typing"),
     "sharding": ("_sharding/",),
     "transforms": (
+        "_debugger",
+        "_key_uses",
         "ad_checkpoint",
         "aot",
         "_state/",
@@ -128,6 +130,8 @@ IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("ir/stablehlo", "weft._stablehlo.writing"): "few programs are written as StableHLO, and it needs lax",
     ("_core/watching", "logging"): "most programs log nothing",
     ("debug", "logging"): "most programs log nothing",
+    ("debug", "weft._debugger"): "most programs stop nowhere",
+    ("jitted", "weft.ir.key_reuse"): "few programs look for keys that are used twice",
     ("as_jax/callbacks", "logging"): "most programs log nothing",
     ("numpy/_ufunc_methods", "weft.numpy._ufunc"): "few programs ask functions for methods of ufuncs",
     ("random/_keys", "weft.random._generators"): "few programs ask for other generators, and they need lax",

@@ -225,7 +225,7 @@ def test_programs_that_run_have_no_marks(capfd):
 
 
 def test_keys_outside_of_programs_are_forgotten_with_their_objects():
-    from weft.random import _uses
+    from weft import _key_uses as _uses
 
     before = len(_uses._used)
     with weft.debug_key_reuse():

@@ -301,6 +301,8 @@ def test_gradients_by_references():
         pullback.with_refs(pullbacks.GradValue(), unwanted)(1.0)
     with pytest.raises(ValueError, match=r"given to .* twice"):
         weft.vjp(lambda a, b: a[...] * b[...], ref, ref)
+
+
 def _through_scan(f):
     return lambda part: weft.scan(lambda c, _: (c, f(part))[:1] + (None,), 0, None, length=1)
 

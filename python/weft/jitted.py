@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _key_uses as _uses
 from . import _pickled as _pickles
 from . import _weft
 from ._core import options, stateful, watching
@@ -63,7 +64,6 @@ def trace_jitted(jitted: Any, flat: Flat, static: dict) -> Any:
 
 def _check_keys(flat: Flat) -> None:
     from .ir.key_reuse import check_flat
-    from .random import _uses
 
     if not _uses.here.marks:
         check_flat(flat)

@@ -18,6 +18,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.tracing import as_positional, call_name
 from ..api import stop_gradient, typeof
+from ..custom import custom_jvp as with_rule
 from ..pullbacks import OfReferences
 from ..symbolic_zeros import SymbolicZero
 from . import scopes
@@ -250,8 +251,6 @@ def _cotangents_of_contents(refs: Sequence[Ref], args: Sequence[Any], cts: Seque
 def _without_derivative(value: Any, ref: Ref, fun: Callable) -> Any:
     """What a reference holds that the function of a custom_vjp uses from outside: an error where it is differentiated,
     as it is for arrays."""
-    from ..custom import custom_jvp as with_rule
-
     if not _weft.is_inexact(ref.dtype):
         return value
 

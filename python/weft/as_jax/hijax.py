@@ -247,12 +247,3 @@ class TransformedRef:
 
 class EArray:
     """An array of a dtype that is stored as another."""
-
-
-def __getattr__(name: str) -> Any:
-    # What is built on the types above.
-    if name in ("HiPrimitive", "VJPHiPrimitive", "custom_vjp3", "Static"):
-        from . import hi_primitives
-
-        return getattr(hi_primitives, name)
-    raise AttributeError(name)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import _key_uses as _uses
 from .._core.errors import not_implemented
 from ..ir.key_reuse import SIGNATURES, Forward, KeyReuseSignature, Sink, Source, assert_used, check_key_reuse
-from ..random import _uses
 from .user_primitives import Primitive
 
 __all__ = [

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import weft
 import weft.numpy as wnp
 
+from .. import _key_uses as _uses
 from .. import _weft
 from .._core.errors import type_error, value_error
-from ..random import _generators, _keys, _uses
+from ..random import _generators, _keys
 from .settings import config
 from .user_primitives import Primitive
 

@@ -1,6 +1,6 @@
 """Whether a program uses a random key twice: weft.ir.check_key_reuse.
 
-A program is traced with marks where keys are used (random/_uses.py), and followed operation by operation: each key has
+A program is traced with marks where keys are used (_key_uses.py), and followed operation by operation: each key has
 a root, the operation or parameter that made it, and each root knows which of its elements have been used. What an
 operation does to keys is its signature, of a table; of one that is not in it every key counts as used.
 """
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _key_uses as _uses
 from .._core import ir_view as _view
 from .._core.errors import value_error
 from .._core.ir_view import Literal, Operation, Value
 from .._core.tracing import Flat, flat_function, trace_flat
 from ..errors import KeyReuseError
 from ..program import IR
-from ..random import _uses
 
 __all__ = ["Forward", "KeyReuseSignature", "Sink", "Source", "check_key_reuse"]
 

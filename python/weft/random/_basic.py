@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _key_uses as _uses
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
@@ -17,7 +18,6 @@ from .._weft import Array
 from ..compiled import jit
 from ..numpy._dtypes import same_bits
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
-from . import _uses
 from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, generators, other_key, split
 from ._normal import erf_inv
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
+from .. import _key_uses as _uses
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
 from ..control import scan, while_loop
 from ..typing import DTypeLike, NestedLike, Shape
-from . import _uses
 from ._basic import uniform
 from ._keys import KEY_ERRORS, _parameter, _shape, split
 

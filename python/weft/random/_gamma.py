@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from .. import _key_uses as _uses
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
@@ -15,7 +16,6 @@ from ..batching import vmap
 from ..control import while_loop
 from ..custom import custom_jvp
 from ..typing import DTypeLike, NestedLike, Shape
-from . import _uses
 from ._basic import exponential, normal, rademacher, uniform
 from ._keys import KEY_ERRORS, _shape, _typed, chosen, split
 

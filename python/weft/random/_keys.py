@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _key_uses as _uses
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
@@ -14,7 +15,6 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import sizes
 from ..typing import DTypeLike, NestedLike, Shape
-from . import _uses
 
 __all__ = [
     "PRNGKey",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..served import Served, of, refused
-from .private import OF_HIJAX
+from .private import HIJAX
 from .sparse import SPARSE
 
 _COLOCATED = "Python runs where the program runs"
@@ -60,8 +60,7 @@ EXPERIMENTAL: dict[str, Served] = {
     ),
     "jax.experimental.hijax": Served(
         names={
-            **of("weft.as_jax.core", "ShapedArray"),
-            **of("weft.as_jax.hijax", OF_HIJAX),
+            **HIJAX,
             **of("weft.as_jax.effects", "control_flow_allowed_effects"),
         },
     ),

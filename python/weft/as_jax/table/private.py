@@ -15,9 +15,14 @@ _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
-OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD Box HiPrimitive HiPspec HiType Log MappingSpec
-MutableArray MutableHiType Ref Static TransformedRef Ty VJPHiPrimitive Zero aval_method aval_property box_effect box_get
-box_set custom_vjp3 instantiate_zeros is_undefined_primal new_box register_hitype"""
+_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD Box HiPspec HiType Log MappingSpec
+MutableArray MutableHiType Ref TransformedRef Ty Zero aval_method aval_property box_effect box_get
+box_set instantiate_zeros is_undefined_primal new_box register_hitype"""
+HIJAX = {
+    **of("weft.as_jax.hijax", _OF_HIJAX),
+    **of("weft.as_jax.hi_primitives", "HiPrimitive VJPHiPrimitive custom_vjp3 Static"),
+    **of("weft.as_jax.core", "ShapedArray"),
+}
 _OF_KEYS = """PRNGKeyArray PRNGImpl KeyTy prngs random_seed random_wrap random_unwrap random_bits random_split
 threefry_prng_impl rbg_prng_impl unsafe_rbg_prng_impl threefry_random_bits threefry_seed
 threefry_split threefry_fold_in random_bits_p random_clone_p random_fold_in_p random_gamma_p
@@ -388,7 +393,7 @@ PRIVATE: dict[str, Served] = {
             **refused("jax._src.state.discharge", "discharge_state", _TRACES),
         }
     ),
-    "jax._src.hijax": Served(names={**of("weft.as_jax.hijax", OF_HIJAX), **of("weft.as_jax.core", "ShapedArray")}),
+    "jax._src.hijax": Served(names=HIJAX),
     "jax._src.earray": Served(names=of("weft.as_jax.hijax", "EArray")),
     "jax._src.pjit": Served(
         names={

@@ -10,9 +10,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-from .. import _weft
-from .._core import options
-from ..errors import KeyReuseError
+from . import _weft
+from ._core import options
+from .errors import KeyReuseError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
