@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "driver/executable.h"
 #include "python/native/array.h"
@@ -326,13 +325,14 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
       Tensors out = RunProgram(*entry->program, std::move(tensors));
       if (look_for_nans) CheckNans(entry->traced.fn, kept, out);
       results.reserve(out.size());
-      absl::flat_hash_set<const void*> numpy_owns;
+      std::vector<const void*> numpy_owns;
       for (const Leaf& leaf : a.leaves) {
-        if (leaf.tensor.defined()) numpy_owns.insert(leaf.tensor.owner().get());
+        if (leaf.tensor.defined()) numpy_owns.push_back(leaf.tensor.owner().get());
       }
+      std::sort(numpy_owns.begin(), numpy_owns.end());
       for (size_t i = 0; i < out.size(); ++i) {
         // A result that is an argument unchanged must not share NumPy's memory.
-        if (!numpy_owns.empty() && numpy_owns.contains(out[i].owner().get())) out[i] = out[i].Copy();
+        if (std::binary_search(numpy_owns.begin(), numpy_owns.end(), out[i].owner().get())) out[i] = out[i].Copy();
         results.push_back(entry->placed ? PlacedResult(entry->on, i, std::move(out[i]), entry->traced.weak_results[i])
                                         : Value(std::move(out[i]), entry->traced.weak_results[i]));
       }

@@ -2,9 +2,11 @@
 
 #include <Python.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "driver/executable.h"
 #include "python/native/array.h"
 #include "python/native/errors.h"
@@ -48,19 +50,27 @@ bool MayGive(const Value& v) {
 std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   std::vector<bool> give(a.leaves.size(), false);
   SomeDonated shared, borrowed;
-  struct Places {
-    size_t first, last;
-  };
-  absl::flat_hash_map<PyObject*, Places> places;  // the leaves that are this array
+  // Arrays that are leaves more than once, with these leaves: absl's hash tables do not survive that memory runs out.
+  std::vector<std::pair<PyObject*, size_t>> places;
   places.reserve(a.leaves.size());
   for (size_t i = 0; i < a.leaves.size(); ++i) {
-    if (a.leaves[i].array != nullptr) places.try_emplace(a.leaves[i].array, Places{i, i}).first->second.last = i;
+    if (a.leaves[i].array != nullptr) places.emplace_back(a.leaves[i].array, i);
+  }
+  std::sort(places.begin(), places.end());
+  const auto alone = [&](size_t at) {
+    return (at == 0 || places[at - 1].first != places[at].first) &&
+           (at + 1 == places.size() || places[at + 1].first != places[at].first);
+  };
+  std::vector<std::pair<PyObject*, size_t>> twice;
+  for (size_t at = 0; at < places.size(); ++at) {
+    if (!alone(at)) twice.push_back(places[at]);
   }
   for (size_t i = 0; i < a.leaves.size(); ++i) {
     const Leaf& leaf = a.leaves[i];
     if (!leaf.donated || leaf.array == nullptr || PeekValue(leaf.array).traced()) continue;
-    const auto [first, last] = places.at(leaf.array);
-    const size_t k = first != i ? first : last;
+    const auto at = std::lower_bound(twice.begin(), twice.end(), std::pair(leaf.array, size_t{0}));
+    size_t k = i;
+    if (at != twice.end() && at->first == leaf.array) k = at->second != i ? at->second : (at + 1)->second;
     if (k != i) {
       throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
                        entry.traced.fn->params()[k].name.empty() ? "number " + std::to_string(k + 1)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "ir/ops.h"
@@ -442,9 +443,10 @@ std::vector<SimplifyRule> MakeRules() {
   // Rows that are the same for several primitives; a sample is `before`, the primitive's name and `after`.
   const auto add = [&rules](const char* name, Licence licence, const auto& apply, const std::vector<const char*>& prims,
                             const std::string& before, const char* after) {
+    static auto& samples = *new std::deque<std::string>();  // as long as the rules
     for (const char* prim : prims) {
-      const auto* sample = new std::string(before + prim + after);  // as long as the rules
-      rules.push_back({name, prim, licence, apply, sample->c_str()});
+      samples.push_back(before + prim + after);
+      rules.push_back({name, prim, licence, apply, samples.back().c_str()});
     }
   };
   const std::vector<const char*> extremes = {"reduce_max", "reduce_min"}, bits = {"reduce_and", "reduce_or"};
