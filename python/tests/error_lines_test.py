@@ -622,6 +622,7 @@ WITHOUT_LINE = {
     "scipy/__init__.py": {"AttributeError"},
     "primitives.py": {"AttributeError"},
     # What Python itself raises for a name or module that is not there, without a line.
+    "as_jax/key_reuse.py": {"KeyError"},
     "as_jax/finder.py": {"FileNotFoundError", "ImportError", "ModuleNotFoundError"},
     "as_jax/lax_primitives.py": {"AttributeError"},
     "as_jax/random_keys.py": {"AttributeError"},
@@ -629,6 +630,10 @@ WITHOUT_LINE = {
     "as_jax/settings.py": {"AttributeError"},
     # JAX's own kind, for libraries that catch it.
     "as_jax/jaxprs.py": {"JaxprTypeError"},
+    # As JAX refuses a class that says too little.
+    "as_jax/hi_primitives.py": {"AttributeError"},
+    # The line is that of the operation: its stack is in the message. An assertion is that of a test.
+    "ir/key_reuse.py": {"_twice", "AssertionError"},
     # The exception is the user's own; the traceback is that of the place where the error was noted.
     "as_jax/callbacks.py": {"_failures.as_runtime_error"},
     "as_jax/error_check.py": {"JaxValueError", "JaxValueError(message).with_traceback"},

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from . import _weft
 from ._core import options
+from ._core.errors import of_kind
 from .errors import KeyReuseError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -49,7 +50,8 @@ def note(name: str, key: Any) -> None:
         mark(name, key)
     elif isinstance(key, _weft.Array) and not _weft.is_tracing():
         if is_used(key):
-            raise KeyReuseError(f"random.{name}: the key has been used before: split keys, and use each of them once")
+            message = f"random.{name}: the key has been used before: split keys, and use each of them once"
+            raise of_kind(KeyReuseError, message)
         number = id(key)
         _used[number] = weakref.ref(key, lambda _: _used.pop(number, None))
 

@@ -61,6 +61,11 @@ def missing_rule(message: str) -> MissingRule:
     return MissingRule(at_line(message))
 
 
+def of_kind(kind: type[_E], message: str) -> _E:
+    """An exception of a class of Weft's that is raised in few places."""
+    return kind(at_line(message))
+
+
 def in_hook(kind: type[_E], message: str) -> _E:
     """An exception of what the native module calls in the middle of an operation, which the message names."""
     stack = _weft.user_stack()

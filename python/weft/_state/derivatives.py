@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import type_error, value_error
+from .._core.errors import of_kind, type_error, value_error
 from .._core.tracing import as_positional, call_name
 from ..api import stop_gradient, typeof
 from ..custom import custom_jvp as with_rule
@@ -255,10 +255,11 @@ def _without_derivative(value: Any, ref: Ref, fun: Callable) -> Any:
         return value
 
     def rule(*_: Any) -> Any:
-        raise _weft.DerivativeError(
+        raise of_kind(
+            _weft.DerivativeError,
             f"custom_vjp: '{call_name(fun)}' uses a reference of type {ref._type}, made{ref._line or ' here'}, from "
             "outside, and is differentiated with respect to what that holds, about which its rule says nothing; make "
-            "the reference an argument of the function"
+            "the reference an argument of the function",
         )
 
     same = with_rule(lambda x: x)
