@@ -1,7 +1,7 @@
 """A step of Adam over 200 parameters, beside what memory can do and beside JAX.
 
-    ./bazelw run --config=release //bench:optimizer
-    ./bazelw run --config=release //bench:optimizer -- --write      # and put the table into docs/benchmarks.md
+    ./bazelw run //bench:optimizer
+    ./bazelw run //bench:optimizer -- --write      # and put the table into docs/benchmarks.md
 
 Parameters, both means and their gradients are lists of arrays of f32; the first three are donated. The step reads 16
 bytes and writes 12 for each number. What memory can do is the faster of two streams over as many numbers, x + y and
