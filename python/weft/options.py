@@ -75,7 +75,7 @@ def debug_key_reuse(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...         weft.random.normal(key)
         ...     except weft.errors.KeyReuseError as error:
         ...         print(str(error).partition(":")[0])
-        random.uniform
+        normal
     """
     return _options.debug_key_reuse(on)
 
