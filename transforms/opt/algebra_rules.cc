@@ -39,7 +39,7 @@ std::optional<Atom> ReverseOfReverse(Builder& b, const Eqn& e, const Atoms& x) {
   for (const int64_t d : first) {
     if (!Contains(outer, d)) once.push_back(d);
   }
-  const Atom source = inner->operands[0];
+  Atom source = inner->operands[0];
   if (once.empty()) return source;
   std::sort(once.begin(), once.end());
   return Reverse(b, source, once);
@@ -338,7 +338,8 @@ std::optional<Atom> PowerOfNumber(Builder& b, const Eqn&, const Atoms& x) {
   if (y == 3 || y == 4 || y == -1) return IntegerPow(b, x[0], static_cast<int64_t>(y));
   if (y != 0.5 && y != -0.5) return std::nullopt;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const Atom base = x[0], infinity = Atom::Scalar(dtype, kInfinity), zero = Atom::Scalar(dtype, 0);
+  const Atom& base = x[0];
+  const Atom infinity = Atom::Scalar(dtype, kInfinity), zero = Atom::Scalar(dtype, 0);
   const Atom outside = Eq(b, base, Atom::Scalar(dtype, -kInfinity));
   if (y == 0.5) return Select(b, outside, infinity, Sqrt(b, base));
   return Select(b, outside, zero, Select(b, Eq(b, base, zero), infinity, Rsqrt(b, base)));
