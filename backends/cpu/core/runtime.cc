@@ -110,6 +110,7 @@ const WeftRuntime& Runtime() {
     std::fill_n(ops, static_cast<size_t>(WEFT_OP_COUNT), Missing);
     Put<Copy>(ops);
     FillContract(ops);
+    FillArgExtremes(ops);
     FillScans(ops);
     FillIndexing(ops);
     FillSorting(ops);

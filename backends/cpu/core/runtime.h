@@ -76,6 +76,7 @@ const WeftRuntime& Runtime();
 // The tables' parts, one file each.
 void FillMath(WeftMath* table);
 void FillContract(WeftOp* ops);
+void FillArgExtremes(WeftOp* ops);
 void FillScans(WeftOp* ops);
 void FillIndexing(WeftOp* ops);
 void FillSorting(WeftOp* ops);

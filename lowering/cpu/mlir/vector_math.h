@@ -46,8 +46,21 @@ class VectorMath {
   Value Acos(Value x);
   Value Erf(Value x);
   Value Pow(Value x, Value y);
+  // f32 by way of f64 (lowering/cpu/vector_math_by_f64.cc).
+  Value Erfc(Value x);
+  Value ErfInv(Value x);
+  Value Asinh(Value x);
+  Value Acosh(Value x);
+  Value Atanh(Value x);
+  Value Cbrt(Value x);
+  Value Rem(Value x, Value y);
 
  private:
+  struct Erfcs {
+    Value scaled;  // exp(a^2) erfc(a)
+    Value value;   // erfc(a)
+  };
+  Erfcs ErfcOfF64(Value a);
   Value Horner(Value x, const std::vector<double>& coefficients);  // lowest first
   // 2^k for k given as integer lanes, small enough that it is normal; only the lower 9 (12) bits of a lane count.
   Value PowerOfTwo(Value k);
