@@ -1,14 +1,14 @@
 """Programs in two spellings, for Weft and JAX, and for PyTorch: what bench/beside_torch.py measures.
 
-A program is a function of NumPy arrays. `shared(lib, np)` gives it for a library with JAX's names, `torch(torch, F)` for
-PyTorch, as its own users would write it: with its fused operations where it has one.
+A program is a function of NumPy arrays. `shared(lib, np)` gives it for a library with JAX's names, `torch(torch, F)`
+for PyTorch, as its own users would write it: with its fused operations where it has one.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy
 
@@ -23,7 +23,6 @@ class Program:
     operands: list[numpy.ndarray]
     gradient: tuple[int, ...] = ()  # operands by which the gradient of the sum of cubes is measured, too
     tolerance: float = 2e-3  # of what is compared, relative to its largest number
-    tags: list[str] = field(default_factory=list)
 
 
 @functools.cache

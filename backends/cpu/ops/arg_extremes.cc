@@ -2,6 +2,7 @@
 // is one.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <type_traits>
@@ -130,11 +131,20 @@ bool HasAvx2() {
 #define WEFT_CALL(name, ...) (name##Anywhere __VA_ARGS__)
 #endif
 
+// The result: integers of any width, whose lower bytes come first.
+struct Places {
+  void* data;
+  int64_t width;
+  void Write(int64_t line, int64_t place) const {
+    std::memcpy(static_cast<char*>(data) + line * width, &place, static_cast<size_t>(width));
+  }
+};
+
 constexpr int64_t kBlock = 4096;
 
 // Lines of neighbours: the extreme of each block, then the first block that has it, then its first place there.
-template <bool kSmallest, class T, class Write>
-void AlongLines(const Around& a, const T* data, const Write& write) {
+template <bool kSmallest, class T>
+void AlongLines(const Around& a, const T* data, const Places& out) {
   using W = Wide<T>;
   const auto better = [](W x, W y) { return x != x || (kSmallest ? x < y : x > y); };
   const int64_t blocks = (a.n + kBlock - 1) / kBlock, lines = a.outer;
@@ -146,7 +156,7 @@ void AlongLines(const Around& a, const T* data, const Write& write) {
   };
   const auto place = [&](int64_t line, int64_t block, W top) {
     const T* v = data + line * a.n + block * kBlock;
-    write(line, block * kBlock + WEFT_CALL(Place, (v, std::min(kBlock, a.n - block * kBlock), top)));
+    out.Write(line, block * kBlock + WEFT_CALL(Place, (v, std::min(kBlock, a.n - block * kBlock), top)));
   };
   const int64_t nanoseconds = lines * a.n / 8;
   if (blocks == 1) {
@@ -172,8 +182,8 @@ void AlongLines(const Around& a, const T* data, const Write& write) {
 }
 
 // Lines side by side: some of them at once, row after row.
-template <bool kSmallest, class T, class Write>
-void AlongColumns(const Around& a, const T* data, const Write& write) {
+template <bool kSmallest, class T>
+void AlongColumns(const Around& a, const T* data, const Places& out) {
   const int64_t tiles = (a.inner + kColumns - 1) / kColumns;
   ParallelFor(a.outer * tiles, a.outer * a.inner * a.n / 4, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -181,41 +191,35 @@ void AlongColumns(const Around& a, const T* data, const Write& write) {
       const int columns = static_cast<int>(std::min<int64_t>(kColumns, a.inner - first));
       PlaceOf<T> places[kColumns];
       WEFT_CALL(Columns, <kSmallest>(data + outer * a.n * a.inner + first, a.n, a.inner, columns, places));
-      for (int c = 0; c < columns; ++c) write(outer * a.inner + first + c, places[c]);
+      for (int c = 0; c < columns; ++c) out.Write(outer * a.inner + first + c, places[c]);
     }
   });
 }
 
 void ArgExtreme(WeftFrame* frame, const abi::ArgExtreme<InWords>& op) {
   const DenseTensor x(frame, op.x);
-  void* out = frame->slots[op.result];
+  const Places out{frame->slots[op.result], ByteWidth(op.result_dtype)};
   const Around a(x.shape, op.dim);
   if (a.outer * a.inner == 0) return;
   VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!kIsComplex<T>) {
-      VisitDType(op.result_dtype, [&](auto out_tag) {
-        using I = typename decltype(out_tag)::type;
-        if constexpr (kIsInteger<I>) {
-          const auto write = [&](int64_t line, int64_t best) { static_cast<I*>(out)[line] = static_cast<I>(best); };
-          const auto run = [&](auto smallest) {
-            constexpr bool kSmallest = decltype(smallest)::value;
-            if (a.inner == 1) return AlongLines<kSmallest>(a, x.as<T>(), write);
-            if (a.n <= std::numeric_limits<int32_t>::max()) return AlongColumns<kSmallest>(a, x.as<T>(), write);
-            a.ForEachLine(1, [&](int64_t line, int64_t base) {  // places that have more bits than numbers
-              const T* v = x.as<T>() + base;
-              int64_t best = 0;
-              Wide<T> top = static_cast<Wide<T>>(v[0]);
-              for (int64_t i = 1; i < a.n && top == top; ++i) {
-                const Wide<T> w = static_cast<Wide<T>>(v[i * a.inner]);
-                if (w != w || (kSmallest ? w < top : w > top)) top = w, best = i;
-              }
-              write(line, best);
-            });
-          };
-          op.smallest ? run(std::true_type()) : run(std::false_type());
-        }
-      });
+      const auto run = [&](auto smallest) {
+        constexpr bool kSmallest = decltype(smallest)::value;
+        if (a.inner == 1) return AlongLines<kSmallest>(a, x.as<T>(), out);
+        if (a.n <= std::numeric_limits<int32_t>::max()) return AlongColumns<kSmallest>(a, x.as<T>(), out);
+        a.ForEachLine(1, [&](int64_t line, int64_t base) {  // places that have more bits than numbers
+          const T* v = x.as<T>() + base;
+          int64_t best = 0;
+          Wide<T> top = static_cast<Wide<T>>(v[0]);
+          for (int64_t i = 1; i < a.n && top == top; ++i) {
+            const Wide<T> w = static_cast<Wide<T>>(v[i * a.inner]);
+            if (w != w || (kSmallest ? w < top : w > top)) top = w, best = i;
+          }
+          out.Write(line, best);
+        });
+      };
+      op.smallest ? run(std::true_type()) : run(std::false_type());
     }
   });
 }
