@@ -12,7 +12,7 @@ from .. import _weft
 from .._core import tree as _tree
 from . import aliases, joining
 from .aliases import CONTAINERS
-from .errors import ConversionError, StructureError, user_place
+from .errors import ConversionError, StructureError, mark_as_of_construct, user_place
 from .membership import contains, not_contains
 from .memory import Memory
 from .regions import trace_region, traced, truth
@@ -163,7 +163,11 @@ def choose(
     )
     condition = test.reshape(()) if test.shape and test.size == 1 else test
     paths = merge.paths if what == "`if`" else [""] * len(merge.paths)
-    out = list(_weft.cond(condition, branches, [], parts, paths, "cond"))
+    try:
+        out = list(_weft.cond(condition, branches, [], parts, paths, "cond"))
+    except TypeError as error:
+        mark_as_of_construct(error)
+        raise
     values = merge.values(out)  # takes what belongs to it
     outside = {id(test): value for test, value in zip([*tests[False], *tests[True]], out)}
     values = merge.join(values, condition, (inner[False], inner[True]), outside)

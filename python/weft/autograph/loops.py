@@ -18,7 +18,7 @@ from .._core import tree as _tree
 from .._core.shapes import ShapeDtype
 from . import aliases, joining
 from .branches import GetState, SetState, if_, zeros
-from .errors import ConversionError, StructureError, user_place
+from .errors import ConversionError, StructureError, is_of_users_code, mark_as_of_construct, user_place
 from .memory import Grown, Memory, is_known_iterator
 from .regions import reaches_traced, region, trace_region, traced, truth
 from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label
@@ -279,6 +279,10 @@ class _Loop:
         init = [leaf for p, c in zip(before, carried) if c for leaf in p.arrays()]
         try:
             out = list(make_loop(init, self._step, self._go_on, paths))
+        except TypeError as error:
+            if not is_of_users_code(error):  # but the loop's: the types of its variables differ
+                mark_as_of_construct(error)
+            raise
         finally:
             self.set_state(entry)
         values = []
