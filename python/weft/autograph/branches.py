@@ -409,6 +409,20 @@ def compare(first: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
     return and_(result, lambda: compare(second, *more)) if more else result
 
 
+def to_negated_power(base: Any, exponent: Any) -> Any:
+    """base ** -n. Of Python's integers that is a float, as of traced numbers that stand for them."""
+    if traced(exponent) and _is_pythons_integer(exponent) and _is_pythons_integer(base):
+        base = base * 1.0
+    return base**exponent
+
+
+def _is_pythons_integer(value: Any) -> bool:
+    if not traced(value):
+        return type(value) in (int, bool)
+    shape, dtype, weak, _ = _weft.abstract(value)
+    return weak and not shape and _weft.dtype_kind(dtype) == "signed"
+
+
 def assert_(test: Any, message: Callable[[], Any] | None, text: str) -> None:
     """The statement `assert`; of a traced value it is checked when the program runs."""
     if not traced(test):

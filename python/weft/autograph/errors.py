@@ -10,6 +10,7 @@ import types
 
 from .. import _weft
 from .._core.errors import PACKAGE
+from .._core.tracing import asks_for_hash
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -58,6 +59,8 @@ def mark_as_of_construct(error: Exception) -> None:
 def is_of_construct(error: BaseException) -> bool:
     """Whether it says that a construct cannot be part of a traced program, where Python by itself might run it."""
     kinds = (ConversionError, StructureError, _weft.TracerError, RecursionError)
+    if isinstance(error, TypeError) and asks_for_hash(error):
+        return True
     return isinstance(error, kinds) or getattr(error, "of_construct", False)
 
 

@@ -16,6 +16,7 @@ from .. import _weft, control
 from .. import numpy as wnp
 from .._core import tree as _tree
 from .._core.shapes import ShapeDtype
+from .._core.tracing import asks_for_hash
 from . import aliases, joining
 from .branches import GetState, SetState, if_, zeros
 from .errors import ConversionError, StructureError, is_of_users_code, mark_as_of_construct, user_place
@@ -103,7 +104,10 @@ def for_(
             try:
                 loop.over(steps, body, proceed)
                 return
-            except (_weft.TracerError, StructureError):
+            except TypeError as error:
+                # Python asks for the number behind the variable, as an index or as a key.
+                if not (isinstance(error, (_weft.TracerError, StructureError)) or asks_for_hash(error)):
+                    raise
                 set_state(entry)
     if is_known_iterator(iterable):
         raise StructureError(

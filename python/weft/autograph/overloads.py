@@ -15,7 +15,7 @@ from .branches import and_, or_
 from .errors import ConversionError, StructureError, user_place
 from .memory import is_known_iterator
 from .regions import traced, truth
-from .steps import Reversed, StaticRange, Steps, TracedRange, Zip, steps_of
+from .steps import Reversed, StaticRange, Steps, TracedRange, Zip, is_index, steps_of
 from .texts import Text, format_text, join, print_, repr_, str_, unknown
 
 _MISSING = object()
@@ -81,6 +81,14 @@ def float_(*args: Any) -> Any:
 
 def bool_(*args: Any) -> Any:
     return truth(args[0]) if len(args) == 1 and traced(args[0]) else builtins.bool(*args)
+
+
+def isinstance_(value: Any, kinds: Any) -> bool:
+    return builtins.isinstance(0 if is_index(value) else value, kinds)
+
+
+def type_(*args: Any, **kwargs: Any) -> Any:
+    return builtins.int if len(args) == 1 and is_index(args[0]) else builtins.type(*args, **kwargs)
 
 
 def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
@@ -179,6 +187,8 @@ OVERLOADS: dict[Any, Callable] = {
     builtins.enumerate: enumerate_,
     builtins.reversed: reversed_,
     builtins.int: int_,
+    builtins.isinstance: isinstance_,
+    builtins.type: type_,
     builtins.float: float_,
     builtins.bool: bool_,
     builtins.max: max_,
