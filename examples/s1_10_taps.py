@@ -1,5 +1,8 @@
-"""Theano's scan: taps of sequences and outputs, constants, a condition to end, truncated gradients. All of it is one
-`scan` of the program."""
+"""Theano's scan (S1-10): taps of sequences and outputs, constants, a condition to end, truncated gradients. All of it
+is one `scan` of the program.
+
+./bazelw run //examples:s1_10_taps
+"""
 
 import numpy as np
 

@@ -59,6 +59,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "recording",
         "recurrences",
         "ref",
+        "scripted",
         "static_arguments",
         "symbolic_zeros",
         "taylor",
@@ -124,6 +125,7 @@ ARROWS: dict[str, set[str]] = {
 # (module, what it imports inside a function) -> why it is loaded late.
 IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("autograph/__init__", "weft.autograph.conversion"): "most programs convert nothing",
+    ("autograph/__init__", "weft.autograph.stages"): "few functions are looked at on the way of their conversion",
     ("program", "weft.ir.pictures"): "few programs are drawn",
     ("compiled", "weft.ir.stablehlo"): "few programs are written as StableHLO",
     ("ir/stablehlo", "weft._stablehlo.reading"): "few programs are read from StableHLO, and it needs lax",

@@ -38,7 +38,12 @@ MODULES = sorted(public_modules(weft, []))
 # Members of these classes are public, too.
 CLASSES = [weft.Array, weft.IR, weft.ShapeDtype, weft.custom_jvp, weft.custom_vjp, type(weft.autograph)]
 CLASSES += [weft.Primitive, weft.Linear, weft.ir.Interpreter, weft.ir.Operation, weft.ir.Value, weft.ir.Literal]
-CLASSES += [type(wnp.zeros(1).at[0]), type(weft.jit(abs).lower(1.0)), type(weft.jit(abs).lower(1.0).compile())]
+CLASSES += [
+    type(weft.script(lambda x: x)),
+    type(wnp.zeros(1).at[0]),
+    type(weft.jit(abs).lower(1.0)),
+    type(weft.jit(abs).lower(1.0).compile()),
+]
 # NumPy's and optree's own.
 FOREIGN = ("numpy", "optree", "ml_dtypes")
 
@@ -291,7 +296,7 @@ def test_quickstart():
     assert "(8, 3)" in out.getvalue() and "fn loss" in out.getvalue() and "kernel" in out.getvalue()
 
 
-@pytest.mark.parametrize(("page", "least"), [("extend_from_python", 20), ("program_forms", 8)])
+@pytest.mark.parametrize(("page", "least"), [("control_flow", 3), ("extend_from_python", 20), ("program_forms", 8)])
 def test_pages_do_what_they_say(page, least, tmp_path, monkeypatch):
     """A page's code runs from top to bottom: Python in one process, files and commands in a folder, and what a block
     of text behind them shows is what they print."""

@@ -651,8 +651,10 @@ WITHOUT_LINE = {
     "autograph/overloads.py": {"ConversionError", "StructureError"},
     "autograph/steps.py": {"ConversionError", "NotImplementedError"},
     "autograph/source.py": {"SourceError"},
-    "autograph/state.py": {"UnboundLocalError", "ConversionError", "StructureError"},
+    "autograph/state.py": {"error", "ConversionError", "StructureError"},  # an UnboundLocalError
     "autograph/texts.py": {"ConversionError"},
+    # What the conversion or a trace has raised, which has the line.
+    "scripted.py": {"fallback.error.with_traceback", "self._refused.with_traceback"},
     # The message, of the user's own check, and where it was, are those of the error that it throws.
     "_checks/errors.py": {"JaxRuntimeError"},
     # Caught by the transform that binds the reference.

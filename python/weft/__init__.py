@@ -158,7 +158,7 @@ if _typing.TYPE_CHECKING:
         transforms,
         tree_util,
     )
-    from .compiling import compile
+    from .compiling import compile, script
     from .custom_primitive import Linear, Primitive
     from .ir.rewriting import rewrite
     from .recurrences import recurrence
@@ -200,6 +200,7 @@ _FROM = {
     "new_ref": "ref",
     "recurrence": "recurrences",
     "rewrite": "ir.rewriting",
+    "script": "compiling",
 }
 
 
@@ -350,6 +351,7 @@ __all__ = [
     "saved_residuals",
     "scan",
     "scipy",
+    "script",
     "set_mesh",
     "shard_map",
     "smap",

@@ -24,7 +24,8 @@ from .described import Described, MemoryAnalysis, Placed
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import explained_rules, plan_here, plan_of
 from .program import IR
-from .recording import Recorded
+from .recording import Recorded, check_options_of_recordings
+from .scripted import Script
 from .static_arguments import static_arguments, static_value, types_of_results
 from .typing import Jitted
 
@@ -44,6 +45,7 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     autograph: bool = False,
     capture: str = "trace",
+    strict: bool = False,
     inline: bool = False,
     keep_unused: bool = False,
     in_shardings: Any = None,
@@ -65,6 +67,7 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     autograph: bool = False,
     capture: str = "trace",
+    strict: bool = False,
     inline: bool = False,
     keep_unused: bool = False,
     in_shardings: Any = None,
@@ -85,6 +88,7 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     autograph: bool = False,
     capture: str = "trace",
+    strict: bool = False,
     inline: bool = False,
     keep_unused: bool = False,
     in_shardings: Any = None,
@@ -112,9 +116,12 @@ def jit(
             place where the program allows it, and the arrays are deleted; using one afterwards raises RuntimeError.
         donate_argnames: names of such arguments.
         autograph: whether Python's if, for and while may depend on traced values (see weft.autograph).
-        capture: "trace"; "script", the same as autograph=True; or "auto": Python decides on the numbers of a call, the
-            path that it took is compiled, and used again where its recorded decisions come out the same; otherwise
-            Python runs anew. That the function depends on its arguments alone is then the caller's promise.
+        capture: "trace"; "script", as weft.script has it: autograph=True, and Python runs what that cannot convert; or
+            "auto": Python decides on the numbers of a call, the path that it took is compiled, and used again where its
+            recorded decisions come out the same; otherwise Python runs anew. That the function depends on its arguments
+            alone is then the caller's promise.
+        strict: of capture="script": what cannot be converted is an error. So it is with shardings, deterministic=True,
+            passes of one's own and another backend, which Python would not heed.
         inline: where programs are looked at by jax.make_jaxpr, it is no call of its own.
         keep_unused: accepted, without effect.
         in_shardings: how arguments lie on a mesh, as with_sharding_constraint takes it: one for all, or a tuple with
@@ -170,6 +177,7 @@ def jit(
             donate_argnames=names_of(donate_argnames),
             autograph=autograph,
             capture=capture,
+            strict=strict,
             inline=inline,
             in_shardings=in_shardings,
             out_shardings=out_shardings,
@@ -191,21 +199,26 @@ def jit(
     original = fun
     if capture not in ("trace", "script", "auto"):
         raise value_error(f"jit: capture is 'trace', 'script' or 'auto', got {capture!r}")
+    if strict and capture != "script":
+        raise value_error(f"jit: strict=True is for capture='script', got capture={capture!r}")
     if capture == "auto":
-        if autograph or donate_nums or donate_names:
-            raise value_error("jit: capture='auto' takes neither autograph nor donated arguments")
-        if in_shardings is not None or out_shardings is not None:
-            raise value_error("jit: capture='auto' takes no shardings")
-        if deterministic:
-            raise value_error("jit: capture='auto' does not take deterministic=True")
-        if licence is not None:
-            raise value_error("jit: capture='auto' does not take a licence")
-        if backend != "cpu":
-            raise value_error(f"jit: capture='auto' is for the backend 'cpu', got backend={backend!r}")
-        if plan is not None:
-            raise value_error("jit: capture='auto' takes no passes, optimize and disable")
+        check_options_of_recordings(
+            {
+                "neither autograph nor donated arguments": autograph or donate_nums or donate_names,
+                "no shardings": in_shardings is not None or out_shardings is not None,
+                "no passes, optimize and disable": plan is not None,
+                "no licence": licence is not None,
+                "no deterministic=True": deterministic,
+            },
+            backend,
+        )
         return Recorded(fun, nums, names)
-    if autograph or capture == "script":
+    script = None
+    if capture == "script":
+        heeded = (in_shardings, out_shardings, passes) == (None, None, None) and not deterministic and backend == "cpu"
+        script = Script(fun, bool(strict) or not heeded)
+        fun = script._attempt()
+    elif autograph:
         fun = _autograph(fun)
     jitted = _weft.JitFunction(fun, frozenset(nums), frozenset(names), frozenset(donate_nums), frozenset(donate_names))
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
@@ -228,7 +241,7 @@ def jit(
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
     jitted.__dict__["eval_shape"] = functools.partial(types_of_results, jitted)
     ALL.add(jitted)
-    return jitted
+    return jitted if script is None else script._under(jitted)
 
 
 def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:

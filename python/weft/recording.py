@@ -18,7 +18,8 @@ from ._core import tree as _tree
 from ._core.errors import value_error
 from ._core.names import update_wrapper
 from ._core.static import Key
-from ._core.tracing import Flat, call_name, flat_function, flatten_result
+from ._core.tracing import Flat, call_name, flatten_result
+from .static_arguments import signature_of
 
 # Of one signature; with more different paths than this, the one that was not right for longest goes.
 _MOST = 16
@@ -43,12 +44,14 @@ class _Path:
         return _tree.unflatten(self.out_tree, out[:n]), same
 
 
-def _has_hash(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+def check_options_of_recordings(given: dict[str, Any], backend: str) -> None:
+    """Raises ValueError for options of jit that recordings do not take. `given`: words for them, and whether they were
+    given."""
+    for words, is_given in given.items():
+        if is_given:
+            raise value_error(f"jit: capture='auto' takes {words}")
+    if backend != "cpu":
+        raise value_error(f"jit: capture='auto' is for the backend 'cpu', got backend={backend!r}")
 
 
 class Recorded:
@@ -65,32 +68,7 @@ class Recorded:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _weft.is_tracing() or _weft.disable_jit():
             return self._function(*args, **kwargs)
-        fixed = {i: a for i, a in enumerate(args) if i in self._nums}
-        named = {k: v for k, v in kwargs.items() if k in self._names}
-        dynamic = tuple(a for i, a in enumerate(args) if i not in self._nums)
-        keywords = {k: v for k, v in kwargs.items() if k not in self._names}
-
-        def function(*rest: Any, **more: Any) -> Any:
-            values = iter(rest)
-            return self._function(
-                *[fixed[i] if i in fixed else next(values) for i in range(len(args))], **more, **named
-            )
-
-        positions = [i for i in range(len(args)) if i not in self._nums]
-        flat = flat_function(function, dynamic, keywords, positions, original=self._function)
-        types = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
-        named_in_order = tuple(sorted(named.items(), key=lambda item: item[0]))
-        try:
-            key = Key((_weft.context_key(), flat.in_tree, types, tuple(fixed.items()), named_in_order))
-        except TypeError:
-            unhashable = [(at, v) for at, v in (fixed | named).items() if not _has_hash(v)]
-            if not unhashable:
-                raise
-            at, value = unhashable[0]
-            raise value_error(
-                f"static argument {at!r} of '{call_name(self._function)}' is of type '{type(value).__name__}', which "
-                "is not hashable; static arguments are part of the cache key"
-            ) from None
+        flat, key = signature_of(self._function, self._nums, self._names, args, kwargs)
         paths = self._paths.setdefault(key, [])
         for path in paths:
             result, right = path(flat.leaves)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Set
 from typing import Any
 
 from . import _weft
 from ._core.errors import value_error
-from ._core.tracing import call_name
+from ._core.static import Key
+from ._core.tracing import Flat, call_name, flat_function
 from .arguments import ints, names_of
 from .program import eval_shape
 
@@ -75,3 +77,42 @@ def types_of_results(jitted, *args: Any, **kwargs: Any) -> Any:
         [a for i, a in enumerate(args) if i not in static],
         {k: v for k, v in kwargs.items() if k not in static_named},
     )
+
+
+def signature_of(
+    function: Callable, nums: Set[int], names: Set[str], args: tuple, kwargs: dict[str, Any]
+) -> tuple[Flat, Key]:
+    """A call taken apart, with its static arguments in the function, and what calls for which one program is right have
+    in common. `nums`, `names`: the static arguments."""
+    fixed = {i: a for i, a in enumerate(args) if i in nums}
+    named = {k: v for k, v in kwargs.items() if k in names}
+    dynamic = tuple(a for i, a in enumerate(args) if i not in nums)
+    keywords = {k: v for k, v in kwargs.items() if k not in names}
+
+    def call(*rest: Any, **more: Any) -> Any:
+        values = iter(rest)
+        return function(*[fixed[i] if i in fixed else next(values) for i in range(len(args))], **more, **named)
+
+    positions = [i for i in range(len(args)) if i not in nums]
+    flat = flat_function(call, dynamic, keywords, positions, original=function)
+    types = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
+    named_in_order = tuple(sorted(named.items(), key=lambda item: item[0]))
+    try:
+        return flat, Key((_weft.context_key(), flat.in_tree, types, tuple(fixed.items()), named_in_order))
+    except TypeError:
+        unhashable = [(at, v) for at, v in (fixed | named).items() if not _has_hash(v)]
+        if not unhashable:
+            raise
+        at, value = unhashable[0]
+        raise value_error(
+            f"static argument {at!r} of '{call_name(function)}' is of type '{type(value).__name__}', which is not "
+            "hashable; static arguments are part of the cache key"
+        ) from None
+
+
+def _has_hash(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

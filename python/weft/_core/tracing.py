@@ -276,7 +276,7 @@ def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: 
     except TypeError as error:
         if _UNHASHABLE in str(error):
             raise type_error(
-                f"{kind}: '{name}' takes a traced value as a key of a dict or a member of a set; its number "
+                f"{kind}: '{name}' {_AS_A_KEY} or a member of a set; its number "
                 "is not known while the function is traced, and arrays have no hash",
                 error.__traceback__,
             ) from None
@@ -294,6 +294,13 @@ def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: 
         traced_calls.end(begun)
 
 
+def asks_for_hash(error: TypeError) -> bool:
+    """Whether a traced value was taken as a key."""
+    text = str(error)
+    return _UNHASHABLE in text or _AS_A_KEY in text
+
+
+_AS_A_KEY = "takes a traced value as a key of a dict"
 # What Python says about hash(x).
 _UNHASHABLE = f"unhashable type: '{_weft.Tracer.__module__}.{_weft.Tracer.__qualname__}'"
 

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from .._core.errors import type_error
-from .errors import ConversionError, StructureError
+from .errors import ConversionError, FallbackWarning, StructureError
 
-__all__ = ["ConversionError", "StructureError", "autograph"]
+__all__ = ["ConversionError", "FallbackWarning", "StructureError", "autograph"]
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -51,10 +51,18 @@ def _conversion() -> types.ModuleType:
     return conversion
 
 
+def _stages() -> types.ModuleType:
+    """What shows functions at the stages of their conversion."""
+    from . import stages
+
+    return stages
+
+
 class _Autograph:
     """weft.autograph: a function that converts functions, with what belongs to it."""
 
     ConversionError = ConversionError
+    FallbackWarning = FallbackWarning
     StructureError = StructureError
 
     def __call__(self, function: _F) -> _F:
@@ -158,6 +166,15 @@ class _Autograph:
             [0, 1, 2]
         """
         return list(iterable)
+
+    def _attempt(self, converted: Callable, args: tuple, kwargs: dict, failed: Callable[[Exception], None]) -> Any:
+        """Calls a converted function whose conversion may fail (attempts.py)."""
+        return _conversion().attempt(converted, args, kwargs, failed)
+
+    def _stage(self, function: Any, name: str, trace: Callable[[], Any] | None = None) -> str:
+        """The function at a stage of its conversion (stages.py). `trace`: for "types"."""
+        plain = _function_of(function, "script")[0]
+        return _stages().types(plain, trace) if name == "types" else _stages().front(plain, name)
 
     def __repr__(self) -> str:
         return "<function weft.autograph>"

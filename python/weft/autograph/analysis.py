@@ -14,6 +14,7 @@ from collections.abc import Iterable
 import beniget
 
 from .jumps import SCOPES, Control, evaluated_with, own_nodes
+from .outliving import read_later
 
 # Methods that change a list, dict or set in place.
 _MUTATORS = frozenset(
@@ -274,6 +275,7 @@ class Scope:
             if name in self.order
         }
         self._captured = {name for scope in self._inner for name in _free_names(scope)}
+        self._read_later = read_later(function, _MUTATORS.__contains__, _free_names)
         self._definitions: dict[str, list] = {}
         # The target of an augmented assignment is a definition, but not among the locals.
         augmented = [
@@ -307,6 +309,7 @@ class Scope:
             shared = (
                 name in self.outer
                 or name in self._written_inside
+                or name in self._read_later
                 or (name in self._captured and self._mentioned_outside(name, inside))
             )
             live = (

@@ -12,7 +12,7 @@ from .. import _weft
 from .._core import tree as _tree
 from . import aliases, joining
 from .aliases import CONTAINERS
-from .errors import ConversionError, StructureError, user_place
+from .errors import ConversionError, StructureError, mark_as_of_construct, user_place
 from .membership import contains, not_contains
 from .memory import Memory
 from .regions import trace_region, traced, truth
@@ -163,7 +163,11 @@ def choose(
     )
     condition = test.reshape(()) if test.shape and test.size == 1 else test
     paths = merge.paths if what == "`if`" else [""] * len(merge.paths)
-    out = list(_weft.cond(condition, branches, [], parts, paths, "cond"))
+    try:
+        out = list(_weft.cond(condition, branches, [], parts, paths, "cond"))
+    except TypeError as error:
+        mark_as_of_construct(error)
+        raise
     values = merge.values(out)  # takes what belongs to it
     outside = {id(test): value for test, value in zip([*tests[False], *tests[True]], out)}
     values = merge.join(values, condition, (inner[False], inner[True]), outside)
@@ -403,6 +407,20 @@ def compare(first: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
     second = operand()
     result = _COMPARISONS[sign](first, second)
     return and_(result, lambda: compare(second, *more)) if more else result
+
+
+def to_negated_power(base: Any, exponent: Any) -> Any:
+    """base ** -n. Of Python's integers that is a float, as of traced numbers that stand for them."""
+    if traced(exponent) and _is_pythons_integer(exponent) and _is_pythons_integer(base):
+        base = base * 1.0
+    return base**exponent
+
+
+def _is_pythons_integer(value: Any) -> bool:
+    if not traced(value):
+        return type(value) in (int, bool)
+    shape, dtype, weak, _ = _weft.abstract(value)
+    return weak and not shape and _weft.dtype_kind(dtype) == "signed"
 
 
 def assert_(test: Any, message: Callable[[], Any] | None, text: str) -> None:

@@ -16,10 +16,13 @@ from typing import Any
 from .._core import traced_calls
 from .._core.errors import PACKAGE
 from . import aliases, membership, operators
+from .attempts import run as attempt
 from .errors import ConversionError
 from .overloads import METHODS, OVERLOADS
-from .rewrite import convert_node
+from .rewrite import Fact, convert_node
 from .source import SourceError, find_function, is_users
+
+__all__ = ["attempt", "convert", "converted_text", "facts", "is_converted", "leave_alone"]
 
 # What calls functions that it is given: of Python, and modules of Weft.
 _PYTHON_CALLERS = frozenset((map, filter, functools.reduce))
@@ -141,7 +144,16 @@ def _room_for(node: ast.AST) -> Iterator[None]:
 _FRAMES = 16  # of Python for each level of a syntax tree
 
 
-def _convert_node(node: Any, code: types.CodeType, class_name: str | None, space: dict[str, Any]) -> _Converted:
+def facts(function: types.FunctionType) -> list[Fact]:
+    """What the conversion finds out about the control flow of a function."""
+    found, class_name = find_function(function)
+    with _room_for(found):
+        node = _as_statement(copy.deepcopy(found), class_name)
+        return convert_node(node, list(function.__code__.co_freevars), function.__globals__).facts
+
+
+def _as_statement(node: Any, class_name: str | None) -> ast.FunctionDef:
+    """A function without what its definition has evaluated, and with the names that its class gave."""
     if isinstance(node, ast.Lambda):
         body: ast.stmt = ast.copy_location(ast.Return(node.body), node.body)
         node = ast.copy_location(ast.FunctionDef("_lambda", node.args, [body], []), node)
@@ -149,6 +161,11 @@ def _convert_node(node: Any, code: types.CodeType, class_name: str | None, space
     _strip(node)
     if class_name is not None:
         _Mangle(class_name).visit(node)
+    return node
+
+
+def _convert_node(node: Any, code: types.CodeType, class_name: str | None, space: dict[str, Any]) -> _Converted:
+    node = _as_statement(node, class_name)
     conversion = convert_node(node, list(code.co_freevars), space)
     text = ast.unparse(ast.fix_missing_locations(node))
     arguments = [ast.arg(n) for n in dict.fromkeys([*code.co_freevars, conversion.ag])]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import collections
 import os
 import sys
+import traceback
 import types
 
+from .. import _weft
 from .._core.errors import PACKAGE
+from .._core.tracing import asks_for_hash
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -36,6 +39,41 @@ class StructureError(TypeError):
         >>> issubclass(weft.autograph.StructureError, TypeError)
         True
     """
+
+
+class FallbackWarning(UserWarning):
+    """Python runs a function of jit(capture="script"), for it has a construct that cannot be converted: once for each
+    function and construct. A UserWarning.
+
+    Example:
+        >>> issubclass(weft.autograph.FallbackWarning, UserWarning)
+        True
+    """
+
+
+def mark_as_of_construct(error: Exception) -> None:
+    """Says of an exception of a plain class that it is the control flow which cannot be converted."""
+    error.of_construct = True  # type: ignore[attr-defined]
+
+
+def is_of_construct(error: BaseException) -> bool:
+    """Whether it says that a construct cannot be part of a traced program, where Python by itself might run it."""
+    kinds = (ConversionError, StructureError, _weft.TracerError, RecursionError)
+    if isinstance(error, TypeError) and asks_for_hash(error):
+        return True
+    return isinstance(error, kinds) or getattr(error, "of_construct", False)
+
+
+def is_of_users_code(error: BaseException) -> bool:
+    """Whether a line of the user's raised it, somewhere below the frame that has caught it."""
+    return any(not f.f_code.co_filename.startswith(PACKAGE) for f, _ in traceback.walk_tb(error.__traceback__))
+
+
+def place_of(error: BaseException) -> tuple[str, int] | None:
+    """The innermost line of the user's that an exception passed."""
+    frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
+    users = [at for at in frames if not at[0].startswith((PACKAGE, "<frozen"))]
+    return users[-1] if users else None
 
 
 def _user_frame() -> types.FrameType:

@@ -168,9 +168,12 @@ class Expressions(ast.NodeTransformer):
         of_text = isinstance(node.left, ast.JoinedStr) or (
             isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
         )
+        negated = isinstance(node.right, ast.UnaryOp) and not isinstance(node.right.operand, ast.Constant)
         self.generic_visit(node)
         if isinstance(node.op, ast.Mod) and of_text:
             return locate(self.operator("percent", [node.left, node.right]), node)
+        if isinstance(node.op, ast.Pow) and negated:
+            return locate(self.operator("to_negated_power", [node.left, node.right]), node)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

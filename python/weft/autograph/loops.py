@@ -16,9 +16,10 @@ from .. import _weft, control
 from .. import numpy as wnp
 from .._core import tree as _tree
 from .._core.shapes import ShapeDtype
+from .._core.tracing import asks_for_hash
 from . import aliases, joining
 from .branches import GetState, SetState, if_, zeros
-from .errors import ConversionError, StructureError, user_place
+from .errors import ConversionError, StructureError, is_of_users_code, mark_as_of_construct, user_place
 from .memory import Grown, Memory, is_known_iterator
 from .regions import reaches_traced, region, trace_region, traced, truth
 from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label
@@ -103,7 +104,10 @@ def for_(
             try:
                 loop.over(steps, body, proceed)
                 return
-            except (_weft.TracerError, StructureError):
+            except TypeError as error:
+                # Python asks for the number behind the variable, as an index or as a key.
+                if not (isinstance(error, (_weft.TracerError, StructureError)) or asks_for_hash(error)):
+                    raise
                 set_state(entry)
     if is_known_iterator(iterable):
         raise StructureError(
@@ -279,6 +283,10 @@ class _Loop:
         init = [leaf for p, c in zip(before, carried) if c for leaf in p.arrays()]
         try:
             out = list(make_loop(init, self._step, self._go_on, paths))
+        except TypeError as error:
+            if not is_of_users_code(error):  # but the loop's: the types of its variables differ
+                mark_as_of_construct(error)
+            raise
         finally:
             self.set_state(entry)
         values = []

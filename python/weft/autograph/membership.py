@@ -9,6 +9,7 @@ from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import value_error
 from .regions import traced
+from .texts import Text, unknown
 
 
 def callee(function: Any, may_link: bool = False) -> Any:
@@ -28,6 +29,8 @@ def contains(item: Any, values: Any) -> Any:
         return _truth(found) if traced(found) else bool(found)
     if isinstance(values, range) and traced(item):
         return _in_range(item, values)
+    if isinstance(item, Text) and isinstance(values, str):
+        unknown(item, "in")
     if not (traced(item) or _holds_traced(values)):
         return item in values
     result: Any = False

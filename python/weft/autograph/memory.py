@@ -358,6 +358,13 @@ class Memory:
                         place.cached = isinstance(getattr_static(kind, key, None), functools.cached_property)
                         yield place, old
 
+    def put_back(self) -> list[tuple[Place, Any]]:
+        """Makes all be as it was; what was not."""
+        differences = list(self._differences())
+        for place, old in differences:
+            place.put(old)
+        return differences
+
     def watch(self, run: Callable[[], list], names: list[str], restore_variables: Callable[[], None]) -> list[Packed]:
         """Runs code. What it gives, by names, and then what is in the places that changed earlier. All is put back;
         further places that changed are kept for `grow`."""
@@ -372,9 +379,7 @@ class Memory:
             aliases.leave()
             _active.memories.pop()
             restore_variables()
-            differences = list(self._differences())
-            for place, old in differences:
-                place.put(old)
+            differences = self.put_back()
             self.inner_links = aliases.restore(links)
         self._add_fresh([place for place, _ in differences])
         return packs

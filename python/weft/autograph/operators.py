@@ -18,6 +18,7 @@ from .branches import (
     not_,
     or_,
     python_only,
+    to_negated_power,
 )
 from .loops import for_, while_
 from .membership import contains, not_contains
@@ -60,6 +61,7 @@ __all__ = [
     "set_contents",
     "settle",
     "text",
+    "to_negated_power",
     "undefined",
     "while_",
 ]

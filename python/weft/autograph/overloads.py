@@ -15,8 +15,8 @@ from .branches import and_, or_
 from .errors import ConversionError, StructureError, user_place
 from .memory import is_known_iterator
 from .regions import traced, truth
-from .steps import Reversed, StaticRange, Steps, TracedRange, Zip, steps_of
-from .texts import format_text, join, print_, str_
+from .steps import Reversed, StaticRange, Steps, TracedRange, Zip, is_index, steps_of
+from .texts import Text, format_text, join, print_, repr_, str_, unknown
 
 _MISSING = object()
 
@@ -55,16 +55,40 @@ def _number(value: Any, dtype: type, kinds: tuple[str, ...]) -> Any:
     return value if _weft.dtype_kind(value.dtype) in kinds else _weft.astype(value, dtype)
 
 
+def _characters(args: tuple, what: str) -> tuple:
+    """The arguments of a function that reads texts."""
+    for arg in args:
+        if isinstance(arg, Text):
+            unknown(arg, what)
+    return args
+
+
 def int_(*args: Any) -> Any:
-    return _number(args[0], int, ("signed", "unsigned")) if len(args) == 1 and traced(args[0]) else builtins.int(*args)
+    return (
+        _number(args[0], int, ("signed", "unsigned"))
+        if len(args) == 1 and traced(args[0])
+        else builtins.int(*_characters(args, "int"))
+    )
 
 
 def float_(*args: Any) -> Any:
-    return _number(args[0], float, ("float",)) if len(args) == 1 and traced(args[0]) else builtins.float(*args)
+    return (
+        _number(args[0], float, ("float",))
+        if len(args) == 1 and traced(args[0])
+        else builtins.float(*_characters(args, "float"))
+    )
 
 
 def bool_(*args: Any) -> Any:
     return truth(args[0]) if len(args) == 1 and traced(args[0]) else builtins.bool(*args)
+
+
+def isinstance_(value: Any, kinds: Any) -> bool:
+    return builtins.isinstance(0 if is_index(value) else value, kinds)
+
+
+def type_(*args: Any, **kwargs: Any) -> Any:
+    return builtins.int if len(args) == 1 and is_index(args[0]) else builtins.type(*args, **kwargs)
 
 
 def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
@@ -157,11 +181,14 @@ min_ = _extreme(builtins.min, lambda a, b: a < b)
 OVERLOADS: dict[Any, Callable] = {
     builtins.print: print_,
     builtins.range: range_,
+    builtins.repr: repr_,
     builtins.str: str_,
     builtins.zip: zip_,
     builtins.enumerate: enumerate_,
     builtins.reversed: reversed_,
     builtins.int: int_,
+    builtins.isinstance: isinstance_,
+    builtins.type: type_,
     builtins.float: float_,
     builtins.bool: bool_,
     builtins.max: max_,

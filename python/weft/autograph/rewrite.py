@@ -20,6 +20,7 @@ one that it stands for, so equations and tracebacks name the user's lines.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import types
 from typing import Any
 
@@ -60,6 +61,18 @@ _SIMPLE = (
 _MODULES_WITHOUT_EFFECTS = ("weft.numpy", "weft.nn", "weft.scipy", "numpy", "math")
 
 
+@dataclasses.dataclass
+class Fact:
+    """What is known of an `if`, `for` or `while`: why it stays Python's, or the variables that it leaves to what
+    follows, those that it changes for nobody, attributes and containers that it assigns to."""
+
+    control: Control
+    python_only: str
+    live: list[str] = dataclasses.field(default_factory=list)
+    dead: list[str] = dataclasses.field(default_factory=list)
+    written: list[str] = dataclasses.field(default_factory=list)
+
+
 class Conversion:
     """Converts one function that a user wrote, with the functions inside it."""
 
@@ -73,6 +86,7 @@ class Conversion:
         self._bound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self._bound |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)} | set(free)
         self.synthetic: set[str] = set()
+        self.facts: list[Fact] = []
         self.ag, self.state = self.fresh("ag"), self.fresh("state")
         self.node = node
         self.unsure: set[ast.AST] = set()
@@ -247,6 +261,8 @@ class _FunctionRewriter:
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return  # functions inside are converted on their own
         reason = getattr(s, "python_only", None)
+        if reason is not None:
+            self._c.facts.append(Fact(s, reason))  # type: ignore[arg-type]
         for field, value in ast.iter_fields(s):
             if field in ("body", "orelse", "finalbody"):
                 setattr(s, field, self._block(value, set(bound), missing))
@@ -273,6 +289,9 @@ class _FunctionRewriter:
     def _control(self, s: Control, bound: set[str], missing: dict[str, None]) -> list[ast.stmt]:
         variables = self._scope.variables(s)
         state = variables.names
+        written = [ast.unparse(n) for n in (*variables.attributes, *(c for c, _ in variables.containers))]
+        live = [self._label(n) for n in state if n not in variables.dead]
+        self._c.facts.append(Fact(s, "", live, [*variables.dead], written))
         for name in state:
             if name not in bound:
                 missing[name] = None

@@ -14,7 +14,7 @@ import numpy as np
 from .. import _weft
 from .._core import tree as _tree
 from .aliases import CONTAINERS, note_origin, origin
-from .errors import ConversionError, StructureError, user_place
+from .errors import ConversionError, StructureError, mark_as_of_construct, user_place
 
 
 class Undefined:
@@ -26,10 +26,12 @@ class Undefined:
 
     def _raise(self, *_: Any, **__: Any):
         name, reason = object.__getattribute__(self, "_name"), object.__getattribute__(self, "_reason")
-        raise UnboundLocalError(
+        error = UnboundLocalError(
             f"variable '{name}' is read at {user_place()}, but "
             + (reason or "has no value there: nothing was assigned to it on the path that was taken")
         )
+        mark_as_of_construct(error)
+        raise error
 
     __getattr__ = __setattr__ = __call__ = __iter__ = __len__ = __getitem__ = __setitem__ = __contains__ = _raise
     __bool__ = __int__ = __float__ = __index__ = __complex__ = __array__ = __enter__ = _raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -176,10 +177,18 @@ def like_python(i: Any) -> Any:
     dtype = str(i.dtype)
     if dtype not in _identities:
         _identities[dtype] = trace_region(lambda leaves: leaves, [ShapeDtype((), dtype)], "index", "a traced loop")
-    return _weft.apply(_identities[dtype].fn, [i], [True])[0]
+    index = _weft.apply(_identities[dtype].fn, [i], [True])[0]
+    _indices[id(index)] = index
+    return index
+
+
+def is_index(value: Any) -> bool:
+    """Whether it is the variable of a loop over a range, which is an int in Python."""
+    return _indices.get(id(value)) is value
 
 
 _identities: dict[str, Any] = {}
+_indices: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by identity: tracers have no hash
 
 
 def steps_of(iterable: Any) -> Steps | None:

@@ -6,19 +6,20 @@ import builtins
 import re
 import string
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import type_error
+from .._core.errors import of_kind, type_error
 from ..callbacks import io_callback
 from .errors import ConversionError, user_place
 from .regions import in_region, traced
 
 
 class Text(str):
-    """A text with traced values in it, which print and assert show when the program runs. To all others it is a str
-    that says what is traced."""
+    """A text with traced values in it, which print and assert show when the program runs. To those that only show it it
+    is a str that says what is traced. Its characters are not known: whoever asks for them (a key of a dict, a
+    comparison, a length) gets a TracerError."""
 
     parts: list  # str, or (value, conversion, format specification)
 
@@ -32,6 +33,39 @@ class Text(str):
 
     def __radd__(self, other: str) -> Text:
         return _joined([other, self])
+
+    def __bool__(self) -> bool:
+        return True  # a number has characters
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            unknown(self, "format with a width")
+        return str(self)
+
+
+def unknown(value: str, what: str) -> NoReturn:
+    """What is asked of a text, its characters, is not known."""
+    raise of_kind(
+        _weft.TracerError,
+        f"{what}: the text {str(value)!r} has a traced value in it, so its characters are not known while the function "
+        "is traced; print and assert can show it. Make texts that decide of static values, or go through "
+        "weft.autograph.unroll(range(...))",
+    )
+
+
+def _refusing(name: str) -> Callable:
+    def refuse(self: Text, *_: Any, **__: Any) -> NoReturn:
+        unknown(self, name)
+
+    return refuse
+
+
+_KNOWN = frozenset(vars(Text)) | frozenset(("__str__", "__repr__", "__getnewargs__", "__doc__", "maketrans", "__new__"))
+for _name in vars(str):
+    if _name not in _KNOWN and (callable(getattr(str, _name)) and _name not in vars(object)):
+        setattr(Text, _name, _refusing(_name.strip("_")))
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"):
+    setattr(Text, _name, _refusing(_name.strip("_")))
 
 
 def _joined(texts: Iterable[str]) -> Text:
@@ -54,6 +88,8 @@ _PERCENT = re.compile(r"%(?:%|([-+ 0#]*\d*(?:\.\d+)?)([sradifFeEgGxXo]))")
 
 def percent(template: str, values: Any) -> Any:
     """template % values"""
+    if isinstance(template, Text):
+        unknown(template, "%")
     arguments = values if isinstance(values, tuple) else (values,)
     if isinstance(values, dict) or not any(map(_holds_traced, arguments)):
         return template % values
@@ -96,6 +132,10 @@ def str_(*args: Any, **kwargs: Any) -> str:
     if len(args) == 1 and not kwargs and _holds_traced(args[0]):
         return args[0] if isinstance(args[0], Text) else Text([(args[0], -1, "")])
     return builtins.str(*args, **kwargs)
+
+
+def repr_(value: Any) -> str:
+    return Text([(value, ord("r"), "")]) if traced(value) else builtins.repr(value)
 
 
 def join(separator: str, texts: Iterable[str]) -> str:
