@@ -10,7 +10,7 @@ import pytest
 import weft
 import weft.numpy as wnp
 from weft import random
-from weft.random import _gamma, _keys
+from weft.random import _gamma
 
 
 def quantile_slope(a: float, log_v: float) -> mpmath.mpf:
