@@ -63,7 +63,8 @@ def test_arrays_that_a_function_captured_are_constants_of_its_jaxpr():
         c, v, w = jnp.float32(2.0), jnp.arange(3.0), jnp.ones(100)
         def consts(f):
             closed = jax.make_jaxpr(f)(jnp.float32(1.5))
-            same = jax.tree.map(np.allclose, jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 1.5), jax.tree.leaves(f(1.5)))
+            ran = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 1.5)
+            same = jax.tree.map(np.allclose, ran, jax.tree.leaves(f(1.5)))
             assert all(same) and len(closed.consts) == len(closed.jaxpr.constvars)
             return sorted(f"{{k.dtype}}{{list(k.shape)}}" for k in closed.consts)
         {programs}
