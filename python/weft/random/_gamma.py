@@ -56,11 +56,11 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
 
 
 def _loggamma(key: Array, a: NestedLike, shape: int | Shape | None, dtype: DTypeLike) -> Array:
-    a, d, v, ends, last = _drawn(key, a, shape, dtype)
+    kept, d, v, ends, last = _drawn(key, a, shape, dtype)
     # Of the logarithm of a uniform number in [0, 1), which may be 0, the one without any is taken.
-    log_u = -_exponentials(last, a.dtype)
-    boost = wnp.where((a < 1) & (log_u != 0), log_u / wnp.minimum(a, 1), 0)
-    return ends(_moving_logs(wnp.log(_still(d)) + wnp.log(v) + boost, v, a, d), -math.inf)
+    log_u = -_exponentials(last, kept.dtype)
+    boost = wnp.where((kept < 1) & (log_u != 0), log_u / wnp.minimum(kept, 1), 0)
+    return ends(_moving_logs(wnp.log(_still(d)) + wnp.log(v) + boost, v, kept, d), -math.inf)
 
 
 def _marked(key: Array, a: NestedLike, shape: int | Shape | None, dtype: DTypeLike) -> Array:
@@ -287,10 +287,10 @@ def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DT
 
 
 def _gamma(key: Array, a: NestedLike, shape: int | Shape | None, dtype: DTypeLike) -> Array:
-    a, d, v, ends, last = _drawn(key, a, shape, dtype)
-    log_boost = wnp.where(a < 1, wnp.log(1 - _uniforms(last, a.dtype)) / wnp.minimum(a, 1), 0)
-    logs = _moving_logs(wnp.log(_still(d)) + wnp.log(v) + log_boost, v, a, d)
-    return ends(_exp_is(logs, d * v * wnp.where(a < 1, wnp.exp(log_boost), 1)), 0)
+    kept, d, v, ends, last = _drawn(key, a, shape, dtype)
+    log_boost = wnp.where(kept < 1, wnp.log(1 - _uniforms(last, kept.dtype)) / wnp.minimum(kept, 1), 0)
+    logs = _moving_logs(wnp.log(_still(d)) + wnp.log(v) + log_boost, v, kept, d)
+    return ends(_exp_is(logs, d * v * wnp.where(kept < 1, wnp.exp(log_boost), 1)), 0)
 
 
 def _uniforms(keys: Array, dtype) -> Array:
