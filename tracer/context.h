@@ -21,7 +21,8 @@ namespace weft {
 // kJaxSemantics: where Weft differs from JAX on purpose it follows JAX (docs/jax_programs.md). kDebugInfs: as
 // kDebugNans, for infinities. kNoExecution: nothing may run. kStrictPromotion: dtypes are not promoted. kWatchRanks,
 // kWatchTransfers: Python is told where operands of different ranks meet, and where its numbers and NumPy's arrays
-// become arrays. kKeepsCalls: jitted functions inside of a program stay calls, which is looked at.
+// become arrays. kKeepsCalls: the program is looked at; jitted functions inside of it stay calls, and what arrays it
+// captures are parameters, small ones too.
 enum class Setting : uint8_t {
   kX64,
   kDisableJit,

@@ -114,7 +114,7 @@ const Atom& NumberLiteral(DType dtype, const Scalar& s) {
 Value Operand::ToValue() const {
   if (value_) return *value_;
   const WeakDType t = scalar_.dtype();
-  return Value(NumberTensor(t.dtype, scalar_), t.weak);
+  return Value(Trace::OwnNumber(NumberTensor(t.dtype, scalar_)), t.weak);
 }
 
 Site::Site() : trace_(Trace::Current()) {

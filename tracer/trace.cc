@@ -39,17 +39,9 @@ std::string Advice(const std::string& why) {
   }
   if (why == "a boolean mask") {
     return "The number of selected elements would not be known: use weft.numpy.where(mask, x, y), or give `size=` "
-           "where the "
-           "function has it.";
+           "where the function has it.";
   }
   return "Use weft.debug.print to show a value from inside compiled code, or return it from the function.";
-}
-
-// The tapes that a program may hold: they refer to nothing, and are the zeros of their dtype.
-bool AreNullTapes(const Value& v) {
-  if (v.dtype() != DType::kTape) return false;
-  const Tensor& t = v.tensor();
-  return t.size() <= kMaxLiteralElements && (t.size() == 0 || Atom(t).IsSplat(0));
 }
 
 // In itself or in one of its regions.
@@ -107,6 +99,7 @@ ScopedTrace::ScopedTrace(const std::string& name, std::string kind)
   if (const Trace* around = Trace::Current()) {
     trace_->varying_ = around->varying_;
     trace_->keeps_known_ = around->keeps_known_;
+    if (around->own_numbers_ != nullptr) trace_->own_numbers_ = around->own_numbers_;
   }
   Stack().push_back(trace_);
 }
@@ -177,7 +170,7 @@ Value Trace::Parameter(Type type, const std::string& name, bool weak, const Valu
 }
 
 Value Trace::Wrap(const Atom& atom, bool weak) {
-  return atom.is_var() ? Value(shared_from_this(), atom.var(), weak) : Value(atom.literal(), weak);
+  return atom.is_var() ? Value(shared_from_this(), atom.var(), weak) : Value(OwnNumber(atom.literal()), weak);
 }
 
 Atom Trace::Use(const Value& value) {
@@ -189,7 +182,7 @@ Atom Trace::Use(const Value& value) {
   }
   if (!value.traced()) {
     WEFT_CHECK(value.defined()) << "an undefined value";
-    if (IsLiteralWhenCaptured(value) || AreNullTapes(value)) return Atom(value.tensor());
+    if (IsLiteral(value)) return Atom(value.tensor());
     if (!varying_.empty()) return Use(Widened(value));
     auto& same_buffer = constants_[value.identity()];
     for (const auto& [known, var] : same_buffer) {
@@ -253,7 +246,7 @@ bool IsUsable(const Value& value) {
 
 Type Trace::TypeOf(const Value& value) const {
   Type type = value.type();
-  const bool outside = value.traced() ? value.home().get() != this : NumElements(value.shape()) > kMaxLiteralElements;
+  const bool outside = value.traced() ? value.home().get() != this : !IsLiteral(value);
   if (outside) type.varying = UnionOfAxes(type.varying, varying_);
   return type;
 }
@@ -306,7 +299,7 @@ FnRef Trace::WithoutDone(const Atoms& results) {
     const Eqn& eqn = builder_.eqns()[e];
     for (uint32_t r = 0; r < eqn.num_results; ++r) {
       const Value& value = known_.at(eqn.first_result + r);
-      if (IsLiteralWhenCaptured(value)) {
+      if (IsLiteral(value)) {
         env[eqn.first_result + r] = Atom(value.tensor());
       } else {
         env[eqn.first_result + r] = b.Parameter(value.type(), "", Param::Kind::kConstant);

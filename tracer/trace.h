@@ -63,10 +63,18 @@ struct Traced {
   bool happened = false;  // an effect happened while tracing (see Trace::set_concrete): `fn` belongs to this call alone
 };
 
-// Whether a captured array is a literal. A tape refers to memory, which a program cannot hold.
+// Whether a captured array is a literal, unless programs are looked at (Setting::kKeepsCalls). A tape refers to memory,
+// which a program cannot hold.
 inline bool IsLiteralWhenCaptured(const Value& array) {
   return NumElements(array.shape()) <= kMaxLiteralElements && array.dtype() != DType::kTape && array.complete();
 }
+
+// Where arrays that are captured stay arrays (Setting::kKeepsCalls): the numbers that the code being traced makes
+// itself, which are literals. Shared with the traces inside.
+struct OwnNumbers {
+  static std::shared_ptr<OwnNumbers> IfKept();  // null where the setting is off
+  std::unordered_map<const void*, Tensor> by_identity;
+};
 
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
@@ -84,6 +92,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // The type of that atom. (A value from outside may be declared to vary there.)
   Type TypeOf(const Value& value) const;
   Value Wrap(const Atom& atom, bool weak = false);
+  // A number that the code being traced makes, which is a literal in each trace (Setting::kKeepsCalls).
+  static Tensor OwnNumber(Tensor number);
   // Appends an equation at the user's current place.
   Atoms Emit(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
   // Values of outer traces and concrete ones that it has captured: those of the parameters after the first
@@ -138,6 +148,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void AddEarlierEffects(int until, std::set<int>& slice, std::set<uint32_t>& leaves) const;
   bool Collect(std::vector<Var> pending, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const;
   FnRef WithoutDone(const Atoms& results);
+  bool IsLiteral(const Value& array) const;
   Value Widened(const Value& value);
   Builder builder_;
   std::string name_, kind_;
@@ -148,6 +159,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::unordered_map<const void*, std::vector<std::pair<Value, Var>>> constants_;  // by identity
   std::unordered_map<const Trace*, std::unordered_map<uint32_t, Var>> outer_;      // by trace and variable
   std::vector<std::pair<Value, Var>> stand_ins_;
+  std::shared_ptr<OwnNumbers> own_numbers_ = OwnNumbers::IfKept();  // null: every small array is a literal
   std::vector<std::pair<Var, Tensor>> demanded_;
   std::unordered_set<uint32_t> demanded_vars_;
   std::unordered_map<uint32_t, Value> known_;  // by variable

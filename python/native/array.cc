@@ -10,6 +10,7 @@
 #include "python/native/convert.h"
 #include "python/native/frames.h"
 #include "python/native/placed.h"
+#include "tracer/context.h"
 #include "tracer/differentiated.h"
 #include "tracer/ops.h"
 
@@ -96,9 +97,19 @@ int BoolSlot(PyObject* self) {
   });
 }
 
+// ... of which JAX wants that the array has no dimensions.
+Tensor OneNumber(PyObject* self, const char* why) {
+  const Value& v = ValueOf(self);
+  if (v.rank() != 0 && v.dtype() != DType::kKey && On(Setting::kJaxSemantics)) {
+    throw TypeError(why, ": only arrays of no dimensions can be converted to a Python number, got shape ",
+                    ShapeText(v.type().dims));
+  }
+  return OneElement(self, why);
+}
+
 PyObject* IntSlot(PyObject* self) {
   return Guarded([&]() -> PyObject* {
-    Ref number(Check(PythonNumber(OneElement(self, "int()"))));
+    Ref number(Check(PythonNumber(OneNumber(self, "int()"))));
     if (PyComplex_Check(number.get())) throw TypeError("int() of a complex number");
     return PyNumber_Long(number.get());
   });
@@ -106,7 +117,7 @@ PyObject* IntSlot(PyObject* self) {
 
 PyObject* FloatSlot(PyObject* self) {
   return Guarded([&]() -> PyObject* {
-    Ref number(Check(PythonNumber(OneElement(self, "float()"))));
+    Ref number(Check(PythonNumber(OneNumber(self, "float()"))));
     if (PyComplex_Check(number.get())) throw TypeError("float() of a complex number");
     return PyNumber_Float(number.get());
   });
@@ -124,7 +135,7 @@ PyObject* IndexSlot(PyObject* self) {
 
 PyObject* ComplexMethod(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
-    const std::complex<double> c = OneElement(self, "complex()").Get(0);
+    const std::complex<double> c = OneNumber(self, "complex()").Get(0);
     return PyComplex_FromDoubles(c.real(), c.imag());
   });
 }

@@ -287,7 +287,8 @@ Scalar ScalarFrom(PyObject* number) {
 }
 
 Tensor KeptOnce(Tensor t, const void* from) {
-  if (Trace::Current() == nullptr || IsLiteralWhenCaptured(Value(t))) return t.made_here() ? t : t.Copy();
+  if (Trace::Current() == nullptr || IsLiteralWhenCaptured(Value(t)))
+    return Trace::OwnNumber(t.made_here() ? t : t.Copy());
   struct Kept {
     DType dtype;
     Shape shape;

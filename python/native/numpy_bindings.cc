@@ -228,7 +228,7 @@ void BindNumpy(py::module_& m) {
       }
     } else
       t = TensorFromAnything(o.ptr(), "array", &weak);
-    const Value v(std::move(t), weak);
+    const Value v(Trace::OwnNumber(std::move(t)), weak);
     return Wrap(want ? Astype(v, *want) : v);
   });
   m.def("from_dlpack", [](py::handle o, py::handle copied) {

@@ -36,6 +36,47 @@ def test_texts_of_programs_are_those_of_jax():
     assert "jit[" in found["jit"] and "jit[" not in found["inline"] and found["jit inside of jit"].count("jit[") == 2
 
 
+# Functions that captured the arrays c, v and w, and the constants of their jaxprs.
+CAPTURING = {
+    "a number": "lambda x: x * c",
+    "numbers of Python and NumPy": "lambda x: x * 2.0 + np.float32(3.0) + np.array(2.0, np.float32)",
+    "numbers made inside": "lambda x: x + jnp.ones(()) * jnp.asarray(2.0) + jnp.float32(0.5)",
+    "an equal number made inside": "lambda x: x * c + jnp.float32(2.0)",
+    "an array": "lambda x: x + v",
+    "one array twice": "lambda x: (x + v) * v",
+    "a large array": "lambda x: x + w",
+    "in a scan": "lambda x: lax.scan(lambda s, _: (s * c, v), x, None, 3)",
+    "numbers in a scan": "lambda x: lax.scan(lambda s, y: (s + y, s), 0.0, jnp.ones(3) * x)",
+    "in a branch": "lambda x: lax.cond(x > 0, lambda y: y * c, lambda y: y, x)",
+    "in a loop": "lambda x: lax.while_loop(lambda y: y < c, lambda y: y + 1.0, x)",
+    "under vmap": "lambda x: jax.vmap(lambda y: y * c)(x * v)",
+    "in a gradient": "jax.grad(lambda x: jnp.sin(x * c))",
+    "functions of jax.nn": "lambda x: jax.nn.softplus(x) + jax.nn.gelu(x)",
+    "a result": "lambda x: (x, v)",
+}
+
+
+def test_arrays_that_a_function_captured_are_constants_of_its_jaxpr():
+    programs = "\n        ".join(f"out[{name!r}] = consts({program})" for name, program in CAPTURING.items())
+    found = both(
+        f"""
+        c, v, w = jnp.float32(2.0), jnp.arange(3.0), jnp.ones(100)
+        def consts(f):
+            closed = jax.make_jaxpr(f)(jnp.float32(1.5))
+            ran = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 1.5)
+            same = jax.tree.map(np.allclose, ran, jax.tree.leaves(f(1.5)))
+            assert all(same) and len(closed.consts) == len(closed.jaxpr.constvars)
+            return sorted(f"{{k.dtype}}{{list(k.shape)}}" for k in closed.consts)
+        {programs}
+        # They may be replaced, and what captured them is not changed by the look.
+        closed = jax.make_jaxpr(lambda x: x * c)(1.0)
+        out["another"] = float(jax.core.eval_jaxpr(closed.jaxpr, [jnp.float32(5.0)], 3.0)[0])
+        out["converted"] = len(jax.closure_convert(lambda x: x * c + v, 1.0)[1])
+        """
+    )
+    assert found["a number"] == ["float32[]"] and found["numbers made inside"] == [] and found["another"] == 15
+
+
 def test_equations_of_jitted_functions_can_be_looked_at_and_run():
     found = both(
         """

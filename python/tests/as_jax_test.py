@@ -470,8 +470,8 @@ EXAMPLE_LIBRARIES = """
 import json
 import jax, jax.numpy as jnp, numpy as np
 from jax.example_libraries import optimizers, stax
-p = {"w": jnp.array([[1.0, -2.0], [0.5, 3.0]]), "b": jnp.array([0.3, 0.1])}
-f = lambda p: jnp.sum((p["w"] @ jnp.array([1.0, 2.0]) + p["b"]) ** 2)
+p = {"w": jnp.array([[1.0, -2.0], [0.5, 3.0]]), "b": jnp.array([0.3, 0.1]), "c": jnp.float32(0.7)}
+f = lambda p: jnp.sum((p["w"] @ jnp.array([1.0, 2.0]) + p["b"]) ** 2) + (p["c"] - 2) ** 2
 out = []
 for name, args in dict(sgd=(0.01,), momentum=(0.01, 0.9), nesterov=(0.01, 0.9), adagrad=(0.1,), rmsprop=(0.01,),
                        rmsprop_momentum=(0.01,), adam=(optimizers.exponential_decay(0.1, 2, 0.5),),

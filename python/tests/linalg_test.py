@@ -198,6 +198,15 @@ def test_expm_of_a_rotation(angle):
         np.testing.assert_allclose(np.asarray(f(turn)), wanted, atol=4e-15 * (1 + angle))
 
 
+def test_eigenvectors_of_complex_tridiagonal_matrices():
+    """The elements that are given lie above the diagonal, as in JAX."""
+    d, e = np.array([1.0, 0.5, -0.3]), np.array([0.2 + 0.9j, -0.4j])
+    matrix = np.diag(d) + np.diag(e, 1) + np.diag(e.conj(), -1)
+    w, v = map(np.asarray, weft.scipy.linalg.eigh_tridiagonal(d, e))
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(matrix), atol=1e-12)
+    np.testing.assert_allclose(matrix @ v, v * w, atol=1e-12)
+
+
 def test_expm_of_large_and_small_matrices_together():
     x = np.array([-1e5, 0.0, 3.0, 1e9, np.nan])[:, None, None] * np.eye(2)
     given = np.asarray(scipy_linalg.expm(x))

@@ -10,14 +10,17 @@ import pytest
 import weft
 import weft.numpy as wnp
 from weft import random
-from weft.random import _gamma, _keys
+from weft.random import _gamma
 
 
 def quantile_slope(a: float, log_v: float) -> mpmath.mpf:
     """d log x / da of x = (a - 1/3) v where P(a, x) stays what it is."""
     with mpmath.workdps(50):
-        a = mpmath.mpf(a)
-        x = (a - mpmath.mpf(1) / 3) * mpmath.exp(mpmath.mpf(log_v))
+        return slope_at(mpmath.mpf(a), (mpmath.mpf(a) - mpmath.mpf(1) / 3) * mpmath.exp(mpmath.mpf(log_v)))
+
+
+def slope_at(a: mpmath.mpf, x: mpmath.mpf) -> mpmath.mpf:
+    with mpmath.workdps(50):
         if a <= 300:
             moved = mpmath.diff(lambda b: mpmath.gammainc(b, 0, x, regularized=True), a, h=mpmath.mpf(10) ** -15)
             return -moved / (x**a * mpmath.exp(-x) / mpmath.gamma(a))
@@ -44,38 +47,36 @@ def test_slopes_of_quantiles(dtype, bound):
         assert off.max() <= bound, (off.max(), cases[off.argmax()])
 
 
+@pytest.mark.parametrize("dtype, bound", [("float64", 1e-12), ("float32", 2e-6)])
+def test_slopes_of_quantiles_below_1(dtype, bound):
+    places = (-50.0, -10.0, -3.0, -0.71, -0.69, 0.0, 0.7, 2.0, 3.0)
+    a, log_x = map(np.ravel, np.meshgrid(np.array([1e-3, 0.1, 0.5, 0.999], dtype), np.array(places, dtype)))
+    with mpmath.workdps(50):
+        want = np.array(
+            [float(slope_at(mpmath.mpf(float(b)), mpmath.exp(mpmath.mpf(float(p))))) for b, p in zip(a, log_x)]
+        )
+    got = np.asarray(weft.jit(_gamma._slope_below_1)(wnp.asarray(a), wnp.asarray(log_x)), np.float64)
+    assert np.abs(got / want - 1).max() <= bound
+
+
 @pytest.mark.parametrize("a", [0.3, 1.0, 2.5, 40.0])
 def test_second_derivatives(a):
-    """Against the quantile of a and two parameters beside it, where the number is not boosted."""
+    """Against the quantile of a and two parameters beside it."""
     key = random.key(5)
     f = lambda a: random.loggamma(key, a, dtype="float64")
     first, second = float(weft.grad(f)(np.float64(a))), float(weft.grad(weft.grad(f))(np.float64(a)))
     forward = float(weft.jvp(weft.grad(f), (np.float64(a),), (np.float64(1.0),))[1])
     assert abs(forward - second) <= 1e-10 * abs(second)
     with mpmath.workdps(40):
-        above = mpmath.mpf(a) + (1 if a < 1 else 0)
-        boost = 0
-        if a < 1:  # log x = log G(a + 1) + log(u) / a: u from the first draw, the rest from the quantile
-            log_u = mpmath.mpf(float(f(np.float64(a)) - _drawn(key, a)) * a)
-            boost = 2 * log_u / mpmath.mpf(a) ** 3
-        x = mpmath.exp(mpmath.mpf(_drawn(key, a)))
-        p = mpmath.gammainc(above, 0, x, regularized=True)
+        x = mpmath.exp(mpmath.mpf(float(f(np.float64(a)))))
+        p = mpmath.gammainc(a, 0, x, regularized=True)
         h = mpmath.mpf(10) ** -8
         root = lambda b: mpmath.findroot(
             lambda y: mpmath.gammainc(b, 0, mpmath.exp(y), regularized=True) - p, mpmath.log(x)
         )
-        low, high = root(above - h), root(above + h)
-        want = float((high - 2 * mpmath.log(x) + low) / h**2 + boost)
+        low, high = root(a - h), root(a + h)
+        want = float((high - 2 * mpmath.log(x) + low) / h**2)
     assert abs(second - want) <= 1e-7 * max(abs(want), abs(first))
-
-
-def _drawn(key, a: float) -> float:
-    """log of the number that was drawn for a, or for a + 1 where a is below 1."""
-    own = random.split(_keys._typed(key), 1)[0]
-    inner, _ = random.split(own)
-    above = np.float64(a + (1 if a < 1 else 0))
-    v = _gamma._of_draws(inner.reshape(1), wnp.asarray([above]), wnp.asarray([True]))[0]
-    return math.log(above - 1 / 3) + math.log(float(v))
 
 
 N = 40000
@@ -172,3 +173,11 @@ def test_jax_agrees_on_the_slope_of_a_number():
     ours = np.asarray(_gamma._slope_of_quantile(wnp.asarray(a), wnp.asarray(log_v))) * np.asarray(numbers)
     theirs = np.asarray(jax.lax.random_gamma_grad(a, np.asarray(numbers)))
     np.testing.assert_allclose(ours, theirs, rtol=2e-4)
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_gradients_are_those_of_jax(name):
+    jax = pytest.importorskip("jax")
+    a = np.array([0.05, 0.3, 0.9, 1.0, 3.0, 40.0], np.float32)
+    slopes = lambda m: np.asarray(m.grad(lambda a: getattr(m.random, name)(m.random.key(3), a).sum())(m.numpy.array(a)))
+    np.testing.assert_allclose(slopes(weft), slopes(jax), rtol=5e-5)

@@ -104,7 +104,7 @@ def _compiled(jitted: Any) -> None:
     for event in ("lower_jaxpr_to_module", "pxla_cached_compilation", "compile_after_persistent_compilation_miss"):
         test_event(event)
     name = getattr(jitted, "__name__", "")
-    record_event("/jax/core/compile/backend_compile", fun_name=name)
+    record_event("/jax/core/compile/backend_compile")  # listeners of events take no more than a name
     _debug("Compiling jit(%s)", name)
     _debug("Finished XLA compilation of jit(%s)", name)
 

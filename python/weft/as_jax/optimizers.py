@@ -274,13 +274,14 @@ def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
 
     def init(x: Any) -> Any:
         x = wnp.asarray(x)
-        return x, wnp.zeros_like(x), [wnp.zeros(n, x.dtype) for n in x.shape]
+        return x, wnp.zeros_like(x), [wnp.zeros(n, x.dtype) for n in x.shape or [()]]
 
     def update(i: Any, g: Any, state: Any) -> Any:
         x, m, covers = state
         spread = [v.reshape([-1 if k == d else 1 for k in range(x.ndim)]) for d, v in enumerate(covers)]
         squares = functools.reduce(wnp.minimum, spread) + g * g
         m = (1 - momentum) * (g * _inverse_root(squares)) + momentum * m
-        return x - schedule(i) * m, m, [wnp.max(squares, along(d, x.ndim)) for d in range(x.ndim)]
+        covers = [wnp.max(squares, along(d, x.ndim)) for d in range(x.ndim)] or [squares]
+        return x - schedule(i) * m, m, covers
 
     return init, update, (lambda state: state[0])

@@ -168,6 +168,7 @@ def make_jaxpr(
 
     for name in ("__name__", "__qualname__"):
         setattr(made, name, f"make_jaxpr({getattr(fun, name, fun)})")
+    made.__module__ = "jax"
     return made
 
 

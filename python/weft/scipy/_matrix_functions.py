@@ -340,7 +340,7 @@ def eigh_tridiagonal(
 
     Args:
         d: vector [n]: the diagonal, real.
-        e: vector [n - 1]: the elements beside it.
+        e: vector [n - 1]: the elements above it; those below are their conjugates.
         eigvals_only: whether eigenvalues alone are wanted.
         select: "a": all; "i": those with indices from select_range[0] to select_range[1].
         select_range: the first and the last index.
@@ -366,7 +366,7 @@ def eigh_tridiagonal(
             f"eigh_tridiagonal: d must be a vector, and e one element shorter, got {d.shape} and {e.shape}"
         )
     n = d.shape[0]
-    matrix = wnp.diag(d) + wnp.diag(wnp.conj(e), 1) + wnp.diag(e, -1)
+    matrix = wnp.diag(d) + wnp.diag(e, 1) + wnp.diag(wnp.conj(e), -1)
     if select == "a":
         chosen = slice(None)
     elif select == "i":

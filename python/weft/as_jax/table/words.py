@@ -167,6 +167,10 @@ WORDS: list[tuple[str, str]] = [
         "unexpected tree structure of argument to vjp function: got {0}, but expected to match {1}.",
     ),
     (
+        r"linear_transpose: a cotangent is " + _T + ", the result " + _T,
+        "cotangent type does not match function output, expected {type1} but got {type0}",
+    ),
+    (
         r"linear_transpose: argument (\S+) of '[^']*' is (\w+)\[.*\]; derivatives need",
         "linear_transpose only supports [float or complex -> float or complex], and [integer -> integer] functions, "
         "but got {1}.",
@@ -233,8 +237,9 @@ WORDS: list[tuple[str, str]] = [
     (r"pmap: mapped sizes of '[^']*' differ", "pmap got inconsistent sizes for array axes to be mapped"),
     (
         r"vmap: no argument of '[^']*' is mapped, and axis_size is not given(?:: the arguments, (.*) and (.*), hold)?",
-        "vmap wrapped function must be passed at least one argument containing an array or axis_size must be "
-        "specified, got empty *args={0} and **kwargs={1}",
+        "vmap must have at least one non-None value in in_axes or axis_size must be specified; vmap wrapped function "
+        "must be passed at least one argument containing an array or axis_size must be specified, got empty "
+        "*args={0} and **kwargs={1}",
     ),
     (r"pmap: no argument of '[^']*' is mapped", "pmap requires at least one argument with a mapped axis."),
     (

@@ -141,7 +141,7 @@ WORDS: list[tuple[str, str]] = [
         "float0s do not support any operations by design because they are not compatible with non-boolean arrays.",
     ),
     (
-        r"(?:int|float|complex)\(\): only arrays of one element",
+        r"(?:int|float|complex)\(\): only arrays of (?:one element|no dimensions)",
         "Only scalar arrays can be converted to Python scalars.",
     ),
     # dtypes.
