@@ -190,9 +190,11 @@ class Blocks {
     const auto [known, first] = of_numbers_.try_emplace(at, false);
     if (!first) return known->second;
     const Eqn& e = fn_.eqns()[static_cast<size_t>(at)];
-    const bool by_element = e.prim->is_elementwise() || e.prim->view || e.prim->expands || Is<"iota">(*e.prim);
-    return of_numbers_[at] = by_element && std::all_of(e.operands.begin(), e.operands.end(),
-                                                       [&](const Atom& x) { return MadeOfNumbers(x); });
+    const bool numbers = e.operands.empty() && !e.prim->has_effect;
+    const bool by_element = e.prim->is_elementwise() || e.prim->view || e.prim->expands || numbers;
+    return of_numbers_[at] =
+               by_element && IsPlain(fn_.TypeOf(e.result())) &&
+               std::all_of(e.operands.begin(), e.operands.end(), [&](const Atom& x) { return MadeOfNumbers(x); });
   }
 
   // --- Which equations -----------------------------------------------------------------------------------------------
