@@ -1,7 +1,6 @@
 """Many arrays that are there, joined by copying.
 
-A program that joins n arrays has n loops, and is compiled for each n: 3 ms an array, where a loop of Python collects a result
-for each of its steps. Copying gives the same bits at once. Traced arrays, and those that lie on several devices, are
+A program that joins n arrays has n loops and is compiled for each n, 3 ms an array; loops of Python collect one a step. Copying gives the same bits at once. Traced arrays, and those that lie on several devices, are
 joined by a program.
 """
 
@@ -24,8 +23,6 @@ def _by_copying(
     items: Sequence[Any], joined: Callable[[list], Any], copy: Callable[[list[np.ndarray]], np.ndarray]
 ) -> Any:
     """What `joined` gives for items of which each is an array or a number of Python; None: it is to do that itself."""
-    if len(items) < _MANY or _weft.is_tracing():
-        return None
     kinds: dict[Any, Any] = {}
     size = 0
     for x in items:
@@ -52,32 +49,36 @@ def _by_copying(
     return _weft.array(out, None, False)
 
 
+def _here(items: list, axis: Any) -> bool:
+    """Whether many arrays are to be joined, outside of any program."""
+    many = len(items) >= _MANY and type(axis) is int and not _weft.is_tracing()
+    return many and all(isinstance(x, _weft.Array) for x in items)
+
+
 def stack(items: Sequence[Any], axis: Any) -> _weft.Array:
     """Arrays of one shape along a new axis."""
     items = list(items)
-    if type(axis) is int and all(isinstance(x, _weft.Array) for x in items) and len({x.shape for x in items}) == 1:
-        found = _by_copying(items, lambda some: _weft.stack(some, axis), lambda all: np.stack(all, axis))
-        if found is not None:
-            return found
-    return _weft.stack(items, axis)
+    out = None
+    if _here(items, axis) and len({x.shape for x in items}) == 1:
+        out = _by_copying(items, lambda some: _weft.stack(some, axis), lambda all: np.stack(all, axis))
+    return _weft.stack(items, axis) if out is None else out
 
 
 def concatenate(items: Sequence[Any], axis: Any) -> _weft.Array:
     """Arrays along an axis that they have."""
     items = list(items)
-    if type(axis) is int and all(isinstance(x, _weft.Array) and -x.ndim <= axis < x.ndim for x in items):
-        if len({(*x.shape[: axis % x.ndim], -1, *x.shape[axis % x.ndim + 1 :]) for x in items}) == 1:
-            found = _by_copying(
-                items, lambda some: _weft.concatenate(some, axis), lambda all: np.concatenate(all, axis)
-            )
-            if found is not None:
-                return found
-    return _weft.concatenate(items, axis)
+    out = None
+    if _here(items, axis) and all(-x.ndim <= axis < x.ndim for x in items):
+        others = {(x.shape[: axis % x.ndim], x.shape[axis % x.ndim + 1 :]) for x in items}
+        if len(others) == 1:
+            join = lambda some: _weft.concatenate(some, axis)
+            out = _by_copying(items, join, lambda all: np.concatenate(all, axis))
+    return _weft.concatenate(items, axis) if out is None else out
 
 
 def array(items: Any, dtype: Any, copy: bool) -> _weft.Array:
     """An array of a number, an array or a nested list. A list of arrays of one shape is what a loop has collected."""
-    if dtype is None and type(items) in (list, tuple) and len(items) >= _MANY:
+    if dtype is None and type(items) in (list, tuple) and len(items) >= _MANY and not _weft.is_tracing():
         first = next((x for x in items if isinstance(x, _weft.Array)), None)
         if first is not None and all((x.shape if isinstance(x, _weft.Array) else ()) == first.shape for x in items):
             found = _by_copying(items, lambda some: _weft.array(some, None, True), np.stack)
