@@ -1,7 +1,7 @@
 """Many arrays that are there, joined by copying.
 
-A program that joins n arrays has n loops and is compiled for each n, 3 ms an array; loops of Python collect one a step. Copying gives the same bits at once. Traced arrays, and those that lie on several devices, are
-joined by a program.
+A program that joins n arrays has n loops and is compiled for each n, 3 ms an array; loops of Python collect one a step.
+Copying gives the same bits at once. Traced arrays, and those that lie on several devices, are joined by a program.
 """
 
 from __future__ import annotations
