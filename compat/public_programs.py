@@ -65,6 +65,7 @@ class Run(NamedTuple):
 
     numbers: dict[str, tuple[str, np.ndarray]]
     seconds: float
+    processor: float  # seconds of all its threads
     memory: int
     error: str
     trace: str
@@ -148,13 +149,14 @@ def run(python: Path, file: Path, on_weft: bool, more: dict[str, str], arguments
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=file.parent, timeout=_LIMIT)
     except subprocess.TimeoutExpired:
-        return Run({}, _LIMIT, 0, f"takes more than {_LIMIT} s", "")
+        return Run({}, _LIMIT, math.nan, 0, f"takes more than {_LIMIT} s", "")
     if not out.exists():
-        return Run({}, time.time() - start, 0, f"ended with {done.returncode}", done.stderr[-3000:])
+        return Run({}, time.time() - start, math.nan, 0, f"ended with {done.returncode}", done.stderr[-3000:])
     with np.load(out) as content:
         report = json.loads(str(content["report"]))
         numbers = {place: (kind, content[f"n{i}"]) for i, (place, kind) in enumerate(report["types"])}
-    return Run(numbers, report["end"] - start, report["memory"], report.get("error", ""), report.get("trace", ""))
+    seconds, said = report["end"] - start, (report.get("error", ""), report.get("trace", ""))
+    return Run(numbers, seconds, report["processor"], report["memory"], *said)
 
 
 def apart(a: np.ndarray, b: np.ndarray) -> float:
@@ -211,6 +213,7 @@ class Row(NamedTuple):
     numbers: str
     jax: float = math.nan
     time: float = math.nan
+    processor: float = math.nan
     memory: float = math.nan
     good: bool = False
 
@@ -251,7 +254,8 @@ def row(program: Program, python: Path, clones: Path | None, folder: Path, repea
         seconds.append(tuple(run(python, file, on_weft, {}, program.arguments).seconds for on_weft in (False, True)))
     jax_s, weft_s = (min(each) for each in zip(*seconds))
     good = found.same > 0 and not found.other
-    return Row(program, "yes", numbers, jax_s, weft_s / jax_s, ours.memory / theirs.memory, good)
+    ratios = (weft_s / jax_s, ours.processor / theirs.processor, ours.memory / theirs.memory)
+    return Row(program, "yes", numbers, jax_s, *ratios, good)
 
 
 def geometric_mean(values: list[float]) -> float:
@@ -270,25 +274,28 @@ and which sizes are cut so that each takes some seconds. None of them is part of
 {tolerance:g} of the largest number of the array, and the largest difference of those. Where something differs, JAX
 runs the program again with instructions of an older processor; arrays that differ there follow rounding errors or the
 clock, and are not compared. *JAX*: seconds from the start of Python to the end of the program, without a cache of compiled programs;
-*time* and *memory* (at its peak): Weft / JAX.
+*time*, *processor* (time of all threads, which a loaded machine changes less) and *memory* (at its peak): Weft / JAX.
 
-{good} of {count} run and have JAX's numbers. Geometric means: time {time:.2f}, memory {memory:.2f}.
+{good} of {count} run and have JAX's numbers. Geometric means: time {time:.2f}, processor
+{processor:.2f}, memory {memory:.2f}.
 
-| program | about | runs | numbers | JAX (s) | time | memory |
-|---|---|---|---|---|---|---|
+| program | about | runs | numbers | JAX (s) | time | processor | memory |
+|---|---|---|---|---|---|---|---|
 """
 
 
 def table(rows: list[Row], jax: str) -> str:
     """docs/public_programs.md."""
     count, good = len(rows), sum(row.good for row in rows)
-    means = geometric_mean([row.time for row in rows]), geometric_mean([row.memory for row in rows])
-    text = _HEAD.format(jax=jax, tolerance=TOLERANCE, count=count, good=good, time=means[0], memory=means[1])
+    ratios = ("time", "processor", "memory")
+    means = {ratio: geometric_mean([getattr(row, ratio) for row in rows]) for ratio in ratios}
+    text = _HEAD.format(jax=jax, tolerance=TOLERANCE, count=count, good=good, **means)
     for row in rows:
         entry = row.program
         url = f"https://github.com/{entry.repository}/blob/{entry.commit}/{urllib.request.quote(entry.path)}"
         figures = " | ".join(
-            "" if x != x else f"{x:.{digits}f}" for x, digits in ((row.jax, 1), (row.time, 2), (row.memory, 2))
+            "" if x != x else f"{x:.{digits}f}"
+            for x, digits in ((row.jax, 1), (row.time, 2), (row.processor, 2), (row.memory, 2))
         )
         runs = row.runs.splitlines()[0][:120].replace("|", "\\|")
         text += f"| [{entry.name}]({url}) | {entry.about} | {runs} | {row.numbers} | {figures} |\n"

@@ -20,7 +20,7 @@ def _program(path="a.py", **more):
 
 
 def _run(**numbers):
-    return Run({name: ("kind", np.asarray(value)) for name, value in numbers.items()}, 1.0, 1, "", "")
+    return Run({name: ("kind", np.asarray(value)) for name, value in numbers.items()}, 1.0, 1.0, 1, "", "")
 
 
 def test_the_list_names_each_program_once_and_a_whole_commit():
@@ -81,12 +81,12 @@ def test_numbers_are_compared_as_far_as_jax_agrees_with_itself():
 
 def test_the_page_counts_what_is_there():
     rows = [
-        public_programs.Row(_program(), "yes", "3 of 3, 1e-07", 2.0, 0.5, 0.25, True),
-        public_programs.Row(_program(), "yes", "2 of 3, 1e-07", 2.0, 2.0, 1.0, False),
+        public_programs.Row(_program(), "yes", "3 of 3, 1e-07", 2.0, 0.5, 0.5, 0.25, True),
+        public_programs.Row(_program(), "yes", "2 of 3, 1e-07", 2.0, 2.0, 0.5, 1.0, False),
         public_programs.Row(_program(), "cannot be fetched: no network", ""),
     ]
     page = public_programs.table(rows, "0.0")
-    assert "1 of 3 run" in page and "time 1.00, memory 0.50" in page and "no network" in page
+    assert "1 of 3 run" in page and "time 1.00, processor\n0.50, memory 0.50" in page and "no network" in page
 
 
 def test_variables_of_a_program_by_name():

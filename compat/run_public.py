@@ -4,7 +4,7 @@ python run_public.py program.py found.npz                    # under JAX
 python -m weft.as_jax run_public.py program.py found.npz     # on Weft
 
 What is written: every array and number of the program's global variables, by name and place; the numbers that it
-printed; when it ended, and its memory at the peak.
+printed; when it ended, its processor time, and its memory at the peak.
 """
 
 import builtins
@@ -92,7 +92,7 @@ def main(program: str, out: str, *arguments: str) -> None:
         if not isinstance(error, SystemExit) or error.code:
             report["error"] = f"{type(error).__name__}: {error}"[:2000]
             report["trace"] = traceback.format_exc()[-4000:]
-    report["end"], report["memory"] = time.time(), _peak_memory()
+    report["end"], report["memory"], report["processor"] = time.time(), _peak_memory(), time.process_time()
     found = ends_with(variables)
     text = [float(number) for number in _A_NUMBER.findall(printed.getvalue())]
     found["(printed)"] = (np.array(text[:_KEPT]), "text")
