@@ -273,8 +273,9 @@ and which sizes are cut so that each takes some seconds. None of them is part of
 *Numbers*: how many of the arrays in the program's global variables (and what it printed) are JAX's within
 {tolerance:g} of the largest number of the array, and the largest difference of those. Where something differs, JAX
 runs the program again with instructions of an older processor; arrays that differ there follow rounding errors or the
-clock, and are not compared. *JAX*: seconds from the start of Python to the end of the program, without a cache of compiled programs;
-*time*, *processor* (time of all threads, which a loaded machine changes less) and *memory* (at its peak): Weft / JAX.
+clock, and are not compared. *JAX*: seconds from the start of Python to the end of the program, without a cache of
+compiled programs; *time*, *processor* (time of all threads, which a loaded machine changes less) and *memory* (at its
+peak): Weft / JAX.
 
 {good} of {count} run and have JAX's numbers. Geometric means: time {time:.2f}, processor
 {processor:.2f}, memory {memory:.2f}.
