@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "ir/analysis/residuals.h"
 #include "ir/builder.h"
@@ -14,6 +15,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify.h"
 #include "transforms/ad/grad.h"
+#include "transforms/ad/split.h"
 #include "transforms/opt/pass.h"
 
 namespace weft {
@@ -114,6 +116,23 @@ std::vector<std::string> Saved(const FnRef& f) {
 }
 
 using Names = std::vector<std::string>;
+
+// A parameter in another order is made again from it, or the trips of a loop would store what the loop reads.
+TEST(Residuals, ParametersInAnotherOrderAreNotKept) {
+  struct Case {
+    const char* body;
+    Dims kept;
+  };
+  for (const Case& c : {Case{"m: f32[3,2] = transpose[perm=[1,0]] c", {2, 3}},
+                        Case{"r: f32[6] = reshape[shape=<6>] c\n  m: f32[3,2] = reshape[shape=<3,2>] r", {2, 3}},
+                        Case{"s: f32[2,3] = sin c\n  m: f32[3,2] = transpose[perm=[1,0]] s", {3, 2}}}) {
+    const SplitFn halves = Split(ParseFn(std::string("fn f(c: f32[2,3], x: f32[3,2]) -> (f32[3,2]) {\n  ") + c.body +
+                                         "\n  y: f32[3,2] = mul m x\n  return y\n}\n"),
+                                 {false, true});
+    ASSERT_EQ(halves.residuals.size(), 1u) << Print(*halves.known);
+    EXPECT_EQ(halves.residuals[0].dims, c.kept) << Print(*halves.known);
+  }
+}
 
 TEST(Policies, SayWhatIsSaved) {
   EXPECT_EQ(Saved(Chain("nothing_saveable")), Names{});

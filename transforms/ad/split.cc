@@ -69,9 +69,12 @@ class Splitter {
   bool IsUnknown(const Atom& a) const { return a.is_var() && is_unknown_[a.id()]; }
   Atom ValueOf(const Atom& a) const { return a.is_var() ? env_[a.id()] : a; }
 
-  // A value that takes less to make again than to keep: it is larger than what it is made from. What is declared to
-  // vary over mesh axes takes nothing, where it is made from no variable.
-  bool CheaperToRemake(const Prim& prim, const Atoms& x) const {
+  // A value that takes less to make again than to keep: it is larger than what it is made from, or a parameter read in
+  // another order, since parameters are there anyway: what a loop reads is not stored once more by its trips. What is
+  // declared to vary over mesh axes takes nothing, where it is made from no variable.
+  bool CheaperToRemake(const Prim& prim, const Atoms& x, const Type& result) const {
+    const bool reordered = prim.view && x.size() == 1 && x[0].is_var() && known_.TypeOf(x[0]).size() == result.size();
+    if (reordered && (known_.Definition(x[0]) == nullptr || IsRemade(x[0]))) return true;
     if (!Is<"pvary">(prim)) return prim.expands;  // the one that says so
     if (x[0].is_literal()) return true;
     if (!IsRemade(x[0])) return false;
@@ -111,7 +114,7 @@ class Splitter {
     const auto value_of = [&](Var v) { return any && !is_unknown_[v.id] ? Residual(env_[v.id]) : env_[v.id]; };
     Builder& b = any ? unknown_ : known_;
     const bool same_types = b.Translate(fn_, e, value_of);
-    const bool remade = !any && e.num_results == 1 && CheaperToRemake(*e.prim, e.operands);
+    const bool remade = !any && e.num_results == 1 && CheaperToRemake(*e.prim, e.operands, fn_.TypeOf(Var{first}));
     ScopedLoc loc(b, e.loc);
     const Atoms y = b.Adopt(fn_, std::move(e), same_types);
     for (uint32_t r = 0; r < y.size(); ++r) Define(first + r, y[r], any);

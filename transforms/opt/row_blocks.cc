@@ -45,6 +45,8 @@ std::optional<int> DimOf(const ShardingRule::Tensor& tensor, int factor) {
   return at;
 }
 
+FnRef OfBody(FnRef fn, const RowBlockPolicy& policy, bool again);
+
 class Blocks {
  public:
   Blocks(const Fn& fn, const RowBlockPolicy& policy, bool again)
@@ -64,8 +66,9 @@ class Blocks {
   FnRef Rewritten(size_t* from) {
     for (size_t seed = *from; seed < fn_.eqns().size(); ++seed) {
       *from = seed + 1;
-      for (const int dim : RowsOf(fn_.eqns()[seed])) {
+      for (const auto& [dim, stacked] : RowsOf(fn_.eqns()[seed])) {
         if (!Grow(seed, dim)) continue;
+        stacked_ = stacked;
         ChooseBlocks(Size(fn_.TypeOf(fn_.eqns()[seed].result()), dim));
         if (count_ < 2) continue;
         if (RuleWatch* const watch = RuleWatch::Current()) {
@@ -81,9 +84,15 @@ class Blocks {
  private:
   // --- What may be cut -----------------------------------------------------------------------------------------------
 
-  // The dimensions of a large product that could be its rows, the best first: those of one factor before those of both,
-  // and the last first, so that a block is a few rows of every matrix of a stack.
-  std::vector<int> RowsOf(const Eqn& e) const {
+  struct Rows {
+    int dim = 0;
+    bool stacked = false;  // both factors have it: a stack of products
+  };
+
+  // The dimensions of a large product that could be its rows, the best first. A stack is cut into its matrices, and
+  // those into rows: a block of many rows of one matrix reads that one's other factor, which a cache holds, where one
+  // of a few rows of every matrix reads all of them.
+  std::vector<Rows> RowsOf(const Eqn& e) const {
     if (!Is<"contract">(*e.prim) || !IsPlain(fn_.TypeOf(e.result()))) return {};
     const Type& type = fn_.TypeOf(e.result());
     if (!IsFloat(type.dtype) || Bytes(type) < policy_.least_bytes) return {};
@@ -94,13 +103,17 @@ class Blocks {
         summed *= Size(fn_.TypeOf(e.operands[0]), static_cast<int>(d));
     }
     if (summed > policy_.most_summed) return {};
-    std::vector<int> rows, stacked;
+    std::vector<Rows> rows;
+    for (size_t d = 0; d < spec.out.size(); ++d) {
+      const bool both =
+          spec.lhs.find(spec.out[d]) != std::string::npos && spec.rhs.find(spec.out[d]) != std::string::npos;
+      if (both) rows.push_back({static_cast<int>(d), true});
+    }
     for (size_t d = spec.out.size(); d-- > 0;) {
       const bool both =
           spec.lhs.find(spec.out[d]) != std::string::npos && spec.rhs.find(spec.out[d]) != std::string::npos;
-      (both ? stacked : rows).push_back(static_cast<int>(d));
+      if (!both) rows.push_back({static_cast<int>(d), false});
     }
-    rows.insert(rows.end(), stacked.begin(), stacked.end());
     return rows;
   }
 
@@ -168,6 +181,19 @@ class Blocks {
     return cut;
   }
   int DimCut(const Atom& a) const { return a.is_var() ? dims_[a.id()] : kWhole; }
+
+  // Whether a value is made of literals and numbers in a row, element by element.
+  bool MadeOfNumbers(const Atom& a) {
+    if (a.is_literal()) return true;
+    const int64_t at = defined_[a.id()];
+    if (at < 0) return false;
+    const auto [known, first] = of_numbers_.try_emplace(at, false);
+    if (!first) return known->second;
+    const Eqn& e = fn_.eqns()[static_cast<size_t>(at)];
+    const bool by_element = e.prim->is_elementwise() || e.prim->view || e.prim->expands || Is<"iota">(*e.prim);
+    return of_numbers_[at] = by_element && std::all_of(e.operands.begin(), e.operands.end(),
+                                                       [&](const Atom& x) { return MadeOfNumbers(x); });
+  }
 
   // --- Which equations -----------------------------------------------------------------------------------------------
 
@@ -333,7 +359,19 @@ class Blocks {
       if (a.is_literal()) return a;
       if (const auto at = made_.find({a.id(), dim}); at != made_.end()) return at->second;
       if (dim != kWhole && Makes(a, dim)) return made_.at({a.id(), dim});
+      if (dim == kWhole && of_.stacked_ && MakesOfNumbers(a)) return made_.at({a.id(), dim});
       return Parameter(a, dim);
+    }
+    // A mask that every matrix of a stack reads: made in the loop over the stack, that loops over its rows may make it,
+    // too, block by block.
+    bool MakesOfNumbers(const Atom& a) {
+      if (!of_.MadeOfNumbers(a)) return false;
+      const Eqn& e = of_.fn_.eqns()[static_cast<size_t>(of_.defined_[a.id()])];
+      Atoms x;
+      for (const Atom& operand : e.operands) x.push_back(Value(operand, kWhole));
+      const Atoms y = b_.Clone(of_.fn_, e, x);
+      for (uint32_t r = 0; r < e.num_results; ++r) made_[{e.first_result + r, kWhole}] = y[r];
+      return true;
     }
     // Masks and the like are made block by block, too, rather than read.
     bool Makes(const Atom& a, int dim) {
@@ -365,6 +403,12 @@ class Blocks {
       std::stable_partition(inputs->begin(), inputs->end(), [](const auto& input) { return input.second == kWhole; });
     }
     FnRef body = Body(*this, rows, *inputs).Build();
+    if (stacked_) {
+      RowBlockPolicy policy = policy_;
+      policy.least_bytes = std::min(policy.least_bytes, 2 * policy.block_bytes);
+      FnRef inner = OfBody(body, policy, again_);
+      if (inner != body) return inner;  // its blocks are what is computed again
+    }
     if (!again_) return body;
     Builder b("rows");
     Atoms x;
@@ -466,12 +510,14 @@ class Blocks {
   const RowBlockPolicy& policy_;
   const bool again_;
   std::vector<std::optional<std::optional<ShardingRule>>> rules_;  // by equation, once it was asked for
+  std::map<int64_t, bool> of_numbers_;                             // by equation, likewise
   std::vector<int64_t> defined_;                                   // by variable: its equation, or -1
   // Of what is computed in blocks.
   std::vector<int> dims_;                 // by variable: the dimension that is cut
   std::vector<std::optional<Cut>> cuts_;  // by equation: of those inside
   std::vector<bool> after_;               // by equation: whether it reads what they compute
   std::vector<Var> outputs_;
+  bool stacked_ = false;  // whether that is one of a stack's
   size_t first_ = 0, last_ = 0;
   int64_t large_ = 0;  // bytes
   int64_t rows_ = 0, count_ = 0, rest_ = 0, whole_rows_ = 0;
@@ -491,15 +537,17 @@ FnRef WithRowsOfNumbers(FnRef fn) {
 
 FnRef OfBody(FnRef fn, const RowBlockPolicy& policy, bool again) {
   if (!Blocks(*fn, policy, again).Any()) return fn;
-  fn = WithRowsOfNumbers(std::move(fn));
+  FnRef made = WithRowsOfNumbers(fn);
+  bool any = false;
   size_t from = 0;
   for (int i = 0; i < kMostRewrites; ++i) {
-    FnRef next = Blocks(*fn, policy, again).Rewritten(&from);
+    FnRef next = Blocks(*made, policy, again).Rewritten(&from);
     if (next == nullptr) break;
-    fn = std::move(next);
+    made = std::move(next);
+    any = true;
     from = 0;
   }
-  return fn;
+  return any ? made : fn;
 }
 
 }  // namespace

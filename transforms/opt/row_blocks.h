@@ -4,9 +4,9 @@
 //   p = softmax of s over j                      each row for itself
 //   o = contract[spec="hij,hjd->hid"] p v        f32[8,2048,64]
 //
-// becomes a scan over blocks of i, whose body holds s and p of one block. What may be cut along i, and how, is what the
-// sharding rules say (ir/analysis/sharding_rules.h). Where a derivative will be taken the body is a `remat`: reverse
-// mode computes a block again instead of keeping it.
+// becomes a scan over h, and in it one over blocks of i, whose body holds s and p of one block. What may be cut along i,
+// and how, is what the sharding rules say (ir/analysis/sharding_rules.h). Where a derivative will be taken the body is a
+// `remat`: reverse mode computes a block again instead of keeping it.
 #ifndef WEFT_TRANSFORMS_OPT_ROW_BLOCKS_H_
 #define WEFT_TRANSFORMS_OPT_ROW_BLOCKS_H_
 
@@ -23,7 +23,7 @@ inline constexpr char kRowBlocks[] = "rows-in-blocks";
 struct RowBlockPolicy {
   int64_t least_bytes = kMostAtOnce + 1;  // smaller ones are computed at once, in loops too
   int64_t most_summed = 256;
-  int64_t block_bytes = int64_t{2} << 20;
+  int64_t block_bytes = int64_t{4} << 20;
 };
 
 // For a program that is compiled as it is.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 
 #include "ir/eval/eval.h"
 #include "ir/licences.h"
@@ -156,6 +157,25 @@ TEST(RowBlocks, AttentionNeverHoldsAllScores) {
       EXPECT_LE(LargestBytes(*gradient), scores * 2 / 3) << Print(*gradient);
     }
   }
+}
+
+// A block of rows of one matrix reads the other factor of that one alone.
+TEST(RowBlocks, AStackIsCutIntoItsMatrices) {
+  const FnRef g = ComputeInBlocks(ParseFn(kMasked), Of(4, 1), false);
+  ASSERT_EQ(Scans(*g), 1) << Print(*g);
+  const auto body_of = [](const Fn& fn) -> const Fn& {
+    for (const Eqn& e : fn.eqns()) {
+      if (e.prim->name == "scan") return *e.regions[0];
+    }
+    throw std::runtime_error("no loop");
+  };
+  const Fn& matrix = body_of(*g);
+  EXPECT_EQ(matrix.TypeOf(matrix.results().back()).dims, (Dims{1, 24, 5})) << Print(*g);
+  ASSERT_EQ(Scans(matrix), 1) << Print(*g);
+  const Fn& rows = body_of(matrix);
+  EXPECT_EQ(rows.TypeOf(rows.results().back()).dims, (Dims{1, 4, 5})) << Print(*g);
+  // The mask is made there, too, of the numbers of its rows.
+  for (const Param& p : rows.params()) EXPECT_NE(p.type.dtype, DType::kBool) << Print(*g);
 }
 
 TEST(RowBlocks, SeveralAndInRegions) {

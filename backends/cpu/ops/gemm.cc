@@ -163,6 +163,9 @@ int64_t Nanoseconds(int64_t m, int64_t n, int64_t k) {
                               (sizeof(T) / 4) / 50);
 }
 
+// A product of so many nanoseconds, by all threads together, is cut into two blocks per thread.
+constexpr int64_t kLongProduct = 4'000'000;
+
 // What is below the diagonal of rows [first, last) of a symmetric matrix, and left of them, from what is above it.
 template <class T>
 void Mirror(int64_t first, int64_t last, int64_t n, T* c, int64_t ldc) {
@@ -221,15 +224,17 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
   const int64_t nanoseconds = Nanoseconds<T>(m, n, k);
   const int threads = NumThreads();
   if (threads == 1 || nanoseconds < 2 * kMinParallelNanoseconds) return Single(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
-  // Two blocks per thread along the longer side, multiples of the micro-kernels' heights.
+  // Blocks along the longer side, of the same height, multiples of the micro-kernels'. Each packs the other factor
+  // anew: short products are cut into one per thread, long ones into two, which evens out what else the machine does.
+  const int64_t blocks = nanoseconds < kLongProduct ? threads : 2 * threads;
   if (m >= n) {
-    const int64_t block = std::max<int64_t>(48, (m + 2 * threads - 1) / (2 * threads) + 47) / 48 * 48;
+    const int64_t block = std::max<int64_t>(2, ((m + blocks - 1) / blocks + 15) / 16) * 16;
     ParallelFor((m + block - 1) / block, nanoseconds, [=](int64_t begin, int64_t end) {
       const int64_t first = begin * block, last = std::min(m, end * block);
       Single(ta, tb, last - first, n, k, a + (ta ? first : first * lda), lda, b, ldb, c + first * ldc, ldc);
     });
   } else {
-    const int64_t block = std::max<int64_t>(64, (n + 2 * threads - 1) / (2 * threads) + 63) / 64 * 64;
+    const int64_t block = std::max<int64_t>(1, ((n + blocks - 1) / blocks + 63) / 64) * 64;
     ParallelFor((n + block - 1) / block, nanoseconds, [=](int64_t begin, int64_t end) {
       const int64_t first = begin * block, last = std::min(n, end * block);
       Single(ta, tb, m, last - first, k, a, lda, b + (tb ? first * ldb : first), ldb, c + first, ldc);
