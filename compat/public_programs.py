@@ -140,7 +140,8 @@ def run(python: Path, file: Path, on_weft: bool, more: dict[str, str], arguments
     """Runs a script in a process of its own, without any cache of compiled programs."""
     path = Path(weft.__file__).parent.parent if on_weft else environments.folder_with_jax()
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "JAX_"))}
-    variables = {**clean, "PYTHONPATH": str(path), "JAX_PLATFORMS": "cpu", "WEFT_CACHE_DIR": "off", **more}
+    variables = {**clean, "PYTHONPATH": str(path), "JAX_PLATFORMS": "cpu", "WEFT_CACHE_DIR": "off"}
+    variables |= {"PYTHONHASHSEED": "0", **more}  # the order of sets is part of what some programs compute
     out = file.parent / "found.npz"
     out.unlink(missing_ok=True)
     how = ["-m", "weft.as_jax"] if on_weft else []

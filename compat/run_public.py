@@ -95,7 +95,8 @@ def main(program: str, out: str, *arguments: str) -> None:
     report["end"], report["memory"], report["processor"] = time.time(), _peak_memory(), time.process_time()
     found = ends_with(variables)
     text = [float(number) for number in _A_NUMBER.findall(printed.getvalue())]
-    found["(printed)"] = (np.array(text[:_KEPT]), "text")
+    if text:
+        found["(printed)"] = (np.array(text[:_KEPT]), "text")
     report["types"] = [[place, kind] for place, (_, kind) in found.items()]
     np.savez(out, report=np.array(json.dumps(report)), **{f"n{i}": n for i, (n, _) in enumerate(found.values())})
 
