@@ -156,3 +156,17 @@ def test_operations_as_classes():
         """
     )
     assert found["slopes"] == [6.0, 2.0, 2.0] and found["zeros"] == [2] and found["missing"] == ["NotImplementedError"]
+
+
+def test_scipy_asks_an_array_for_its_namespace():
+    found = both(
+        """
+        import scipy.integrate, scipy.stats
+        x = jnp.linspace(0.0, 1.0, 5)
+        out["namespace"] = [x.__array_namespace__() is jnp, hasattr(jnp, "__array_namespace_info__")]
+        out["version"] = [isinstance(jnp.__array_api_version__, str)]
+        out["integrals"] = np.asarray(scipy.integrate.cumulative_trapezoid(x, dx=0.25, initial=0)).tolist()
+        out["scores"] = np.asarray(scipy.stats.zscore(x)).round(5).tolist()
+        """
+    )
+    assert found["namespace"] == [True, True]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import _weft
+from ._core import copied as _copied
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
@@ -533,7 +534,7 @@ def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool)
         raise value_error("scan: a loop of no steps cannot run in Python (weft.disable_jit): its results have no types")
     if reverse:
         ys.reverse()
-    return value, _tree.map(lambda *leaves: _weft.stack(list(leaves), 0), *ys)
+    return value, _tree.map(lambda *leaves: _copied.stack(leaves, 0), *ys)
 
 
 def map(f: Callable[[Any], _C], xs: Any, *, batch_size: int | None = None) -> _C:

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _weft
 from . import numpy as wnp
+from ._core import copied as _copied
 from ._core import docs as _docs
 from ._core import tree as _tree
 from ._core.errors import type_error
@@ -41,7 +42,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     shapes, dtypes = tuple(x.shape for x in arrays), tuple(x.dtype for x in arrays)
     dtype = _weft.result_type(*arrays) if arrays else _weft.default_dtype("float")
     flat = [x.reshape(-1).astype(dtype) for x in arrays]
-    vector = _weft.concatenate(flat, 0) if flat else wnp.zeros(0, dtype)
+    vector = _copied.concatenate(flat, 0) if flat else wnp.zeros(0, dtype)
     return vector, _TreeOf(treedef, shapes, dtypes, dtype)
 
 

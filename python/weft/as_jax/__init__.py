@@ -18,6 +18,7 @@ from typing import Any
 import weft
 
 from .._core.errors import runtime_error
+from ..numpy import _standard
 from . import (
     arrays,
     core,
@@ -67,6 +68,7 @@ def install() -> None:
     settings.read_environment()
     wording.install()
     arrays.install()
+    _standard.namespace = "jax.numpy"  # SciPy asks an array for it
     core.install()
     hijax.install()
     shardings.install()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _weft
+from .._core import copied as _copied
 from .._core import docs as _docs
 from .._core.errors import value_error
 from .._sharding.placing import lying_like
@@ -298,7 +299,7 @@ def concatenate(operands: Sequence[NestedLike], dimension: int) -> Array:
         >>> weft.lax.concatenate([wnp.array([1, 2]), wnp.array([3])], 0)
         Array([1, 2, 3], dtype=int32)
     """
-    return _weft.concatenate(list(operands), dimension)
+    return _copied.concatenate(operands, dimension)
 
 
 def split(operand: NestedLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
@@ -416,7 +417,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
         Array([[1, 2],
                [3, 4]], dtype=int32)
     """
-    return _weft.stack(list(operands), axis)
+    return _copied.stack(operands, axis)
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
+from .._core import copied as _copied
 from .._core import docs as _docs
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
@@ -88,7 +89,7 @@ def array(
 
 
 def _made(given: Any, dtype: DTypeLike | None, copy: bool) -> Array:
-    out = _weft.array(given, dtype, copy)
+    out = _copied.array(given, dtype, copy)
     if copy and isinstance(given, Array) and given.dtype == out.dtype and not _weft.is_traced(out):
         return out.copy()  # what is made of an array shares its memory
     return out

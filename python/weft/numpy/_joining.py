@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
+from .._core import copied as _copied
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
 from .._weft import Array
@@ -69,7 +70,7 @@ def concatenate(arrays: Sequence[NestedLike], axis: int | None = 0, dtype: DType
     parts = _arrays(arrays, "concatenate")
     if axis is None:
         parts, axis = [a.reshape(-1) for a in parts], 0
-    out = _weft.concatenate(parts, axis)
+    out = _copied.concatenate(parts, axis)
     return out if dtype is None else out.astype(dtype)
 
 
@@ -110,7 +111,7 @@ def stack(arrays: Sequence[NestedLike], axis: int = 0, dtype: DTypeLike | None =
         Array([[1, 3],
                [2, 4]], dtype=int32)
     """
-    out = _weft.stack(_arrays(arrays, "stack"), axis)
+    out = _copied.stack(_arrays(arrays, "stack"), axis)
     return out if dtype is None else out.astype(dtype)
 
 
@@ -234,7 +235,7 @@ def block(arrays: Sequence[NestedLike]) -> Array:
             return a.reshape((1,) * (rank - a.ndim) + a.shape)
         if not x:
             raise value_error("block: a list is empty")
-        return _weft.concatenate([join(y, level + 1) for y in x], level - levels)
+        return _copied.concatenate([join(y, level + 1) for y in x], level - levels)
 
     return join(arrays, 0)
 

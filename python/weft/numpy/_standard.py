@@ -5,7 +5,7 @@ Source: data-apis.org/array-api, version 2024.12, "Inspection" and "Array object
 
 from __future__ import annotations
 
-import sys
+import importlib
 from typing import Any
 
 from .. import _weft
@@ -15,6 +15,9 @@ from .._weft import Array
 from . import _dtypes
 
 __array_api_version__ = "2024.12"
+
+# The module that arrays say they belong to; another one that serves the same functions sets its own name.
+namespace = __name__.rpartition(".")[0]
 
 # What programs, files and DLPack carry.
 _MAX_RANK = 64
@@ -107,7 +110,7 @@ def array_namespace(self: Array, *, api_version: str | None = None) -> Any:
         raise value_error(
             f"__array_namespace__: api_version is {api_version!r}; expected one of {', '.join(map(repr, _VERSIONS))}"
         )
-    return sys.modules[__name__.rpartition(".")[0]]
+    return importlib.import_module(namespace)
 
 
 # Each of these has what the one before it had.

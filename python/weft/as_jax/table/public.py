@@ -118,6 +118,7 @@ PUBLIC: dict[str, Served] = {
             "issubdtype": "weft.as_jax.dtypes:issubdtype",
             "ndarray": "weft:Array",
             "newaxis": Value(None),
+            **of("weft.numpy", "__array_api_version__ __array_namespace_info__"),
             **{name: f"weft.numpy:{of}" for name, of in _WIDE.items()},
             "float0": "weft.as_jax.dtypes:float0",
         },

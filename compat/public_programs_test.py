@@ -1,0 +1,99 @@
+"""What //compat:public_programs makes of a list, a file, and the numbers of two runs. No program is fetched."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import public_programs
+import run_public
+from public_programs import Program, Run
+
+
+def _program(path="a.py", **more):
+    return Program(name="a", about="", repository="owner/name", commit="0" * 40, path=path, **more)
+
+
+def _run(**numbers):
+    return Run({name: ("kind", np.asarray(value)) for name, value in numbers.items()}, 1.0, 1.0, 1, "", "")
+
+
+def test_the_list_names_each_program_once_and_a_whole_commit():
+    programs = public_programs.programs()
+    names = [program.name for program in programs]
+    assert len(names) == len(set(names)) >= 30
+    for program in programs:
+        assert len(program.commit) == 40 and program.about and not program.path.startswith("/")
+
+
+def test_cells_of_a_notebook():
+    cells = [
+        {"cell_type": "markdown", "source": ["words"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "x = 1\n", "if x:\n", "    !pip install y"]},
+        {"cell_type": "code", "source": ["%%bash\n", "rm -r ."]},
+        {"cell_type": "code", "source": ["left_out()"]},
+        {"cell_type": "code", "source": ["%%time\n", "y = x + 1000"]},
+    ]
+    program = _program("a.ipynb", without=[2], cuts=[["1000", "10"]])
+    variables = {}
+    exec(public_programs.script(program, json.dumps({"cells": cells})), variables)
+    assert (variables["x"], variables["y"]) == (1, 11)
+
+
+def test_cells_of_a_page():
+    first = "```{code-cell} ipython3\n---\ntags: [a]\n---\nx = 1\n```\n"
+    text = f"words\n{first}```{{code-cell}}\n:tags: [b]\n\ny = 2\n```\n```\nz\n```\n"
+    assert [cell.strip() for cell in public_programs.cells(text, "a.md")] == ["x = 1", "y = 2"]
+
+
+def test_a_cut_that_is_not_there_is_an_error():
+    with pytest.raises(ValueError, match="'n = 5' is not there"):
+        public_programs.script(_program(cuts=[["n = 5", "n = 2"]]), "n = 4\n")
+
+
+def test_what_cannot_be_fetched_is_said(tmp_path):
+    row = public_programs.row(_program(), Path(sys.executable), tmp_path, tmp_path)
+    assert row.runs.startswith("cannot be fetched") and not row.good and math.isnan(row.time)
+
+
+def test_differences_are_relative_to_the_largest_number():
+    a = np.array([100.0, 1.0, np.nan, np.inf])
+    assert public_programs.apart(a, a.copy()) == 0
+    assert public_programs.apart(a, a + [0, 0.1, 0, 0]) == pytest.approx(1e-3)
+    assert public_programs.apart(a, np.array([100.0, 1.0, 2.0, np.inf])) == math.inf
+    assert public_programs.apart(a, a[1:]) == math.inf
+    assert public_programs.apart(np.array([True, False]), np.array([True, True])) == 1
+
+
+def test_numbers_are_compared_as_far_as_jax_agrees_with_itself():
+    theirs = _run(steady=[1.0, 2.0], chaotic=[1.0], rough=[1.0], missing=[1.0])
+    again = _run(steady=[1.0, 2.0], chaotic=[1.5], rough=[1.0005], missing=[1.0])
+    ours = _run(steady=[1.0, 2.5], chaotic=[3.0], rough=[1.004])
+    found = public_programs.compare(theirs, again, ours)
+    assert (found.same, found.own) == (1, ["chaotic"])
+    assert found.other == {"steady": pytest.approx(0.25), "missing": math.inf}
+
+
+def test_the_page_counts_what_is_there():
+    rows = [
+        public_programs.Row(_program(), "yes", "3 of 3, 1e-07", 2.0, 0.5, 0.5, 0.25, True),
+        public_programs.Row(_program(), "yes", "2 of 3, 1e-07", 2.0, 2.0, 0.5, 1.0, False),
+        public_programs.Row(_program(), "cannot be fetched: no network", ""),
+    ]
+    page = public_programs.table(rows, "0.0")
+    assert "1 of 3 run" in page and "time 1.00, processor\n0.50, memory 0.50" in page and "no network" in page
+
+
+def test_variables_of_a_program_by_name():
+    pytest.importorskip("jax")
+    found = run_public.ends_with({"x": {"a": np.ones(2), "b": 3}, "_x": 1, "f": len, "times": [0.5] * 9})
+    assert {place: kind for place, (_, kind) in found.items()} == {
+        "x['a']": "float64[2]",
+        "x['b']": "int64[]",
+        "times": "float64[9]",
+    }

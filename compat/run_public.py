@@ -1,0 +1,105 @@
+"""Runs a program and writes down all numbers that it ends with.
+
+python run_public.py program.py found.npz                    # under JAX
+python -m weft.as_jax run_public.py program.py found.npz     # on Weft
+
+What is written: every array and number of the program's global variables, by name and place; the numbers that it
+printed; when it ended, its processor time, and its memory at the peak.
+"""
+
+import builtins
+import contextlib
+import io
+import json
+import os
+import re
+import runpy
+import sys
+import time
+import traceback
+import warnings
+
+import numpy as np
+
+# Of a larger array every n-th number is kept.
+_KEPT = 200_000
+_A_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+\.\d*(?:[eE][-+]?\d+)?|(?<![\w.])[-+]?\d+(?:[eE][-+]?\d+)?(?![\w.])")
+
+
+def _peak_memory() -> int:
+    """In KiB. Not getrusage: its peak is at least that of the process that this one was forked from."""
+    with open("/proc/self/status", encoding="utf-8") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+
+def _numbers(leaf) -> tuple[np.ndarray, str] | None:
+    import jax
+
+    if isinstance(leaf, jax.Array):
+        if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+    elif not isinstance(leaf, np.ndarray | np.generic | bool | int | float | complex):
+        return None
+    try:
+        found = np.asarray(leaf)
+    except (RuntimeError, OverflowError):  # an array whose memory was given away
+        return None
+    if found.dtype.kind == "V" or str(found.dtype) in ("bfloat16", "float16"):
+        found = found.astype(np.float32)  # a bfloat16 has the kind of a structure in NumPy
+    if found.dtype.kind not in "biufc":
+        return None
+    shape = "x".join(map(str, found.shape))
+    flat = found.ravel()
+    return flat[:: max(-(-flat.size // _KEPT), 1)], f"{found.dtype}[{shape}]"
+
+
+def ends_with(variables: dict) -> dict[str, tuple[np.ndarray, str]]:
+    """Place -> numbers, and their type."""
+    import jax
+
+    found = {}
+    for name, value in variables.items():
+        if name.startswith("_") or callable(value):
+            continue
+        if isinstance(value, list | tuple) and len(value) > 8 and all(isinstance(x, int | float) for x in value):
+            value = np.array(value, float)  # what a loop has collected is one array
+        try:
+            leaves = jax.tree_util.tree_flatten_with_path(value)[0]
+        except (ValueError, TypeError):  # what a library registered, and cannot take apart
+            continue
+        for path, leaf in leaves:
+            numbers = _numbers(leaf)
+            if numbers is not None:
+                found[name + jax.tree_util.keystr(path)] = numbers
+    return found
+
+
+def main(program: str, out: str, *arguments: str) -> None:
+    """Runs the program."""
+    warnings.simplefilter("ignore")
+    os.environ["MPLBACKEND"] = "Agg"
+    builtins.display = lambda *values, **options: None  # a notebook has it
+    sys.argv = [program, *arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
+    printed, variables, report = io.StringIO(), {}, {}
+    try:
+        with contextlib.redirect_stdout(printed):
+            variables = runpy.run_path(program, run_name="__main__")
+            import jax
+
+            jax.block_until_ready([v for v in variables.values() if isinstance(v, jax.Array) and not v.is_deleted()])
+    except (Exception, SystemExit) as error:
+        if not isinstance(error, SystemExit) or error.code:
+            report["error"] = f"{type(error).__name__}: {error}"[:2000]
+            report["trace"] = traceback.format_exc()[-4000:]
+    report["end"], report["memory"], report["processor"] = time.time(), _peak_memory(), time.process_time()
+    found = ends_with(variables)
+    text = [float(number) for number in _A_NUMBER.findall(printed.getvalue())]
+    if text:
+        found["(printed)"] = (np.array(text[:_KEPT]), "text")
+    report["types"] = [[place, kind] for place, (_, kind) in found.items()]
+    np.savez(out, report=np.array(json.dumps(report)), **{f"n{i}": n for i, (n, _) in enumerate(found.values())})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
