@@ -102,9 +102,9 @@ Value VectorMath::Rem(Value x, Value y) {
     Value whole = m_.Make<mlir::math::TruncOp>(quotient);
     Value rest = m_.Fma(m_.Neg(whole), b, a);
     rest = m_.Select(m_.Cmp(Pred::OLT, rest, C(a, 0)), m_.Add(rest, b), rest);  // the quotient was rounded up
-    rest = m_.Select(m_.Cmp(Pred::OLT, b, C(a, kInf)), rest, a);
-    rest = m_.Select(m_.And(m_.Cmp(Pred::OLT, a, C(a, kInf)), m_.Cmp(Pred::OEQ, b, b)), rest, C(a, kNan));
-    return m_.CopySign(m_.TruncF(rest, m_.f32()), x);
+    rest = m_.Select(m_.And(m_.Cmp(Pred::OEQ, b, C(a, kInf)), m_.Cmp(Pred::OLT, a, C(a, kInf))), a, rest);
+    Value result = m_.TruncF(rest, m_.f32());
+    return m_.Select(m_.IsNan(result), result, m_.CopySign(result, x));  // the processor's NaN, as the library gives
   };
   auto branch = m_.b.create<mlir::scf::IfOp>(m_.loc, mlir::TypeRange{x.getType()}, AnyLane(large), true);
   mlir::OpBuilder::InsertionGuard guard(m_.b);
