@@ -133,6 +133,7 @@ WeakDType Promote(WeakDType a, WeakDType b) {
 WeakDType ToInexact(WeakDType t) {
   if (IsInexact(t.dtype)) return t;
   if (!t.weak && (t.dtype == DType::kI64 || t.dtype == DType::kU64)) return {DType::kF64, false};
+  if (!t.weak && On(Setting::kJaxSemantics)) return {DType::kF32, false};
   return {DefaultFloat(), t.weak && !IsBool(t.dtype)};
 }
 

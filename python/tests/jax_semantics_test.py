@@ -96,6 +96,23 @@ def test_x64_keeps_64_bits(jax_mode):
         assert weft.jit(lambda x: x)(np.float64(1)).dtype == "float64"
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_floats_made_of_integers(dtype):
+    jax = pytest.importorskip("jax")
+    import jax.numpy as jnp
+
+    for f in ("sqrt", "sin", "mean", "true_divide"):
+        for x64 in (False, True):
+            x = np.ones(3, dtype)
+            operands = [x, x] if f == "true_divide" else [x]
+            with jax.enable_x64(x64):
+                expected = getattr(jnp, f)(*map(jnp.asarray, operands)).dtype
+            with weft.jax_semantics(True), weft.enable_x64(x64):
+                assert getattr(wnp, f)(*map(wnp.asarray, operands)).dtype == expected, (f, x64)
+    with weft.enable_x64(True):
+        assert wnp.sqrt(wnp.ones(3, dtype)).dtype == "float64"
+
+
 def test_programs_of_the_two_meanings_are_kept_apart():
     traced = []
 
