@@ -100,7 +100,8 @@ int BoolSlot(PyObject* self) {
 // ... of which JAX wants that the array has no dimensions.
 Tensor OneNumber(PyObject* self, const char* why) {
   const Value& v = ValueOf(self);
-  if (v.rank() != 0 && v.dtype() != DType::kKey && On(Setting::kJaxSemantics)) {
+  const bool one = v.type().is_static() && v.type().size() == Dim(1);
+  if (one && v.rank() != 0 && v.dtype() != DType::kKey && On(Setting::kJaxSemantics)) {
     throw TypeError(why, ": only arrays of no dimensions can be converted to a Python number, got shape ",
                     ShapeText(v.type().dims));
   }

@@ -38,7 +38,7 @@ def test_specs_are_joined():
     run("""
 out["joined"] = [repr(P("x") + P("y")), repr(P("x") + (None,)), repr((None,) + P("x"))]
 joined = P("x", unreduced={"z"}) + P("a", unreduced={"b"})
-out["sums"] = [str(tuple(joined)), sorted(joined.unreduced)]  # sets have no order
+out["sums"] = [sorted(joined.unreduced), sorted(set(repr(joined)))]  # sets have no order
 out["refused"] = [
     refused(TypeError, lambda: P("x", unreduced={"y"}) + (None,)),
     refused(TypeError, lambda: (None,) + P("x", unreduced={"y"})),
