@@ -159,7 +159,10 @@ void Agree(ReduceWindow<Owned>& s) { s.result.dims.resize(s.x.dims.size()); }
 void Agree(Convolution<Owned>& s) {
   const size_t rank = s.strides.size() + 2;
   s.result.dims.resize(rank, 1);
-  for (Strided<Owned>* a : {&s.x, &s.w}) a->dims.resize(rank, 1), a->strides.resize(rank, 1);
+  for (Strided<Owned>* a : {&s.x, &s.w}) {
+    a->dims.resize(rank, 1), a->strides.resize(rank, 1);
+    for (int64_t& stride : a->strides) stride = 1 + std::abs(stride) % 4;  // none leads before the array
+  }
 }
 void Agree(Fft<Owned>& s) {
   s.lengths.resize(std::max<size_t>(s.lengths.size(), 1), 3);
