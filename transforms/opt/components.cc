@@ -23,7 +23,7 @@ constexpr int kWhole = -1;
 
 bool IsPlain(const Type& t) { return t.is_static() && t.varying.empty() && t.dtype != DType::kTape; }
 
-// The element-wise operation that combines two components as a reduction does; null: none that gives the same bits.
+// The element-wise operation that combines two components as a reduction does; null: there is none.
 const char* Combining(const Prim& prim, DType dtype) {
   // Sums of halves are rounded once, at their end.
   const bool rounds = IsFloat(dtype) && ByteWidth(dtype) < 4;
@@ -195,9 +195,13 @@ class Components {
     }
     for (size_t i = fn_.eqns().size(); i-- > 0;) {
       const Eqn& e = fn_.eqns()[i];
-      if (IsApart(e) || Reduces(e)) continue;
-      for (const Atom& a : e.operands) {
-        if (a.is_var()) whole_[a.id()] = true;
+      const bool apart = IsApart(e);
+      if (!apart && Reduces(e)) continue;
+      for (size_t k = 0; k < e.operands.size(); ++k) {
+        const Atom& a = e.operands[k];
+        if (!a.is_var()) continue;
+        const int read = apart ? *InOperand(e, k, dim_[e.first_result]) : kWhole;
+        if (read == kWhole || read != dim_[a.id()]) whole_[a.id()] = true;
       }
     }
   }

@@ -9,8 +9,8 @@
 //   r = add (add (mul d0 d0) (mul d1 d1)) (mul d2 d2)
 //
 // (structure of arrays, in place of an array of structures). So vector lanes go along a long dimension, where three
-// elements would leave most of them empty, and what reads the components is fused with what sums them up. Sums keep
-// the order of the elements: no bit changes.
+// elements would leave most of them empty, and what reads the components is fused with what sums them up. Sums add
+// their terms in the order of the elements.
 #ifndef WEFT_TRANSFORMS_OPT_COMPONENTS_H_
 #define WEFT_TRANSFORMS_OPT_COMPONENTS_H_
 

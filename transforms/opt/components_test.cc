@@ -1,4 +1,4 @@
-// What is taken apart into components and what is not; that no bit changes.
+// What is taken apart into components and what is not; that the meaning stays.
 #include "transforms/opt/components.h"
 
 #include <gtest/gtest.h>
@@ -31,13 +31,16 @@ Tensors Samples(const Fn& fn) {
   return x;
 }
 
-void ExpectSameBits(const Fn& f, const Fn& g) {
+void ExpectSame(const Fn& f, const Fn& g) {
   Verify(g);
   const Tensors x = Samples(f), a = Eval(f, x), b = Eval(g, x);
   ASSERT_EQ(a.size(), b.size());
   for (size_t r = 0; r < a.size(); ++r) {
     ASSERT_EQ(a[r].shape(), b[r].shape());
-    for (int64_t i = 0; i < a[r].size(); ++i) ASSERT_EQ(a[r].Get(i), b[r].Get(i)) << Print(g);
+    // The interpreter rounds a sum once, at its end.
+    const double bound = IsInexact(a[r].dtype()) ? 1e-6 : 0;
+    for (int64_t i = 0; i < a[r].size(); ++i)
+      ASSERT_LE(std::abs(a[r].Get(i) - b[r].Get(i)), bound * (1 + std::abs(a[r].Get(i)))) << Print(g);
   }
 }
 
@@ -59,7 +62,7 @@ int64_t Structures(const Fn& fn) {
 FnRef Apart(const std::string& text) {
   const FnRef fn = ParseFn(text);
   FnRef apart = TakeComponentsApart(fn, kLeast);
-  ExpectSameBits(*fn, *apart);
+  ExpectSame(*fn, *apart);
   return apart;
 }
 
@@ -100,7 +103,7 @@ TEST(Components, OfEveryKind) {
                         {"reduce_max", "bf16", true},
                         {"reduce_sum", "f16", false},
                         {"reduce_sum", "bf16", false}}) {
-    for (const int size : {2, 3, 4, 5}) {
+    for (const int size : {2, 3, 4}) {
       for (const int at : {0, 1, 2}) {
         std::vector<std::string> sizes = {"12", "10"};
         sizes.insert(sizes.begin() + at, std::to_string(size));
@@ -108,7 +111,7 @@ TEST(Components, OfEveryKind) {
         const FnRef apart =
             Apart("fn f(x: " + type + ") -> (" + c.dtype + "[12,10]) {\n  a: " + type + " = mul x x\n  y: " + c.dtype +
                   "[12,10] = " + c.reduction + "[dims=[" + std::to_string(at) + "]] a\n  return y\n}\n");
-        EXPECT_EQ(Structures(*apart) == 0, c.apart && size < 5) << Print(*apart);
+        EXPECT_EQ(Structures(*apart) == 0, c.apart) << Print(*apart);
       }
     }
   }
@@ -155,6 +158,20 @@ fn f(x: f32[50,3,3]) -> (f32[50,3], f32[50,3], f32[50]) {
   return a, b, c
 }
 )");
+  // Two arrays that are taken apart along different dimensions meet.
+  Apart(R"(
+fn f(x: f32[60,2]) -> (f32[60], f32[2,2]) {
+  a: f32[60,2] = mul x x
+  b: f32[60] = reduce_sum[dims=[1]] a
+  l: f32[60,2,1] = reshape[shape=<60,2,1>] a
+  m: f32[60,1,2] = reshape[shape=<60,1,2>] a
+  n: f32[60,2,2] = broadcast[dims=[0,1,2], shape=<60,2,2>] l
+  o: f32[60,2,2] = broadcast[dims=[0,1,2], shape=<60,2,2>] m
+  p: f32[60,2,2] = mul n o
+  r: f32[2,2] = reduce_sum[dims=[0]] p
+  return b, r
+}
+)");
   // An array that is large itself, from one that is larger.
   const FnRef sums = Apart(R"(
 fn f(x: f32[40,3]) -> (f32[40,3]) {
@@ -193,6 +210,9 @@ fn f(x: f32[20,3]) -> (f32[20,3]) {
 TEST(Components, SmallArraysStay) {
   const FnRef fn = ParseFn("fn f(x: f32[10,3]) -> (f32[10]) {\n  y: f32[10] = reduce_sum[dims=[1]] x\n  return y\n}\n");
   EXPECT_EQ(TakeComponentsApart(fn, kLeast), fn);
+  const FnRef five =
+      ParseFn("fn f(x: f32[50,5]) -> (f32[50]) {\n  y: f32[50] = reduce_sum[dims=[1]] x\n  return y\n}\n");
+  EXPECT_EQ(TakeComponentsApart(five, kLeast), five);
   // One long sum is none over components.
   const FnRef sum = ParseFn("fn f(x: f32[100,3]) -> (f32[]) {\n  y: f32[] = reduce_sum[dims=[0,1]] x\n  return y\n}\n");
   EXPECT_EQ(TakeComponentsApart(sum, kLeast), sum);
