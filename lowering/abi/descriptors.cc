@@ -18,7 +18,10 @@ class Extent {
   void Along(int64_t size, int64_t stride) {
     empty_ |= size == 0;
     int64_t far = 0;
-    counted_ &= !__builtin_mul_overflow(size - 1, stride, &far);
+    if (__builtin_mul_overflow(size - 1, stride, &far)) {
+      counted_ = false;
+      return;
+    }
     int64_t& end = far < 0 ? first_ : last_;
     counted_ &= !__builtin_add_overflow(end, far, &end) && end < std::numeric_limits<int64_t>::max();
   }

@@ -161,7 +161,8 @@ void Agree(Convolution<Owned>& s) {
   s.result.dims.resize(rank, 1);
   for (Strided<Owned>* a : {&s.x, &s.w}) {
     a->dims.resize(rank, 1), a->strides.resize(rank, 1);
-    for (int64_t& stride : a->strides) stride = 1 + std::abs(stride) % 4;  // none leads before the array
+    for (int64_t& stride : a->strides)
+      stride = 1 + static_cast<int64_t>(static_cast<uint64_t>(stride) % 4);  // none leads before the array
   }
 }
 void Agree(Fft<Owned>& s) {

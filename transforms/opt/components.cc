@@ -25,16 +25,76 @@ bool IsPlain(const Type& t) { return t.is_static() && t.varying.empty() && t.dty
 
 // The element-wise operation that combines two components as a reduction does; null: there is none.
 const char* Combining(const Prim& prim, DType dtype) {
+  static const auto& combines = *new PrimTable<const char*>{
+      {"reduce_sum", "add"}, {"reduce_prod", "mul"}, {"reduce_max", "max"}, {"reduce_min", "min"}};
+  static const auto& rounds = *new PrimSet{"reduce_sum", "reduce_prod"};
   // Sums of halves are rounded once, at their end.
-  const bool rounds = IsFloat(dtype) && ByteWidth(dtype) < 4;
-  if (Is<"reduce_sum">(prim)) return rounds || IsBool(dtype) ? nullptr : "add";
-  if (Is<"reduce_prod">(prim)) return rounds || IsBool(dtype) ? nullptr : "mul";
-  if (Is<"reduce_max">(prim)) return "max";
-  if (Is<"reduce_min">(prim)) return "min";
-  return nullptr;
+  if (rounds.Has(prim) && (IsBool(dtype) || (IsFloat(dtype) && ByteWidth(dtype) < 4))) return nullptr;
+  return combines[prim];
 }
 
 bool Holds(const Ints& list, int64_t n) { return std::find(list.begin(), list.end(), n) != list.end(); }
+
+// Moves elements. `in_operand`: where dimension d of the result, `to`, is in the operand, `from`; kWhole: it has none;
+// nullopt: it is there with others. `component`: the result without dimension d, of a part of the operand that has lost
+// its dimension `from`; `dims` is its shape.
+struct View {
+  std::optional<int> (*in_operand)(const Eqn& e, const Type& to, const Type& from, int d) = nullptr;
+  Atom (*component)(Builder& b, const Eqn& e, Atom x, int d, int from, const Dims& dims) = nullptr;
+};
+
+std::optional<int> InBroadcast(const Eqn& e, const Type& to, const Type& from, int d) {
+  const Ints& dims = e.attrs.Get<Ints>("dims");
+  for (size_t i = 0; i < dims.size(); ++i) {
+    // A dimension of one element is the same for every component.
+    if (dims[i] == d && from.dims[i] == to.dims[static_cast<size_t>(d)]) return static_cast<int>(i);
+  }
+  return kWhole;
+}
+Atom ComponentOfBroadcast(Builder& b, const Eqn& e, Atom x, int d, int from, const Dims& dims) {
+  Ints to = e.attrs.Get<Ints>("dims");
+  if (const auto one = std::find(to.begin(), to.end(), d); one != to.end()) {
+    if (from == kWhole) {
+      Dims rest = b.TypeOf(x).dims;
+      rest.erase(rest.begin() + (one - to.begin()));
+      x = Reshape(b, x, rest);
+    }
+    to.erase(one);
+  }
+  for (int64_t& t : to) t -= t > d;
+  return Broadcast(b, x, dims, to);
+}
+
+std::optional<int> InTranspose(const Eqn& e, const Type&, const Type&, int d) {
+  return static_cast<int>(e.attrs.Get<Ints>("perm")[static_cast<size_t>(d)]);
+}
+Atom ComponentOfTranspose(Builder& b, const Eqn& e, Atom x, int d, int from, const Dims&) {
+  Ints perm = e.attrs.Get<Ints>("perm");
+  perm.erase(perm.begin() + d);
+  for (int64_t& p : perm) p -= p > from;
+  return Transpose(b, x, perm);
+}
+
+// A dimension before and behind which as many elements are, in both shapes.
+std::optional<int> InReshape(const Eqn&, const Type& to, const Type& from, int d) {
+  Dim before = 1;
+  for (int i = 0; i < d; ++i) before = before * to.dims[static_cast<size_t>(i)];
+  Dim seen = 1;
+  for (int i = 0; i < from.rank(); ++i) {
+    const Dim& size = from.dims[static_cast<size_t>(i)];
+    if (seen == before && size == to.dims[static_cast<size_t>(d)]) return i;
+    seen = seen * size;
+  }
+  return std::nullopt;
+}
+Atom ComponentOfReshape(Builder& b, const Eqn&, Atom x, int, int, const Dims& dims) { return Reshape(b, x, dims); }
+
+const View& ViewOf(const Prim& prim) {
+  static const auto& views = *new PrimTable<View>{{"broadcast", {InBroadcast, ComponentOfBroadcast}},
+                                                  {"transpose", {InTranspose, ComponentOfTranspose}},
+                                                  {"reshape", {InReshape, ComponentOfReshape}}};
+  return views[prim];
+}
 
 class Components {
  public:
@@ -104,16 +164,7 @@ class Components {
     const Type& from = fn_.TypeOf(e.operands[k]);
     if (!IsPlain(to) || !IsPlain(from)) return std::nullopt;
     if (e.prim->is_elementwise()) return from.rank() == to.rank() ? d : kWhole;
-    if (Is<"broadcast">(*e.prim)) {
-      const Ints& dims = e.attrs.Get<Ints>("dims");
-      for (size_t i = 0; i < dims.size(); ++i) {
-        // A dimension of one element is the same for every component.
-        if (dims[i] == d && from.dims[i] == to.dims[static_cast<size_t>(d)]) return static_cast<int>(i);
-      }
-      return kWhole;
-    }
-    if (Is<"transpose">(*e.prim)) return static_cast<int>(e.attrs.Get<Ints>("perm")[static_cast<size_t>(d)]);
-    if (Is<"reshape">(*e.prim)) return Reshaped(to, from, d);
+    if (const View& view = ViewOf(*e.prim); view.in_operand != nullptr) return view.in_operand(e, to, from, d);
     if (Combining(*e.prim, from.dtype) != nullptr) {
       const Ints& dims = e.attrs.Get<Ints>("dims");
       int left = d;
@@ -131,19 +182,6 @@ class Components {
     }
     return std::nullopt;
   }
-  // A dimension before and behind which as many elements are, in both shapes.
-  static std::optional<int> Reshaped(const Type& to, const Type& from, int d) {
-    Dim before = 1;
-    for (int i = 0; i < d; ++i) before = before * to.dims[static_cast<size_t>(i)];
-    Dim seen = 1;
-    for (int i = 0; i < from.rank(); ++i) {
-      const Dim& size = from.dims[static_cast<size_t>(i)];
-      if (seen == before && size == to.dims[static_cast<size_t>(d)]) return i;
-      seen = seen * size;
-    }
-    return std::nullopt;
-  }
-
   // --- What is taken apart -------------------------------------------------------------------------------------------
 
   // From an array that is, to all large ones that are computed from the same components.
@@ -279,27 +317,7 @@ class Components {
 
   // One component of the equation's result, of the shape `dims`; `from`: where its operand had the dimension d.
   Atom Component(Builder& b, const Eqn& e, const Atoms& x, int d, int from, const Dims& dims) {
-    if (Is<"broadcast">(*e.prim)) {
-      Ints to = e.attrs.Get<Ints>("dims");
-      Atom part = x[0];
-      if (const auto one = std::find(to.begin(), to.end(), d); one != to.end()) {
-        if (from == kWhole) {
-          Dims rest = b.TypeOf(part).dims;
-          rest.erase(rest.begin() + (one - to.begin()));
-          part = Reshape(b, part, rest);
-        }
-        to.erase(one);
-      }
-      for (int64_t& t : to) t -= t > d;
-      return Broadcast(b, part, dims, to);
-    }
-    if (Is<"transpose">(*e.prim)) {
-      Ints perm = e.attrs.Get<Ints>("perm");
-      perm.erase(perm.begin() + d);
-      for (int64_t& p : perm) p -= p > from;
-      return Transpose(b, x[0], perm);
-    }
-    if (Is<"reshape">(*e.prim)) return Reshape(b, x[0], dims);
+    if (const View& view = ViewOf(*e.prim); view.component != nullptr) return view.component(b, e, x[0], d, from, dims);
     if (e.prim->is_elementwise()) return b.Emit1(*e.prim, x, e.attrs);
     return Reduce(b, e.prim->name, x[0], Without(e.attrs.Get<Ints>("dims"), from));
   }
