@@ -180,6 +180,14 @@ def test_batches_of_gradients():
         close(shared[1][i], expected(x[i], w[0], 2 * y, 2, 1, 1, 1, 2)[2], 300)
 
 
+def test_many_weights():
+    """So many that a sum of them for each block of images would take much memory: they are cut by outputs."""
+    x, w, ct = numbers(3, 1500, 3, 3), numbers(3010, 1500, 2, 2), numbers(3, 3010, 2, 2)
+    f = conv(1, 1, 0, 0, 1, 2)
+    got = weft.jit(lambda x, w, ct: weft.vjp(f, x, w)[1](ct)[1])(x, w, ct)
+    close(got, expected(x, w, ct, 1, 1, 0, 0, 1)[2], 12)
+
+
 def test_the_number_of_threads_changes_no_bit(tmp_path):
     import os
     import subprocess

@@ -170,30 +170,34 @@ void RunBlock(const Plan& plan, const float* a, const float* b, const Bound* sec
   stream.wait();
 }
 
-// A batch, cut into blocks of `per_block` images; the last may have fewer.
+// Images, or outputs, cut into blocks of `per_block`, a multiple of `unit`; the last may have fewer.
 struct Cut {
-  int64_t images, per_block, blocks;
-  Cut(int64_t images, int64_t most_blocks)
-      : images(images),
-        per_block((images + most_blocks - 1) / most_blocks),
-        blocks((images + per_block - 1) / per_block) {}
-  int64_t Rest() const { return images - (blocks - 1) * per_block; }
+  int64_t count, per_block, blocks;
+  Cut(int64_t count, int64_t most_blocks, int64_t unit = 1)
+      : count(count),
+        per_block((count + most_blocks * unit - 1) / (most_blocks * unit) * unit),
+        blocks((count + per_block - 1) / per_block) {}
+  int64_t Rest() const { return count - (blocks - 1) * per_block; }
 };
 
-// The plans of a block and of the last one; null where the library has none.
+// The plans of a block and of the last one; null where the library has none. `cut_to` makes the problem one of so many.
 struct Plans {
   std::shared_ptr<const Plan> each, last;
+  const Plan& Of(int64_t block, const Cut& cut) const { return block == cut.blocks - 1 ? *last : *each; }
 };
-Plans PlansFor(ConvolutionProblem p, const Cut& cut) {
-  p.x.dims[0] = p.y.dims[0] = cut.per_block;
+template <class CutTo>
+Plans PlansFor(ConvolutionProblem p, const Cut& cut, const CutTo& cut_to) {
+  cut_to(&p, cut.per_block);
   Plans plans{PlanFor(p), nullptr};
   plans.last = plans.each;
   if (cut.Rest() != cut.per_block) {
-    p.x.dims[0] = p.y.dims[0] = cut.Rest();
+    cut_to(&p, cut.Rest());
     plans.last = PlanFor(p);
   }
   return plans;
 }
+void ToImages(ConvolutionProblem* p, int64_t n) { p->x.dims[0] = p->y.dims[0] = n; }
+void ToOutputs(ConvolutionProblem* p, int64_t n) { p->w.dims[0] = p->y.dims[1] = n; }
 
 int64_t SizeOf(const Dims& dims) {
   int64_t n = 1;
@@ -207,7 +211,7 @@ bool ByImages(const ConvolutionProblem& p, int64_t nanoseconds, bool parallel, c
   const Strided &in = p.kind == ConvolutionKind::kForward ? p.x : p.y,
                 &out = p.kind == ConvolutionKind::kForward ? p.y : p.x;
   const Cut cut(p.x.dims[0], parallel ? kMaxBlocks : 1);
-  const Plans plans = PlansFor(p, cut);
+  const Plans plans = PlansFor(p, cut, ToImages);
   if (plans.each == nullptr || plans.last == nullptr) return false;
   // Weights are brought into their layout once.
   dnnl::stream stream(ConvolutionEngine());
@@ -217,10 +221,24 @@ bool ByImages(const ConvolutionProblem& p, int64_t nanoseconds, bool parallel, c
   stream.wait();
   ParallelFor(cut.blocks, parallel ? nanoseconds : 0, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      const bool is_last = b == cut.blocks - 1;
       const int64_t first = b * cut.per_block;
-      RunBlock(is_last ? *plans.last : *plans.each, images + first * in.strides[0], nullptr,
-               is_last && other ? other.get() : weights.get(), result + first * out.strides[0]);
+      RunBlock(plans.Of(b, cut), images + first * in.strides[0], nullptr,
+               b == cut.blocks - 1 && other ? other.get() : weights.get(), result + first * out.strides[0]);
+    }
+  });
+  return true;
+}
+
+// Gradients by many weights, of one group: each block of outputs goes over all images.
+bool ByOutputs(const ConvolutionProblem& p, int64_t nanoseconds, const float* images, const float* cotangents,
+               float* result) {
+  const Cut cut(p.w.dims[0], kMaxBlocks, 16);  // the library computes 16 outputs at a time
+  const Plans plans = PlansFor(p, cut, ToOutputs);
+  if (plans.each == nullptr || plans.last == nullptr) return false;
+  ParallelFor(cut.blocks, nanoseconds, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t first = b * cut.per_block;
+      RunBlock(plans.Of(b, cut), images, cotangents + first * p.y.strides[1], nullptr, result + first * p.w.strides[0]);
     }
   });
   return true;
@@ -229,9 +247,11 @@ bool ByImages(const ConvolutionProblem& p, int64_t nanoseconds, bool parallel, c
 // A sum over images: each block writes a sum of its own, and those are added in their order.
 bool OverImages(const ConvolutionProblem& p, int64_t nanoseconds, bool parallel, const float* images,
                 const float* cotangents, float* result) {
-  const int64_t size = SizeOf(p.w.dims), bytes = size * static_cast<int64_t>(sizeof(float));
-  const Cut cut(p.x.dims[0], parallel ? std::clamp<int64_t>(kBytesOfParts / bytes, 2, kMaxBlocks) : 1);
-  const Plans plans = PlansFor(p, cut);
+  const int64_t size = SizeOf(p.w.dims), most = kBytesOfParts / (size * static_cast<int64_t>(sizeof(float)));
+  const Cut cut(p.x.dims[0], parallel ? std::clamp<int64_t>(most, 1, kMaxBlocks) : 1);
+  if (parallel && most < 4 && p.w.dims.size() == p.x.dims.size())
+    return ByOutputs(p, nanoseconds, images, cotangents, result);
+  const Plans plans = PlansFor(p, cut, ToImages);
   if (plans.each == nullptr || plans.last == nullptr) return false;
   std::unique_ptr<LayoutBuffer> parts;
   if (cut.blocks > 1)
@@ -241,8 +261,8 @@ bool OverImages(const ConvolutionProblem& p, int64_t nanoseconds, bool parallel,
   ParallelFor(cut.blocks, parallel ? nanoseconds : 0, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t first = b * cut.per_block;
-      RunBlock(b == cut.blocks - 1 ? *plans.last : *plans.each, images + first * p.x.strides[0],
-               cotangents + first * p.y.strides[0], nullptr, sums + b * size);
+      RunBlock(plans.Of(b, cut), images + first * p.x.strides[0], cotangents + first * p.y.strides[0], nullptr,
+               sums + b * size);
     }
   });
   if (!parts) return true;
