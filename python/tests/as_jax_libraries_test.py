@@ -1,7 +1,7 @@
 """weft.as_jax: what libraries ask of transforms, in the ways in which they ask. Each program runs under JAX, too,
 where it is installed."""
 
-from as_jax_both import both
+from as_jax_both import both, lines
 
 
 def test_attributes_of_jitted_functions():
@@ -170,3 +170,81 @@ def test_scipy_asks_an_array_for_its_namespace():
         """
     )
     assert found["namespace"] == [True, True]
+
+
+def test_an_lstm_of_several_layers():
+    # Beside the formulas, one sequence and one step at a time.
+    found = both(
+        """
+        from jax.experimental import rnn
+        def sigmoid(x):
+            return 1 / (1 + np.exp(-x))
+        def written_out(xs, h0, c0, parts, lengths, layers, directions):
+            outputs, hs, cs = np.zeros((*xs.shape[:2], parts[1][0].shape[1] * directions)), h0.copy(), c0.copy()
+            for k, length in enumerate(lengths):
+                ys = list(xs[k, :length])
+                for layer in range(layers):
+                    both_ways = []
+                    for place in range(directions * layer, directions * (layer + 1)):
+                        Wi, Wh, bi, bh = (part[place] for part in parts)
+                        h, c, found = h0[place, k], c0[place, k], []
+                        back = place > directions * layer
+                        for x in ys[::-1] if back else ys:
+                            i, f, g, o = np.split(Wi @ x + bi + Wh @ h + bh, 4)
+                            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+                            h = sigmoid(o) * np.tanh(c)
+                            found.append(h)
+                        hs[place, k], cs[place, k] = h, c
+                        both_ways.append(found[::-1] if back else found)
+                    ys = [np.concatenate(pair) for pair in zip(*both_ways)]
+                outputs[k, :length] = ys
+            return outputs, hs, cs
+        for layers in (1, 2):
+            for directions in (1, 2):
+                shape = (3, 4, layers, directions == 2)
+                keys = jax.random.split(jax.random.key(0), 4)
+                x = jax.random.normal(keys[0], (2, 5, 3))
+                h, c = (jax.random.normal(key, (layers * directions, 2, 4)) for key in keys[1:3])
+                weights = rnn.init_lstm_weight(keys[3], *shape)
+                lengths = jnp.array([5, 3], dtype=jnp.int32)
+                def run(weights, x, h, c):
+                    parts = rnn.unpack_lstm_weights(weights, *shape)
+                    return rnn.lstm_ref(x, h, c, *parts, lengths, *shape[:3], 0.0, shape[3])
+                parts = rnn.unpack_lstm_weights(weights, *shape)
+                parts = [{k: np.asarray(v, float) for k, v in part.items()} for part in parts]
+                wanted = written_out(*(np.asarray(v, float) for v in (x, h, c)), parts, [5, 3], layers, directions)
+                got = run(weights, x, h, c)
+                close = [bool(np.allclose(a, b, atol=1e-5)) for a, b in zip(got, wanted)]
+                gradient = jax.grad(lambda w: run(w, x, h, c)[0].sum())(weights)
+                step = jnp.cos(jnp.arange(weights.size))
+                up, down = (run(weights + e * step, x, h, c)[0].sum() for e in (1e-2, -1e-2))
+                twice = rnn.swap_lstm_gates(rnn.swap_lstm_gates(weights, *shape), *shape)
+                swapped = rnn.unpack_lstm_weights(rnn.swap_lstm_gates(weights, *shape), *shape)[0]
+                out[f"{layers} {directions}"] = [
+                    rnn.get_num_params_in_lstm(*shape), weights.shape, close, [v.shape for v in got],
+                    bool(abs((up - down) / 2e-2 - gradient @ step) < 1e-2 * (1 + abs(gradient @ step))),
+                    bool((twice == weights).all()), [float(swapped[0][8, 0]) == float(parts[0][0][12, 0])],
+                ]
+        for kind, more in {"lengths": (lengths.astype(jnp.float32), 0.0), "dropout": (lengths, 0.5)}.items():
+            try:
+                rnn.lstm_ref(x, h, c, *rnn.unpack_lstm_weights(weights, *shape), more[0], *shape[:3], more[1], shape[3])
+            except NotImplementedError:
+                out[kind] = "refused"
+        """
+    )
+    assert found["2 2"][2:] == [[True] * 3, [[2, 5, 8], [4, 2, 4], [4, 2, 4]], True, True, [True]]
+    assert found["lengths"] == found["dropout"] == "refused"
+
+
+def test_an_lstm_of_parameters_in_one_array():
+    # JAX's is cuDNN's, which a processor does not have.
+    code = """
+    from jax.experimental import rnn
+    shape = (3, 4, 2, True)
+    x, h, c = jnp.ones((2, 5, 3)), jnp.zeros((4, 2, 4)), jnp.zeros((4, 2, 4))
+    weights, lengths = rnn.init_lstm_weight(jax.random.key(0), *shape), jnp.array([5, 3], dtype=jnp.int32)
+    one = rnn.lstm(x, h, c, weights, lengths, *shape[:3], 0.0, True)
+    other = rnn.lstm_ref(x, h, c, *rnn.unpack_lstm_weights(weights, *shape), lengths, *shape[:3], 0.0, True)
+    out["same"] = [bool(jnp.allclose(a, b, atol=1e-6)) for a, b in zip(one, other)]
+    """
+    assert lines(code, "-m", "weft.as_jax")["same"] == [True] * 3

@@ -84,5 +84,10 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.scheduling_groups": Served(names=of("weft.as_jax.hints", "scheduling_group xla_metadata_call")),
     "jax.experimental.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax.experimental.x64_context": Served(names=of("weft.as_jax.settings", "enable_x64 disable_x64")),
-    "jax.experimental.rnn": Served(),
+    "jax.experimental.rnn": Served(
+        names=of(
+            "weft.as_jax.rnn",
+            "get_num_params_in_lstm init_lstm_weight lstm lstm_ref swap_lstm_gates unpack_lstm_weights",
+        )
+    ),
 }
