@@ -135,6 +135,9 @@ def script(program: Program, text: str) -> str:
             cell = re.sub(r"(?m)^(\s*)(?:[!%]|\?\w|\w[\w.]*\?$).*$", r"\1pass", cell)
         found.append(f"# Cell {number}\n{cell}\n")
     whole = "\n".join(found)
+    if len(found) > 1:  # a cell may begin with what only a file may begin with
+        future = re.findall(r"(?m)^from __future__ .*\n", whole)
+        whole = "".join(future) + re.sub(r"(?m)^from __future__ .*\n", "", whole)
     for old, instead in program.cuts:
         if old not in whole:
             raise ValueError(f"{program.name}: {old!r} is not there")

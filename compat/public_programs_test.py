@@ -45,6 +45,13 @@ def test_cells_of_a_notebook():
     assert (variables["x"], variables["y"]) == (1, 11)
 
 
+def test_a_later_cell_may_ask_for_annotations_that_are_not_evaluated():
+    cells = [{"cell_type": "code", "source": [text]} for text in ("x = 1", "from __future__ import annotations\ny: z")]
+    variables = {}
+    exec(public_programs.script(_program("a.ipynb"), json.dumps({"cells": cells})), variables)
+    assert variables["__annotations__"] == {"y": "z"}
+
+
 def test_cells_of_a_page():
     first = "```{code-cell} ipython3\n---\ntags: [a]\n---\nx = 1\n```\n"
     text = f"words\n{first}```{{code-cell}}\n:tags: [b]\n\ny = 2\n```\n```\nz\n```\n"
