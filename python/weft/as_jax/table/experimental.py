@@ -7,6 +7,7 @@ from .private import HIJAX
 from .sparse import SPARSE
 
 _COLOCATED = "Python runs where the program runs"
+KERNELS = "kernels are written by Weft's compiler; see docs/gpu.md"
 
 EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental": Served(
@@ -72,6 +73,30 @@ EXPERIMENTAL: dict[str, Served] = {
             "jax.experimental.colocated_python.serialization",
             "DeviceList _get_cpu_device_map _reduce_device_list _reduce_mesh _reduce_single_device_sharding",
             _COLOCATED,
+        )
+    ),
+    # Libraries that have kernels of their own for GPUs import these beside all else that they hold.
+    "jax.experimental.pallas": Served(
+        names=refused(
+            "jax.experimental.pallas",
+            "pallas_call kernel core_map BlockSpec GridSpec Element Squeezed CostEstimate MemorySpace program_id "
+            "num_programs when loop run_scoped multiple_of reciprocal dot debug_print cdiv next_power_of_2 ds dslice",
+            KERNELS,
+        )
+    ),
+    "jax.experimental.pallas.triton": Served(
+        names=refused(
+            "jax.experimental.pallas.triton",
+            "CompilerParams load store dot approx_tanh atomic_add atomic_and atomic_cas atomic_max atomic_min "
+            "atomic_or atomic_xchg atomic_xor debug_barrier elementwise_inline_asm max_contiguous",
+            KERNELS,
+        )
+    ),
+    "jax.experimental.pallas.tpu": Served(
+        names=refused(
+            "jax.experimental.pallas.tpu",
+            "CompilerParams PrefetchScalarGridSpec MemorySpace VMEM SMEM SemaphoreType make_async_copy async_copy roll",
+            KERNELS,
         )
     ),
     "jax.experimental.key_reuse": Served(),
