@@ -158,6 +158,55 @@ def test_operations_as_classes():
     assert found["slopes"] == [6.0, 2.0, 2.0] and found["zeros"] == [2] and found["missing"] == ["NotImplementedError"]
 
 
+def test_vectorized_functions_of_containers_that_have_a_shape():
+    # dynamiqs' arrays: what a vectorized function gives is asked for its shape, and not made an array.
+    found = both(
+        """
+        @jax.tree_util.register_pytree_node_class
+        class Matrix:
+            def __init__(self, rows):
+                self.rows = rows
+            shape = property(lambda self: self.rows.shape)
+            def __array__(self, dtype=None, copy=None):
+                return np.asarray(self.rows, dtype)
+            def tree_flatten(self):
+                return (self.rows,), None
+            @classmethod
+            def tree_unflatten(cls, _, children):
+                return cls(*children)
+        f = jnp.vectorize(lambda x: Matrix(x[:, None] * x), signature="(n)->(n,n)")
+        x = jnp.arange(6.0).reshape(2, 3)
+        out["eager"], out["jit"] = f(x).rows.tolist(), jax.jit(f)(x).rows.tolist()
+        g = jnp.vectorize(lambda x: Matrix(x), signature="(n)->(n,n)")
+        try:
+            g(x)
+        except ValueError:
+            out["other"] = "refused"
+        """
+    )
+    assert found["eager"] == found["jit"] and found["other"] == "refused"
+
+
+def test_indices_of_einsum_that_are_names():
+    # penzai's axes have names, and keep them.
+    found = both(
+        """
+        a, b = jnp.arange(6.0).reshape(2, 3), jnp.arange(12.0).reshape(3, 4)
+        out["texts"] = jnp.einsum(a, ["tokens", "in"], b, ["in", "out"], ["out", "tokens"]).tolist()
+        out["in order"] = jnp.einsum(a, ["z", "in"], b, ["in", "a"]).shape
+        out["large"] = jnp.einsum(a, [1000, 70], b, [70, 5], [5, 1000]).shape
+        out["rest"] = jnp.einsum(a, [..., "k"], b, ["k", "m"], [..., "m"]).shape
+        out["diagonal"] = float(jnp.einsum(jnp.ones((3, 3)), ["i", "i"], []))
+        for name, parts in {"number": (a, 3), "array": (a, [jnp.arange(2)])}.items():
+            try:
+                jnp.einsum(*parts)
+            except (TypeError, ValueError):
+                out[name] = "refused"
+        """
+    )
+    assert found["in order"] == [4, 2] and found["number"] == found["array"] == "refused"
+
+
 def test_scipy_asks_an_array_for_its_namespace():
     found = both(
         """
