@@ -207,6 +207,20 @@ def test_indices_of_einsum_that_are_names():
     assert found["in order"] == [4, 2] and found["number"] == found["array"] == "refused"
 
 
+def test_types_that_come_later_beside_those_of_arrays():
+    found = both(
+        """
+        import typing
+        from jax.typing import ArrayLike
+        later = typing.Sequence[ArrayLike | "Matrix"]
+        more = "Matrix" | (int | ArrayLike)
+        out["origins"] = [str(typing.get_origin(x)) for x in (ArrayLike, ArrayLike | int, ArrayLike | "Matrix", more)]
+        out["is"] = [isinstance(x, ArrayLike) for x in (jnp.ones(2), np.ones(2), np.float32(1), 1, 2.5, "a", [1])]
+        """
+    )
+    assert found["is"] == [True] * 5 + [False] * 2
+
+
 def test_scipy_asks_an_array_for_its_namespace():
     found = both(
         """
