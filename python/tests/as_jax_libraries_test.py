@@ -221,6 +221,30 @@ def test_types_that_come_later_beside_those_of_arrays():
     assert found["is"] == [True] * 5 + [False] * 2
 
 
+def test_exceptions_of_callbacks_name_their_class():
+    # equinox.error_if looks for its own in the text, and raises EquinoxRuntimeError then.
+    found = both(
+        """
+        class Failed(RuntimeError):
+            pass
+        def failing(kind):
+            def inside(x):
+                raise kind("at", 3)
+            return lambda x: jax.pure_callback(inside, jax.ShapeDtypeStruct((), np.float32), x)
+        def nested(x):
+            return jax.pure_callback(lambda y: np.asarray(jax.jit(failing(Failed))(y)), x, x)
+        for name, f in {"own": failing(Failed), "key": failing(KeyError), "nested": nested}.items():
+            for way in (f, jax.jit(f)):
+                try:
+                    jax.block_until_ready(way(jnp.float32(1)))
+                except jax.errors.JaxRuntimeError as error:
+                    kind = "KeyError: " if name == "key" else "Failed: "
+                    out.setdefault(name, []).append([kind in str(error), "('at', 3)" in str(error)])
+        """
+    )
+    assert found == {"own": [[True, True]] * 2, "key": [[True, True]] * 2, "nested": [[True, True]] * 2}
+
+
 def test_scipy_asks_an_array_for_its_namespace():
     found = both(
         """
