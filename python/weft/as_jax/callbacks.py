@@ -25,8 +25,10 @@ class _Failures:
         if own not in self._of:
             name = own.__qualname__ if own.__module__ == "builtins" else f"{own.__module__}.{own.__qualname__}"
 
+            text: Callable[..., str] = own.__str__
+
             def with_jax_words(error: Exception) -> str:
-                said = own.__str__(error)
+                said = text(error)
                 first = said.partition("\n")[0]
                 return f"{said}\nJAX says: INTERNAL: CpuCallback error calling callback: {name}: {first}"
 
