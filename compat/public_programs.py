@@ -37,13 +37,13 @@ TOLERANCE = 1e-3
 # Rounding errors are others on Weft than between JAX's two runs, so that these say only how large they are.
 _TIMES_ITS_OWN = 10
 _LIMIT = 300  # seconds for a run
-# JAX again with other rounding errors: no fused multiply-add and shorter vectors; no optimisation; sums and products in
-# any order; random numbers and grids that are larger by the last bit (run_public.py).
+# JAX again with other rounding errors: random numbers and grids that are larger by the last bit (run_public.py); sums and
+# products in any order; no fused multiply-add and shorter vectors; no optimisation.
 _OTHER_ROUNDING = (
+    {"NUDGED": "1"},
+    {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"},
     {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2"},
     {"XLA_FLAGS": "--xla_backend_optimization_level=0"},
-    {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"},
-    {"NUDGED": "1"},
 )
 
 
@@ -287,8 +287,8 @@ and which sizes are cut so that each takes some seconds. None of them is part of
 
 *Numbers*: how many of the arrays in the program's global variables (and what it printed) are JAX's within
 {tolerance:g} of the largest number of the array, and the largest difference of those. Where something differs, JAX
-runs the program again with other rounding errors: with instructions of an older processor, without optimisation, with
-sums in any order, with random numbers and grids that are larger by the last bit. Arrays that differ there among the
+runs the program again with other rounding errors: with random numbers and grids that are larger by the last bit, with
+sums in any order, with instructions of an older processor, without optimisation. Arrays that differ there among the
 runs of JAX follow rounding errors or the clock, and are not compared. *JAX*: seconds from the start of Python to the
 end of the program, without a cache of compiled programs; *time*, *processor* (time of all threads, which a loaded
 machine changes less) and *memory* (at its peak): Weft / JAX.
