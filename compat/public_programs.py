@@ -37,8 +37,8 @@ TOLERANCE = 1e-3
 # Rounding errors are others on Weft than between JAX's two runs, so that these say only how large they are.
 _TIMES_ITS_OWN = 10
 _LIMIT = 300  # seconds for a run
-# JAX again with other rounding errors: random numbers and grids that are larger by the last bit (run_public.py); sums and
-# products in any order; no fused multiply-add and shorter vectors; no optimisation.
+# JAX again with other rounding errors: random numbers and grids that are larger by the last bit (run_public.py); sums
+# and products in any order; no fused multiply-add and shorter vectors; no optimisation.
 _OTHER_ROUNDING = (
     {"NUDGED": "1"},
     {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"},

@@ -225,6 +225,11 @@ def test_exceptions_of_callbacks_name_their_class():
     # equinox.error_if looks for its own in the text, and raises EquinoxRuntimeError then.
     found = both(
         """
+        import logging
+        class Logged(logging.Filter):
+            def filter(self, record):
+                out.setdefault("logged", [record.name, record.getMessage()])
+        logging.getLogger("jax._src.callback").addFilter(Logged())
         class Failed(RuntimeError):
             pass
         def failing(kind):
@@ -242,6 +247,7 @@ def test_exceptions_of_callbacks_name_their_class():
                     out.setdefault(name, []).append([kind in str(error), "('at', 3)" in str(error)])
         """
     )
+    assert found.pop("logged") == ["jax._src.callback", "jax.pure_callback failed"]
     assert found == {"own": [[True, True]] * 2, "key": [[True, True]] * 2, "nested": [[True, True]] * 2}
 
 

@@ -74,7 +74,7 @@ def _as_jax(name: str, callback: Callable[..., Any], specs: Any) -> Callable[...
         except Exception as error:
             import logging  # which most programs do not load
 
-            logging.getLogger("jax").exception("jax.%s failed", name)
+            logging.getLogger("jax._src.callback").exception("jax.%s failed", name)
             raise _failures.as_runtime_error(error) from None
         got = weft.tree.structure(result)
         if got.num_leaves != expected.num_leaves and not (result is None and specs is None):
