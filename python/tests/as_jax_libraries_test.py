@@ -221,6 +221,43 @@ def test_types_that_come_later_beside_those_of_arrays():
     assert found["is"] == [True] * 5 + [False] * 2
 
 
+def test_weak_types_of_branches():
+    # diffrax's direction of time is a weak 1, and equinox.error_if chooses between it and what a callback gives.
+    found = both(
+        """
+        weak, strong = jnp.asarray(1), jnp.array([1])[0]
+        for name, f in {
+            "weak first": lambda p: jax.lax.cond(p, lambda: strong, lambda: weak),
+            "strong first": lambda p: jax.lax.cond(p, lambda: weak, lambda: strong),
+            "callback": lambda p: jax.lax.cond(
+                p, lambda: jax.pure_callback(lambda: np.int32(1), jax.ShapeDtypeStruct((), np.int32)), lambda: weak
+            ),
+            "three": lambda p: jax.lax.switch(1 * p, [lambda: weak, lambda: strong, lambda: strong]),
+            "pair": lambda p: jax.lax.cond(p, lambda: (strong, weak), lambda: (weak, strong)),
+            "operand": lambda p: jax.lax.cond(p, lambda x: x[0], lambda x: x[1], (strong, weak)),
+        }.items():
+            out[name] = [[x.weak_type for x in jax.tree.leaves(way(True))] for way in (f, jax.jit(f))]
+        """
+    )
+    assert found["weak first"] == [[True]] * 2 and found["strong first"] == [[False]] * 2
+
+
+def test_numbers_go_through_functions_with_rules_as_they_are():
+    found = both(
+        """
+        f = jax.custom_jvp(lambda x, y: {"sum": x + y, "x": x})
+        f.defjvp(lambda primals, tangents: (f(*primals), f(*tangents)))
+        g = jax.custom_vjp(lambda x, y: (x * y, 7))
+        g.defvjp(lambda x, y: (g(x, y), None), lambda _, given: given)
+        kind = lambda x: "int" if isinstance(x, int) else "float" if isinstance(x, float) else "array"
+        kinds = lambda tree: [kind(x) for x in jax.tree.leaves(tree)]
+        for name, args in {"numbers": (1, 2), "floats": (1.5, 2), "arrays": (jnp.ones(2), 2.0)}.items():
+            out[name] = [kinds(f(*args)), kinds(g(*args))]
+        """
+    )
+    assert found["numbers"] == [["int", "int"], ["int", "int"]]
+
+
 def test_exceptions_of_callbacks_name_their_class():
     # equinox.error_if looks for its own in the text, and raises EquinoxRuntimeError then.
     found = both(
