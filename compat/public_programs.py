@@ -37,6 +37,8 @@ TOLERANCE = 1e-3
 # Rounding errors are others on Weft than between JAX's two runs, so that these say only how large they are.
 _TIMES_ITS_OWN = 10
 _LIMIT = 300  # seconds for a run
+# Both in double precision: where they agree then, the difference is one of rounding.
+_WIDE = {"JAX_ENABLE_X64": "1"}
 # JAX again with other rounding errors: random numbers and grids that are larger by the last bit (run_public.py); sums
 # and products in any order; no fused multiply-add and shorter vectors; no optimisation.
 _OTHER_ROUNDING = (
@@ -256,12 +258,21 @@ def row(program: Program, python: Path, clones: Path | None, folder: Path, repea
         if not again.error:
             others.append(again)
             found = compare(theirs, others, ours)
+    wide = 0
+    if found.other:
+        in_64_bits = [run(python, file, on_weft, _WIDE, program.arguments) for on_weft in (False, True)]
+        if not any(each.error for each in in_64_bits):
+            differ = compare(in_64_bits[0], [], in_64_bits[1]).other
+            there = {place: apart for place, apart in found.other.items() if place in differ}
+            wide, found = len(found.other) - len(there), found._replace(other=there)
     for place, difference in [*found.other.items()][:8]:
         kinds = [r.numbers.get(place, ("missing",))[0] for r in (theirs, ours)]
         print(f"    {place}: {difference:.1e} ({kinds[0]}{'' if kinds[0] == kinds[1] else f', on Weft {kinds[1]}'})")
     numbers = f"{found.same} of {found.same + len(found.other)}, {found.worst:.0e}"
     if found.own:
         numbers += f"; {len(found.own)} more differ under JAX itself"
+    if wide:
+        numbers += f"; {wide} more are the same in 64 bits"
     if found.other and program.why:
         numbers += f"; {program.why}"
     seconds = [(theirs.seconds, ours.seconds)]
@@ -289,9 +300,10 @@ and which sizes are cut so that each takes some seconds. None of them is part of
 {tolerance:g} of the largest number of the array, and the largest difference of those. Where something differs, JAX
 runs the program again with other rounding errors: with random numbers and grids that are larger by the last bit, with
 sums in any order, with instructions of an older processor, without optimisation. Arrays that differ there among the
-runs of JAX follow rounding errors or the clock, and are not compared. *JAX*: seconds from the start of Python to the
-end of the program, without a cache of compiled programs; *time*, *processor* (time of all threads, which a loaded
-machine changes less) and *memory* (at its peak): Weft / JAX.
+runs of JAX follow rounding errors or the clock, and are not compared. Where something differs still, both run in 64
+bits; what is the same there differs by rounding errors. *JAX*: seconds from the start of Python to the end of the
+program, without a cache of compiled programs; *time*, *processor* (time of all threads, which a loaded machine changes
+less) and *memory* (at its peak): Weft / JAX.
 
 {good} of {count} run and have JAX's numbers. Geometric means: time {time:.2f}, processor
 {processor:.2f}, memory {memory:.2f}.
