@@ -5,8 +5,8 @@
 ./bazelw run //compat:public_programs -- --clones FOLDER ...    # from clones FOLDER/OWNER/NAME instead of the network
 
 The programs are not part of this repository: the list says which file of which commit is fetched, and which of its
-numbers (sizes, steps) are made smaller. Each is run by JAX and by Weft, and where they differ by JAX again, with
-instructions of an older processor: where the two of JAX differ, too, the numbers follow rounding errors (or the clock),
+numbers (sizes, steps) are made smaller. Each is run by JAX and by Weft, and where they differ by JAX again, up to four
+times, with other rounding errors: where the runs of JAX differ, too, the numbers follow rounding errors (or the clock),
 and are not compared.
 """
 
@@ -37,8 +37,16 @@ TOLERANCE = 1e-3
 # Rounding errors are others on Weft than between JAX's two runs, so that these say only how large they are.
 _TIMES_ITS_OWN = 10
 _LIMIT = 300  # seconds for a run
-# No fused multiply-add and shorter vectors: other rounding errors.
-_OTHER_ROUNDING = {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2"}
+# Both in double precision: where they agree then, the difference is one of rounding.
+_WIDE = {"JAX_ENABLE_X64": "1"}
+# JAX again with other rounding errors: random numbers and grids that are larger by the last bit (run_public.py); sums
+# and products in any order; no fused multiply-add and shorter vectors; no optimisation.
+_OTHER_ROUNDING = (
+    {"NUDGED": "1"},
+    {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"},
+    {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2"},
+    {"XLA_FLAGS": "--xla_backend_optimization_level=0"},
+)
 
 
 class Program(NamedTuple):
@@ -129,6 +137,9 @@ def script(program: Program, text: str) -> str:
             cell = re.sub(r"(?m)^(\s*)(?:[!%]|\?\w|\w[\w.]*\?$).*$", r"\1pass", cell)
         found.append(f"# Cell {number}\n{cell}\n")
     whole = "\n".join(found)
+    if len(found) > 1:  # a cell may begin with what only a file may begin with
+        future = re.findall(r"(?m)^from __future__ .*\n", whole)
+        whole = "".join(future) + re.sub(r"(?m)^from __future__ .*\n", "", whole)
     for old, instead in program.cuts:
         if old not in whole:
             raise ValueError(f"{program.name}: {old!r} is not there")
@@ -184,16 +195,16 @@ class Comparison(NamedTuple):
     worst: float  # of those that are the same
 
 
-def compare(theirs: Run, again: Run, ours: Run) -> Comparison:
-    """Compares by names: all of JAX's."""
+def compare(theirs: Run, others: Sequence[Run], ours: Run) -> Comparison:
+    """Compares by names: all of JAX's. others: what JAX gives with other rounding errors."""
     same, own, other, worst = 0, [], {}, 0.0
     for place, (kind, numbers) in theirs.numbers.items():
-        kind_again, numbers_again = again.numbers.get(place, ("", np.zeros(0)))
+        again = [other.numbers.get(place, ("", np.zeros(0))) for other in others]
         found_kind, found = ours.numbers.get(place, ("", np.zeros(0)))
-        if place == "(printed)" and numbers.shape == numbers_again.shape == found.shape:
-            steady = [i for i, (a, b) in enumerate(zip(numbers, numbers_again)) if apart(a, b) <= TOLERANCE]
-            numbers, numbers_again, found = numbers[steady], numbers_again[steady], found[steady]
-        spread = apart(numbers, numbers_again) if kind == kind_again else math.inf
+        if place == "(printed)" and all(numbers.shape == x.shape for x in (found, *(x for _, x in again))):
+            steady = [i for i, a in enumerate(numbers) if all(apart(a, x[i]) <= TOLERANCE for _, x in again)]
+            numbers, found, again = numbers[steady], found[steady], [(k, x[steady]) for k, x in again]
+        spread = max((apart(numbers, x) if kind == k else math.inf for k, x in again), default=0.0)
         if spread > TOLERANCE:
             own.append(place)
             continue
@@ -239,15 +250,29 @@ def row(program: Program, python: Path, clones: Path | None, folder: Path, repea
     if ours.error:
         print(ours.trace)
         return Row(program, f"does not run: {ours.error}", "", theirs.seconds, ours.seconds / theirs.seconds)
-    found = compare(theirs, theirs, ours)
+    found, others = compare(theirs, [], ours), []
+    for more in _OTHER_ROUNDING:
+        if not found.other:
+            break
+        again = run(python, file, False, more, program.arguments)
+        if not again.error:
+            others.append(again)
+            found = compare(theirs, others, ours)
+    wide = 0
     if found.other:
-        found = compare(theirs, run(python, file, False, _OTHER_ROUNDING, program.arguments), ours)
+        in_64_bits = [run(python, file, on_weft, _WIDE, program.arguments) for on_weft in (False, True)]
+        if not any(each.error for each in in_64_bits):
+            differ = compare(in_64_bits[0], [], in_64_bits[1]).other
+            there = {place: apart for place, apart in found.other.items() if place in differ}
+            wide, found = len(found.other) - len(there), found._replace(other=there)
     for place, difference in [*found.other.items()][:8]:
         kinds = [r.numbers.get(place, ("missing",))[0] for r in (theirs, ours)]
         print(f"    {place}: {difference:.1e} ({kinds[0]}{'' if kinds[0] == kinds[1] else f', on Weft {kinds[1]}'})")
     numbers = f"{found.same} of {found.same + len(found.other)}, {found.worst:.0e}"
     if found.own:
         numbers += f"; {len(found.own)} more differ under JAX itself"
+    if wide:
+        numbers += f"; {wide} more are the same in 64 bits"
     if found.other and program.why:
         numbers += f"; {program.why}"
     seconds = [(theirs.seconds, ours.seconds)]
@@ -273,10 +298,12 @@ and which sizes are cut so that each takes some seconds. None of them is part of
 
 *Numbers*: how many of the arrays in the program's global variables (and what it printed) are JAX's within
 {tolerance:g} of the largest number of the array, and the largest difference of those. Where something differs, JAX
-runs the program again with instructions of an older processor; arrays that differ there follow rounding errors or the
-clock, and are not compared. *JAX*: seconds from the start of Python to the end of the program, without a cache of
-compiled programs; *time*, *processor* (time of all threads, which a loaded machine changes less) and *memory* (at its
-peak): Weft / JAX.
+runs the program again with other rounding errors: with random numbers and grids that are larger by the last bit, with
+sums in any order, with instructions of an older processor, without optimisation. Arrays that differ there among the
+runs of JAX follow rounding errors or the clock, and are not compared. Where something differs still, both run in 64
+bits; what is the same there differs by rounding errors. *JAX*: seconds from the start of Python to the end of the
+program, without a cache of compiled programs; *time*, *processor* (time of all threads, which a loaded machine changes
+less) and *memory* (at its peak): Weft / JAX.
 
 {good} of {count} run and have JAX's numbers. Geometric means: time {time:.2f}, processor
 {processor:.2f}, memory {memory:.2f}.

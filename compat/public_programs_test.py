@@ -45,6 +45,13 @@ def test_cells_of_a_notebook():
     assert (variables["x"], variables["y"]) == (1, 11)
 
 
+def test_a_later_cell_may_ask_for_annotations_that_are_not_evaluated():
+    cells = [{"cell_type": "code", "source": [text]} for text in ("x = 1", "from __future__ import annotations\ny: z")]
+    variables = {}
+    exec(public_programs.script(_program("a.ipynb"), json.dumps({"cells": cells})), variables)
+    assert variables["__annotations__"] == {"y": "z"}
+
+
 def test_cells_of_a_page():
     first = "```{code-cell} ipython3\n---\ntags: [a]\n---\nx = 1\n```\n"
     text = f"words\n{first}```{{code-cell}}\n:tags: [b]\n\ny = 2\n```\n```\nz\n```\n"
@@ -74,9 +81,13 @@ def test_numbers_are_compared_as_far_as_jax_agrees_with_itself():
     theirs = _run(steady=[1.0, 2.0], chaotic=[1.0], rough=[1.0], missing=[1.0])
     again = _run(steady=[1.0, 2.0], chaotic=[1.5], rough=[1.0005], missing=[1.0])
     ours = _run(steady=[1.0, 2.5], chaotic=[3.0], rough=[1.004])
-    found = public_programs.compare(theirs, again, ours)
+    found = public_programs.compare(theirs, [again], ours)
     assert (found.same, found.own) == (1, ["chaotic"])
     assert found.other == {"steady": pytest.approx(0.25), "missing": math.inf}
+    nudged = _run(steady=[1.1, 2.0], chaotic=[1.0], rough=[1.0], missing=[1.0])
+    found = public_programs.compare(theirs, [again, nudged], ours)
+    assert found.own == ["steady", "chaotic"]
+    assert public_programs.compare(theirs, [], theirs).same == 4
 
 
 def test_the_page_counts_what_is_there():
@@ -97,3 +108,22 @@ def test_variables_of_a_program_by_name():
         "x['b']": "int64[]",
         "times": "float64[9]",
     }
+
+
+def test_numbers_of_a_text():
+    said = run_public._A_NUMBER.findall("a1 [1.5-2.25j -1.+0.5j] x=-3 1e-5 v2.0.1 7, 8e2")
+    assert [float(number) for number in said] == [1.5, -2.25, -1.0, 0.5, -3.0, 1e-5, 7.0, 800.0]
+
+
+def test_the_last_bit_of_random_numbers_and_grids(tmp_path):
+    jax = pytest.importorskip("jax")
+    kept = {module: dict(vars(module)) for module in (jax.random, jax.numpy)}
+    try:
+        run_public.nudge()
+        moved = np.asarray(jax.numpy.linspace(1.0, 2.0, 3)), np.asarray(jax.random.normal(jax.random.key(0)))
+    finally:
+        for module, names in kept.items():
+            vars(module).update(names)
+    grid = np.linspace(1, 2, 3, dtype=np.float32)
+    assert (moved[0] == np.nextafter(grid, np.float32(np.inf))).all()
+    assert moved[1] == np.nextafter(np.asarray(jax.random.normal(jax.random.key(0))), np.float32(np.inf))

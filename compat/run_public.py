@@ -5,10 +5,14 @@ python -m weft.as_jax run_public.py program.py found.npz     # on Weft
 
 What is written: every array and number of the program's global variables, by name and place; the numbers that it
 printed; when it ended, its processor time, and its memory at the peak.
+
+With NUDGED=1 in the environment its random numbers and its grids are larger by the last bit: what then changes, any
+rounding error changes.
 """
 
 import builtins
 import contextlib
+import functools
 import io
 import json
 import os
@@ -23,7 +27,12 @@ import numpy as np
 
 # Of a larger array every n-th number is kept.
 _KEPT = 200_000
-_A_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+\.\d*(?:[eE][-+]?\d+)?|(?<![\w.])[-+]?\d+(?:[eE][-+]?\d+)?(?![\w.])")
+# A sign behind a digit is that of an imaginary part.
+_A_NUMBER = re.compile(
+    r"(?:(?<![\w.])|(?<=\d)(?=[-+]))[-+]?\d+\.\d*(?:[eE][-+]?\d+)?|(?<![\w.])[-+]?\d+(?:[eE][-+]?\d+)?(?![\w.])"
+)
+# What a trace of a function has collected, in an order of its own: parts of solvers' states.
+_OF_A_TRACE = ".fn.consts["
 
 
 def _peak_memory() -> int:
@@ -68,10 +77,29 @@ def ends_with(variables: dict) -> dict[str, tuple[np.ndarray, str]]:
         except (ValueError, TypeError):  # what a library registered, and cannot take apart
             continue
         for path, leaf in leaves:
-            numbers = _numbers(leaf)
+            place = name + jax.tree_util.keystr(path)
+            numbers = None if _OF_A_TRACE in place else _numbers(leaf)
             if numbers is not None:
-                found[name + jax.tree_util.keystr(path)] = numbers
+                found[place] = numbers
     return found
+
+
+def _nudged(make):
+    import jax.numpy as jnp
+
+    def larger(x):
+        return jnp.nextafter(x, jnp.inf) if getattr(x, "dtype", None) in (jnp.float32, jnp.float64) else x
+
+    return functools.wraps(make)(lambda *args, **kwargs: larger(make(*args, **kwargs)))
+
+
+def nudge() -> None:
+    """Every random number and every point of a grid becomes the next larger one."""
+    import jax
+
+    for module, names in ((jax.random, ("normal", "uniform")), (jax.numpy, ("linspace", "logspace", "geomspace"))):
+        for name in names:
+            setattr(module, name, _nudged(getattr(module, name)))
 
 
 def main(program: str, out: str, *arguments: str) -> None:
@@ -82,6 +110,8 @@ def main(program: str, out: str, *arguments: str) -> None:
     sys.argv = [program, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
     printed, variables, report = io.StringIO(), {}, {}
+    if os.environ.get("NUDGED"):
+        nudge()
     try:
         with contextlib.redirect_stdout(printed):
             variables = runpy.run_path(program, run_name="__main__")

@@ -1,7 +1,7 @@
 """weft.as_jax: what libraries ask of transforms, in the ways in which they ask. Each program runs under JAX, too,
 where it is installed."""
 
-from as_jax_both import both
+from as_jax_both import both, lines
 
 
 def test_attributes_of_jitted_functions():
@@ -158,6 +158,136 @@ def test_operations_as_classes():
     assert found["slopes"] == [6.0, 2.0, 2.0] and found["zeros"] == [2] and found["missing"] == ["NotImplementedError"]
 
 
+def test_vectorized_functions_of_containers_that_have_a_shape():
+    # dynamiqs' arrays: what a vectorized function gives is asked for its shape, and not made an array.
+    found = both(
+        """
+        @jax.tree_util.register_pytree_node_class
+        class Matrix:
+            def __init__(self, rows):
+                self.rows = rows
+            shape = property(lambda self: self.rows.shape)
+            def __array__(self, dtype=None, copy=None):
+                return np.asarray(self.rows, dtype)
+            def tree_flatten(self):
+                return (self.rows,), None
+            @classmethod
+            def tree_unflatten(cls, _, children):
+                return cls(*children)
+        f = jnp.vectorize(lambda x: Matrix(x[:, None] * x), signature="(n)->(n,n)")
+        x = jnp.arange(6.0).reshape(2, 3)
+        out["eager"], out["jit"] = f(x).rows.tolist(), jax.jit(f)(x).rows.tolist()
+        g = jnp.vectorize(lambda x: Matrix(x), signature="(n)->(n,n)")
+        try:
+            g(x)
+        except ValueError:
+            out["other"] = "refused"
+        """
+    )
+    assert found["eager"] == found["jit"] and found["other"] == "refused"
+
+
+def test_indices_of_einsum_that_are_names():
+    # penzai's axes have names, and keep them.
+    found = both(
+        """
+        a, b = jnp.arange(6.0).reshape(2, 3), jnp.arange(12.0).reshape(3, 4)
+        out["texts"] = jnp.einsum(a, ["tokens", "in"], b, ["in", "out"], ["out", "tokens"]).tolist()
+        out["in order"] = jnp.einsum(a, ["z", "in"], b, ["in", "a"]).shape
+        out["large"] = jnp.einsum(a, [1000, 70], b, [70, 5], [5, 1000]).shape
+        out["rest"] = jnp.einsum(a, [..., "k"], b, ["k", "m"], [..., "m"]).shape
+        out["diagonal"] = float(jnp.einsum(jnp.ones((3, 3)), ["i", "i"], []))
+        for name, parts in {"number": (a, 3), "array": (a, [jnp.arange(2)])}.items():
+            try:
+                jnp.einsum(*parts)
+            except (TypeError, ValueError):
+                out[name] = "refused"
+        """
+    )
+    assert found["in order"] == [4, 2] and found["number"] == found["array"] == "refused"
+
+
+def test_types_that_come_later_beside_those_of_arrays():
+    found = both(
+        """
+        import typing
+        from jax.typing import ArrayLike
+        later = typing.Sequence[ArrayLike | "Matrix"]
+        more = "Matrix" | (int | ArrayLike)
+        out["origins"] = [str(typing.get_origin(x)) for x in (ArrayLike, ArrayLike | int, ArrayLike | "Matrix", more)]
+        out["is"] = [isinstance(x, ArrayLike) for x in (jnp.ones(2), np.ones(2), np.float32(1), 1, 2.5, "a", [1])]
+        """
+    )
+    assert found["is"] == [True] * 5 + [False] * 2
+
+
+def test_weak_types_of_branches():
+    # diffrax's direction of time is a weak 1, and equinox.error_if chooses between it and what a callback gives.
+    found = both(
+        """
+        weak, strong = jnp.asarray(1), jnp.array([1])[0]
+        for name, f in {
+            "weak first": lambda p: jax.lax.cond(p, lambda: strong, lambda: weak),
+            "strong first": lambda p: jax.lax.cond(p, lambda: weak, lambda: strong),
+            "callback": lambda p: jax.lax.cond(
+                p, lambda: jax.pure_callback(lambda: np.int32(1), jax.ShapeDtypeStruct((), np.int32)), lambda: weak
+            ),
+            "three": lambda p: jax.lax.switch(1 * p, [lambda: weak, lambda: strong, lambda: strong]),
+            "pair": lambda p: jax.lax.cond(p, lambda: (strong, weak), lambda: (weak, strong)),
+            "operand": lambda p: jax.lax.cond(p, lambda x: x[0], lambda x: x[1], (strong, weak)),
+        }.items():
+            out[name] = [[x.weak_type for x in jax.tree.leaves(way(True))] for way in (f, jax.jit(f))]
+        """
+    )
+    assert found["weak first"] == [[True]] * 2 and found["strong first"] == [[False]] * 2
+
+
+def test_numbers_go_through_functions_with_rules_as_they_are():
+    found = both(
+        """
+        f = jax.custom_jvp(lambda x, y: {"sum": x + y, "x": x})
+        f.defjvp(lambda primals, tangents: (f(*primals), f(*tangents)))
+        g = jax.custom_vjp(lambda x, y: (x * y, 7))
+        g.defvjp(lambda x, y: (g(x, y), None), lambda _, given: given)
+        kind = lambda x: "int" if isinstance(x, int) else "float" if isinstance(x, float) else "array"
+        kinds = lambda tree: [kind(x) for x in jax.tree.leaves(tree)]
+        for name, args in {"numbers": (1, 2), "floats": (1.5, 2), "arrays": (jnp.ones(2), 2.0)}.items():
+            out[name] = [kinds(f(*args)), kinds(g(*args))]
+        """
+    )
+    assert found["numbers"] == [["int", "int"], ["int", "int"]]
+
+
+def test_exceptions_of_callbacks_name_their_class():
+    # equinox.error_if looks for its own in the text, and raises EquinoxRuntimeError then.
+    found = both(
+        """
+        import logging
+        class Logged(logging.Filter):
+            def filter(self, record):
+                out.setdefault("logged", [record.name, record.getMessage()])
+        logging.getLogger("jax._src.callback").addFilter(Logged())
+        class Failed(RuntimeError):
+            pass
+        def failing(kind):
+            def inside(x):
+                raise kind("at", 3)
+            return lambda x: jax.pure_callback(inside, jax.ShapeDtypeStruct((), np.float32), x)
+        def nested(x):
+            return jax.pure_callback(lambda y: np.asarray(jax.jit(failing(Failed))(y)), x, x)
+        for name, f in {"own": failing(Failed), "key": failing(KeyError), "nested": nested}.items():
+            for way in (f, jax.jit(f)):
+                try:
+                    jax.block_until_ready(way(jnp.float32(1)))
+                except jax.errors.JaxRuntimeError as error:
+                    kind = "KeyError: " if name == "key" else "Failed: "
+                    out.setdefault(name, []).append([kind in str(error), "('at', 3)" in str(error)])
+        """
+    )
+    assert found.pop("logged") == ["jax._src.callback", "jax.pure_callback failed"]
+    assert found == {"own": [[True, True]] * 2, "key": [[True, True]] * 2, "nested": [[True, True]] * 2}
+
+
 def test_scipy_asks_an_array_for_its_namespace():
     found = both(
         """
@@ -170,3 +300,81 @@ def test_scipy_asks_an_array_for_its_namespace():
         """
     )
     assert found["namespace"] == [True, True]
+
+
+def test_an_lstm_of_several_layers():
+    # Beside the formulas, one sequence and one step at a time.
+    found = both(
+        """
+        from jax.experimental import rnn
+        def sigmoid(x):
+            return 1 / (1 + np.exp(-x))
+        def written_out(xs, h0, c0, parts, lengths, layers, directions):
+            outputs, hs, cs = np.zeros((*xs.shape[:2], parts[1][0].shape[1] * directions)), h0.copy(), c0.copy()
+            for k, length in enumerate(lengths):
+                ys = list(xs[k, :length])
+                for layer in range(layers):
+                    both_ways = []
+                    for place in range(directions * layer, directions * (layer + 1)):
+                        Wi, Wh, bi, bh = (part[place] for part in parts)
+                        h, c, found = h0[place, k], c0[place, k], []
+                        back = place > directions * layer
+                        for x in ys[::-1] if back else ys:
+                            i, f, g, o = np.split(Wi @ x + bi + Wh @ h + bh, 4)
+                            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+                            h = sigmoid(o) * np.tanh(c)
+                            found.append(h)
+                        hs[place, k], cs[place, k] = h, c
+                        both_ways.append(found[::-1] if back else found)
+                    ys = [np.concatenate(pair) for pair in zip(*both_ways)]
+                outputs[k, :length] = ys
+            return outputs, hs, cs
+        for layers in (1, 2):
+            for directions in (1, 2):
+                shape = (3, 4, layers, directions == 2)
+                keys = jax.random.split(jax.random.key(0), 4)
+                x = jax.random.normal(keys[0], (2, 5, 3))
+                h, c = (jax.random.normal(key, (layers * directions, 2, 4)) for key in keys[1:3])
+                weights = rnn.init_lstm_weight(keys[3], *shape)
+                lengths = jnp.array([5, 3], dtype=jnp.int32)
+                def run(weights, x, h, c):
+                    parts = rnn.unpack_lstm_weights(weights, *shape)
+                    return rnn.lstm_ref(x, h, c, *parts, lengths, *shape[:3], 0.0, shape[3])
+                parts = rnn.unpack_lstm_weights(weights, *shape)
+                parts = [{k: np.asarray(v, float) for k, v in part.items()} for part in parts]
+                wanted = written_out(*(np.asarray(v, float) for v in (x, h, c)), parts, [5, 3], layers, directions)
+                got = run(weights, x, h, c)
+                close = [bool(np.allclose(a, b, atol=1e-5)) for a, b in zip(got, wanted)]
+                gradient = jax.grad(lambda w: run(w, x, h, c)[0].sum())(weights)
+                step = jnp.cos(jnp.arange(weights.size))
+                up, down = (run(weights + e * step, x, h, c)[0].sum() for e in (1e-2, -1e-2))
+                twice = rnn.swap_lstm_gates(rnn.swap_lstm_gates(weights, *shape), *shape)
+                swapped = rnn.unpack_lstm_weights(rnn.swap_lstm_gates(weights, *shape), *shape)[0]
+                out[f"{layers} {directions}"] = [
+                    rnn.get_num_params_in_lstm(*shape), weights.shape, close, [v.shape for v in got],
+                    bool(abs((up - down) / 2e-2 - gradient @ step) < 1e-2 * (1 + abs(gradient @ step))),
+                    bool((twice == weights).all()), [float(swapped[0][8, 0]) == float(parts[0][0][12, 0])],
+                ]
+        for kind, more in {"lengths": (lengths.astype(jnp.float32), 0.0), "dropout": (lengths, 0.5)}.items():
+            try:
+                rnn.lstm_ref(x, h, c, *rnn.unpack_lstm_weights(weights, *shape), more[0], *shape[:3], more[1], shape[3])
+            except NotImplementedError:
+                out[kind] = "refused"
+        """
+    )
+    assert found["2 2"][2:] == [[True] * 3, [[2, 5, 8], [4, 2, 4], [4, 2, 4]], True, True, [True]]
+    assert found["lengths"] == found["dropout"] == "refused"
+
+
+def test_an_lstm_of_parameters_in_one_array():
+    # JAX's is cuDNN's, which a processor does not have.
+    code = """
+    from jax.experimental import rnn
+    shape = (3, 4, 2, True)
+    x, h, c = jnp.ones((2, 5, 3)), jnp.zeros((4, 2, 4)), jnp.zeros((4, 2, 4))
+    weights, lengths = rnn.init_lstm_weight(jax.random.key(0), *shape), jnp.array([5, 3], dtype=jnp.int32)
+    one = rnn.lstm(x, h, c, weights, lengths, *shape[:3], 0.0, True)
+    other = rnn.lstm_ref(x, h, c, *rnn.unpack_lstm_weights(weights, *shape), lengths, *shape[:3], 0.0, True)
+    out["same"] = [bool(jnp.allclose(a, b, atol=1e-6)) for a, b in zip(one, other)]
+    """
+    assert lines(code, "-m", "weft.as_jax")["same"] == [True] * 3

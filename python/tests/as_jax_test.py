@@ -120,7 +120,7 @@ def test_without_it_nothing_is_served():
         ("from jax.numpy import nothing", "ImportError", "jax.numpy.nothing", ""),
         ("import jax.nothing", "ModuleNotFoundError", "jax.nothing", ""),
         ("from jax import linear_util", "ImportError", "jax.linear_util", "use jax.extend.linear_util"),
-        ("import jax.experimental.pallas", "ModuleNotFoundError", "jax.experimental.pallas", "kernels are written"),
+        ("import jax.experimental.mosaic", "ModuleNotFoundError", "jax.experimental.mosaic", "kernels are written"),
         ("jax.ffi.ffi_call", "AttributeError", "jax.ffi.ffi_call", "jax.pure_callback"),
         ("import jaxlib.mlir.ir", "ModuleNotFoundError", "jaxlib.mlir", "Weft's own IR"),
     ],
@@ -140,6 +140,24 @@ def test_missing_names_are_named_and_counted(tmp_path, statement, kind, name, re
     assert len(lines) == 2 and lines[0] == lines[1]
     assert lines[0].startswith(f"{kind} weft.as_jax: Weft has no counterpart of {name}") and reason in lines[0]
     assert log.read_text() == f"{name} 2\n"
+
+
+def test_kernels_that_a_library_has_beside_all_else():
+    done = as_jax(
+        """
+        from jax.experimental import pallas as pl
+        from jax.experimental.pallas import triton, tpu
+        for kernel in (lambda: pl.BlockSpec((2, 2)), lambda: pl.pallas_call(len, 1), lambda: triton.CompilerParams()):
+            try:
+                kernel()
+            except NotImplementedError as error:
+                print(str(error).splitlines()[0])
+        print(hasattr(pl, "nothing"), hasattr(tpu, "VMEM"))
+        """
+    )
+    *errors, there = done.stdout.splitlines()
+    assert len(errors) == 3 and all("kernels are written by Weft's compiler" in error for error in errors)
+    assert there == "False True"
 
 
 def test_a_log_that_cannot_be_written(tmp_path):

@@ -310,3 +310,27 @@ def test_defaults_are_arguments_of_the_rules():
     assert weft.grad(scaled)(3.0) == 2 and scaled(x=3.0) == 6
     with pytest.raises(TypeError, match="takes 'k' by keyword alone"):
         scaled(3.0, k=1.0)
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_a_solver_that_python_steers_calls_what_is_compiled(kind):
+    # Without a derivative the function just runs: equation by equation each step would keep all that it computes.
+    step = weft.jit(lambda x: x - (x * x - 2) / (2 * x))
+    types = []
+
+    def solve(guess, tolerance):
+        types.append(type(guess))
+        while abs(float(step(guess)) - float(guess)) > tolerance:
+            guess = step(guess)
+        return {"root": guess}
+
+    root = getattr(weft, kind)(solve)
+    if kind == "custom_jvp":
+        root.defjvp(lambda primals, tangents: (solve(*primals), {"root": 0 * tangents[0]}))
+    else:
+        root.defvjp(lambda *args: (solve(*args), None), lambda _, given: (0 * given["root"], 0.0))
+    found = root(1.0, 1e-6)
+    assert found["root"] == pytest.approx(2**0.5) and types == [weft.Array]
+    assert step.explain()[0]["calls"] > 4
+    assert isinstance(found["root"], weft.Array)
+    assert weft.grad(lambda x: root(x, 1e-6)["root"])(1.0) == 0

@@ -219,6 +219,15 @@ def test_constants_are_not_written():
     np.testing.assert_array_equal(np.asarray(x), np.arange(100))
 
 
+@pytest.mark.parametrize("number", [3, 5.5, 1j], ids=str)
+def test_arrays_of_numbers_have_memory_of_their_own(number):
+    # A state of training counts its steps in one.
+    first, other = wnp.array(number), wnp.array(number)
+    assert first.unsafe_buffer_pointer() != other.unsafe_buffer_pointer()
+    result = weft.jit(lambda x: x * 1, donate_argnums=0)(first)
+    assert first.is_deleted() and not other.is_deleted() and result == other
+
+
 def test_passing_an_array_twice_is_an_error():
     x = fresh(4)
     for donate in (0, 1, (0, 1)):

@@ -74,6 +74,18 @@ def test_import():
     assert not of_autograph(modules)
 
 
+def test_jax_programs_load_what_they_ask_for():
+    # What reads the metadata of packages takes a tenth of the time until jax is there; words are for errors.
+    later = {"importlib.metadata", "weft.as_jax.distributions", "weft.as_jax.table.words"}
+    modules = loaded(
+        "import weft.as_jax; weft.as_jax.install()\nimport jax, jax.numpy as jnp\njax.jit(lambda x: x * 2)(jnp.ones(2))"
+    )
+    assert "weft.as_jax.wording" in modules and not modules & later
+    asked = "import weft.as_jax, importlib.metadata\nweft.as_jax.install()\nassert importlib.metadata.version('jax')"
+    failed = "\ntry:\n    weft.numpy.ones(2) + weft.numpy.ones(3)\nexcept TypeError as error:\n    str(error)"
+    assert later <= loaded(asked + failed)
+
+
 PLAIN = {
     "jit": "weft.jit(lambda x: x * 2 + 1)(3.0)",
     "grad": "weft.jit(weft.grad(lambda x: x * x))(3.0)",

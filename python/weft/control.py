@@ -128,6 +128,13 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any, op
     return _branches(_weft.astype(index, "int32"), list(branches), operands, "switch")
 
 
+def _where_the_first_is_weak(branches: list) -> list[int]:
+    """The results that are weak in JAX: those of the first branch, where all branches have one dtype."""
+    dtypes = zip(*([spec[1] for spec in _weft.result_specs(branch)] for branch in branches))
+    same = [len({*each}) == 1 for each in dtypes]
+    return [i for i, weak in enumerate(branches[0].weak_results) if weak and i < len(same) and same[i]]
+
+
 def _branches(index, functions: list[Callable], operands: tuple, what: str):
     # Where devices of a mesh may choose differently, whatever a branch reads counts as different on them.
     varying = _weft.varying(index)
@@ -161,7 +168,10 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
                 f"{what}: {names[0]} returns {_tree.in_words(flats[0].out_tree)}, {name} "
                 f"{_tree.in_words(flat.out_tree)}"
             )
+    first_is_weak = _where_the_first_is_weak(traced) if _tree.jax_semantics() else []
     out = _weft.cond(index, traced, flats[0].leaves, names, _tree.path_texts(flats[0].out_tree), what)
+    for i in first_is_weak:
+        out[i] = _weft.weak(out[i])
     return _tree.unflatten(flats[0].out_tree, out)
 
 

@@ -20,6 +20,7 @@ from ._core.tracing import (
     call_traced,
     check_callable,
     flat_function,
+    flatten_result,
     positions_of,
     trace_flat,
 )
@@ -35,9 +36,15 @@ _Rule = TypeVar("_Rule", bound=Callable[..., Any])
 
 
 def _undifferentiated(flat: Flat, what: str) -> Any:
-    """The function run, where nothing is traced that could be differentiated: its rules are not asked."""
-    traced = trace_flat(flat, what, known=True)
-    return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, flat.leaves + traced.captures, traced.weak_results))
+    """The function run, where nothing is traced that could be differentiated: its rules are not asked. What it jits is
+    compiled: a solver that Python steers calls one function often."""
+    as_arrays: Callable[[list], list] = lambda leaves: [_weft.array(leaf, None, False) for leaf in leaves]
+    if _tree.jax_semantics():
+        as_arrays = lambda leaves: leaves  # in JAX a number goes in and comes out as it is
+    leaves = as_arrays(flat.leaves)
+    args, kwargs = (tuple(leaves), {}) if flat.plain else _tree.unflatten(flat.in_tree, leaves)
+    results = flatten_result(flat, call_traced(flat.function, args, kwargs, flat.name, what))
+    return _tree.unflatten(flat.out_tree, as_arrays(results))
 
 
 class _Calls(threading.local):

@@ -18,7 +18,8 @@ from ._weft import Array, Dim
 
 __all__ = ["ArrayLike", "DTypeLike", "Jitted", "NDArrayLike", "NestedLike", "Shape"]
 
-# Libraries read the members of these unions, and ask isinstance() of them, when a program runs.
+# Libraries read the members of these unions, ask isinstance() of them, and put names of types that come later beside
+# them (ArrayLike | "Matrix"), which only typing.Union allows.
 if TYPE_CHECKING:
     _NumPys: TypeAlias = np.ndarray[Any, Any]
     _DType: TypeAlias = np.dtype[Any]
@@ -26,9 +27,9 @@ else:
     _NumPys, _DType = np.ndarray, np.dtype
 
 # What a function of arrays takes: an array, traced or not, NumPy's, or a number.
-ArrayLike: TypeAlias = Array | _NumPys | np.generic | bool | int | float | complex
+ArrayLike: TypeAlias = Union[Array, _NumPys, np.generic, bool, int, float, complex]  # noqa: UP007
 # An array, traced or not, of Weft or of NumPy: what functions of weft.lax take that need a rank.
-NDArrayLike: TypeAlias = Array | _NumPys
+NDArrayLike: TypeAlias = Union[Array, _NumPys]  # noqa: UP007
 # What functions of weft.numpy take: also nested lists of numbers and arrays.
 NestedLike: TypeAlias = ArrayLike | Sequence[Any]
 # What names a dtype: "float32", float, numpy.float32, weft.numpy.float32.

@@ -15,22 +15,36 @@ from .._core.errors import runtime_error, value_error
 
 
 class _Failures:
-    """The classes that exceptions of callbacks become: their own, and RuntimeError, which JAX raises."""
+    """The classes that exceptions of callbacks become: their own, and RuntimeError, which JAX raises. JAX's text names
+    the class, and libraries look for it (equinox.error_if)."""
 
     def __init__(self) -> None:
         self._of: dict[type, type | None] = {}
 
     def _kind(self, own: type) -> type | None:
         if own not in self._of:
+            name = own.__qualname__ if own.__module__ == "builtins" else f"{own.__module__}.{own.__qualname__}"
+
+            text: Callable[..., str] = own.__str__
+
+            def with_jax_words(error: Exception) -> str:
+                said = text(error)
+                first = said.partition("\n")[0]
+                return f"{said}\nJAX says: INTERNAL: CpuCallback error calling callback: {name}: {first}"
+
+            bases = (own,) if issubclass(own, RuntimeError) else (own, RuntimeError)
             try:
-                self._of[own] = type(own.__name__, (own, RuntimeError), {"__module__": own.__module__})
+                made = type(own.__name__, bases, {"__module__": own.__module__, "__str__": with_jax_words})
             except TypeError:  # objects of these classes cannot be both
-                self._of[own] = None
+                made = None
+            self._of[own] = made
+            if made is not None:
+                self._of[made] = None  # as it comes out of a callback within a callback
         return self._of[own]
 
     def as_runtime_error(self, error: Exception) -> Exception:
         """The exception as one that programs catch by either class."""
-        kind = None if isinstance(error, RuntimeError) else self._kind(type(error))
+        kind = self._kind(type(error))
         if kind is None:
             return error
         made: Exception = kind.__new__(kind, *error.args)
@@ -60,7 +74,7 @@ def _as_jax(name: str, callback: Callable[..., Any], specs: Any) -> Callable[...
         except Exception as error:
             import logging  # which most programs do not load
 
-            logging.getLogger("jax").exception("jax.%s failed", name)
+            logging.getLogger("jax._src.callback").exception("jax.%s failed", name)
             raise _failures.as_runtime_error(error) from None
         got = weft.tree.structure(result)
         if got.num_leaves != expected.num_leaves and not (result is None and specs is None):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.machinery
-import importlib.metadata
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 from . import report
 from .served import ServedModule, is_there, no_counterpart
-from .table import TABLE, VERSION, absent_modules
+from .table import TABLE, absent_modules
 
 _PACKAGES = ("jax", "jaxlib")
 
@@ -54,9 +53,11 @@ class Finder:
         return spec
 
     @staticmethod
-    def find_distributions(context: Any = None) -> Iterator[importlib.metadata.Distribution]:
+    def find_distributions(context: Any = None) -> Iterator[Any]:
+        from .distributions import Distribution  # importlib.metadata asks: it is loaded, and costs much otherwise
+
         wanted = getattr(context, "name", None)
-        return iter([_Distribution(name) for name in _PACKAGES if wanted is None or wanted.lower() == name])
+        return iter([Distribution(name) for name in _PACKAGES if wanted is None or wanted.lower() == name])
 
 
 def _refuse(name: str) -> None:
@@ -68,18 +69,3 @@ def _refuse(name: str) -> None:
         raise ImportError(no_counterpart(name, reason), name=parent)
     report.count(name)
     raise ModuleNotFoundError(no_counterpart(name, reason), name=name)
-
-
-class _Distribution(importlib.metadata.Distribution):
-    """What programs that look at installed packages find."""
-
-    def __init__(self, name: str):
-        self._name = name
-
-    def read_text(self, filename: str) -> str | None:
-        if filename == "METADATA":
-            return f"Metadata-Version: 2.1\nName: {self._name}\nVersion: {VERSION}\nSummary: served by Weft\n"
-        return None
-
-    def locate_file(self, path: Any) -> Any:
-        raise FileNotFoundError(f"{path}: {self._name} is served by Weft (weft.as_jax) and has no files")

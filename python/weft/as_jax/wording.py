@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import collections
+import functools
 import re
 from typing import Any
 
 from .. import _weft, errors
 from .._core import errors as _errors
 from .._core.errors import MissingRule
-from .table.words import WORDS
-from .table.words_of_arrays import FIRST
-from .table.words_of_arrays import WORDS as WORDS_OF_ARRAYS
-from .table.words_of_shardings import WORDS as WORDS_OF_SHARDINGS
 
 _DTYPES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
-_COMPILED = [(re.compile(pattern, re.DOTALL), words) for pattern, words in [*FIRST, *WORDS, *WORDS_OF_ARRAYS]]
-_COMPILED += [(re.compile(pattern, re.DOTALL), words) for pattern, words in WORDS_OF_SHARDINGS]
+
+
+@functools.cache
+def _compiled() -> list[tuple[re.Pattern[str], str]]:
+    """The patterns and JAX's words: compiled with the first error, as most programs have none."""
+    from .table import words, words_of_arrays, words_of_shardings
+
+    tables = (words_of_arrays.FIRST, words.WORDS, words_of_arrays.WORDS, words_of_shardings.WORDS)
+    return [(re.compile(pattern, re.DOTALL), said) for table in tables for pattern, said in table]
 
 
 def _type(text: str) -> str:
@@ -28,7 +32,7 @@ def _type(text: str) -> str:
 def in_jax_words(message: str) -> str:
     """What JAX says where Weft says this; empty where the table has no entry."""
     head = message.split("\n  at ", 1)[0]
-    for pattern, words in _COMPILED:
+    for pattern, words in _compiled():
         found = pattern.search(head)
         if found:
             groups = [group or "" for group in found.groups()]

@@ -79,6 +79,12 @@ def apply_over_axes(func: Callable[..., Any], a: NestedLike, axes: int | Sequenc
 _CORE = r"\(\s*(?:\w+(?:\s*,\s*\w+)*)?\s*\)"
 
 
+def _shape(result: Any) -> tuple[Any, ...]:
+    """Of an array, or of a container of arrays that has a shape."""
+    shape = getattr(result, "shape", None)
+    return _array(result).shape if shape is None else tuple(shape)
+
+
 def _parse(signature: str):
     if not re.fullmatch(rf"\s*{_CORE}(?:\s*,\s*{_CORE})*\s*->\s*{_CORE}(?:\s*,\s*{_CORE})*\s*", signature):
         raise value_error(f"vectorize: {signature!r} is no signature; expected one such as '(n,m),(m)->(n)'")
@@ -155,12 +161,12 @@ def vectorize(
                         f"vectorize: {signature!r} has {len(outputs)} results, the function {len(results)}"
                     )
                 for result, core in zip(results, outputs):
-                    if _array(result).ndim != len(core):
+                    shape = _shape(result)
+                    if len(shape) != len(core):
                         raise value_error(
-                            f"vectorize: a result has shape {_array(result).shape}, but {signature!r} says {len(core)} "
-                            "axes"
+                            f"vectorize: a result has shape {shape}, but {signature!r} says {len(core)} axes"
                         )
-                    fit(core, _array(result).shape)
+                    fit(core, shape)
             return out
 
         # Arguments that do not have an axis are shared along it; nothing is stretched before it must be.

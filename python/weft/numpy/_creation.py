@@ -90,9 +90,11 @@ def array(
 
 def _made(given: Any, dtype: DTypeLike | None, copy: bool) -> Array:
     out = _copied.array(given, dtype, copy)
-    if copy and isinstance(given, Array) and given.dtype == out.dtype and not _weft.is_traced(out):
-        return out.copy()  # what is made of an array shares its memory
-    return out
+    if not copy or _weft.is_traced(out):
+        return out
+    # What is made of an array shares its memory, and arrays of the same number share one: neither could be donated.
+    shares = given.dtype == out.dtype if isinstance(given, Array) else isinstance(given, (bool, int, float, complex))
+    return out.copy() if shares else out
 
 
 def _check_order(order: str | None, name: str) -> None:

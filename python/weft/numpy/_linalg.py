@@ -241,7 +241,8 @@ def einsum(
     Args:
         subscripts: the operands' indices and the result's, such as "ij,jk->ik". Repeated indices take diagonals; "..."
             stands for the rest, which broadcasts. Without "->", the indices that occur once, in alphabetical order.
-        *operands: arrays. Instead of a string, lists of numbers may follow each operand: einsum(a, [0, 1], b, [1, 2]).
+        *operands: arrays. Instead of a string, lists of indices may follow each operand: einsum(a, [0, 1], b, [1, 2]);
+            these are numbers, texts or anything else that can be hashed.
         optimize: accepted, without effect: pairs are contracted in the order that takes the fewest operations.
 
     Returns: array of the common dtype.
@@ -276,17 +277,26 @@ def einsum(
 
 
 def _spelled(parts: list) -> tuple[str, list]:
-    """einsum's operands and lists of indices as a string and operands."""
+    """einsum's operands and lists of indices as a string and operands. An index is anything that can be hashed; where
+    the result's are not listed, they come in their order."""
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-    def word(indices) -> str:
+    operands, lists = parts[0 : len(parts) // 2 * 2 : 2], parts[1::2] + parts[len(parts) // 2 * 2 :]
+    seen: dict[Any, None] = {}
+    for indices in lists:
         try:
-            return "".join("..." if i is Ellipsis else letters[int(i)] for i in indices)
-        except (TypeError, IndexError):
+            seen.update(dict.fromkeys(i for i in indices if i is not Ellipsis))
+        except TypeError:
             raise value_error(f"einsum: an operand is followed by its indices, got {indices!r}") from None
-
-    operands, words = parts[0 : len(parts) // 2 * 2 : 2], [word(w) for w in parts[1::2]]
-    return ",".join(words) + ("->" + word(parts[-1]) if len(parts) % 2 else ""), operands
+    try:
+        names = sorted(seen)
+    except TypeError:  # of several types
+        names = list(seen)
+    if len(names) > len(letters):
+        raise value_error(f"einsum: at most {len(letters)} different indices, got {len(names)}")
+    letter: dict[Any, str] = {Ellipsis: "...", **dict(zip(names, letters))}
+    words = ["".join(letter[i] for i in indices) for indices in lists]
+    result = f"->{words.pop()}" if len(parts) % 2 else ""
+    return ",".join(words) + result, operands
 
 
 def vecdot(x1: NestedLike, x2: NestedLike, axis: int = -1) -> Array:

@@ -6,7 +6,7 @@ reason, is listed by name."""
 from __future__ import annotations
 
 from ..served import Served
-from .experimental import EXPERIMENTAL
+from .experimental import EXPERIMENTAL, KERNELS
 from .extend import EXTEND
 from .private import PRIVATE
 from .public import PUBLIC
@@ -18,8 +18,8 @@ TABLE: dict[str, Served] = {**PUBLIC, **EXTEND, **EXPERIMENTAL, **PRIVATE}
 
 # Modules that are absent for a reason of their own, with all that is below them.
 _ABSENT_MODULES = {
-    "jax.experimental.pallas": "kernels are written by Weft's compiler; see docs/gpu.md",
-    "jax.experimental.mosaic": "kernels are written by Weft's compiler; see docs/gpu.md",
+    "jax.experimental.pallas": KERNELS,
+    "jax.experimental.mosaic": KERNELS,
     "jax.experimental.jax2tf": "TensorFlow is not a target; programs are exported by weft.aot",
     "jax.experimental.transfer": "arrays move between processes by collectives",
     "jax.experimental.roofline": "jit(f).lower(...).cost_analysis() counts work",

@@ -7,6 +7,7 @@ from .private import HIJAX
 from .sparse import SPARSE
 
 _COLOCATED = "Python runs where the program runs"
+KERNELS = "kernels are written by Weft's compiler; see docs/gpu.md"
 
 EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental": Served(
@@ -74,6 +75,30 @@ EXPERIMENTAL: dict[str, Served] = {
             _COLOCATED,
         )
     ),
+    # Libraries that have kernels of their own for GPUs import these beside all else that they hold.
+    "jax.experimental.pallas": Served(
+        names=refused(
+            "jax.experimental.pallas",
+            "pallas_call kernel core_map BlockSpec GridSpec Element Squeezed CostEstimate MemorySpace program_id "
+            "num_programs when loop run_scoped multiple_of reciprocal dot debug_print cdiv next_power_of_2 ds dslice",
+            KERNELS,
+        )
+    ),
+    "jax.experimental.pallas.triton": Served(
+        names=refused(
+            "jax.experimental.pallas.triton",
+            "CompilerParams load store dot approx_tanh atomic_add atomic_and atomic_cas atomic_max atomic_min "
+            "atomic_or atomic_xchg atomic_xor debug_barrier elementwise_inline_asm max_contiguous",
+            KERNELS,
+        )
+    ),
+    "jax.experimental.pallas.tpu": Served(
+        names=refused(
+            "jax.experimental.pallas.tpu",
+            "CompilerParams PrefetchScalarGridSpec MemorySpace VMEM SMEM SemaphoreType make_async_copy async_copy roll",
+            KERNELS,
+        )
+    ),
     "jax.experimental.key_reuse": Served(),
     "jax.experimental.key_reuse._core": Served(everything_of=("weft.as_jax.key_reuse",)),
     "jax.experimental.compute_on": Served(names=of("weft.as_jax.hints", "compute_on compute_on2")),
@@ -84,5 +109,10 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.scheduling_groups": Served(names=of("weft.as_jax.hints", "scheduling_group xla_metadata_call")),
     "jax.experimental.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax.experimental.x64_context": Served(names=of("weft.as_jax.settings", "enable_x64 disable_x64")),
-    "jax.experimental.rnn": Served(),
+    "jax.experimental.rnn": Served(
+        names=of(
+            "weft.as_jax.rnn",
+            "get_num_params_in_lstm init_lstm_weight lstm lstm_ref swap_lstm_gates unpack_lstm_weights",
+        )
+    ),
 }
