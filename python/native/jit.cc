@@ -128,7 +128,7 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     entry->out = Entry::Out::kLeaf;
   else if (PyLong_Check(entry->tree.get()))
     entry->out = Entry::Out::kTuple;
-  entry->placed = a.placed || !MeshesOf(*entry->traced.fn).empty();
+  entry->placed = a.placed || Context().mesh != nullptr || !MeshesOf(*entry->traced.fn).empty();
   for (const Value& v : entry->traced.captures) {
     entry->cacheable &= !v.traced();
     if (!v.traced() && SpansProcesses(v)) v.tensor();  // raises

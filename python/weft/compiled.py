@@ -310,6 +310,10 @@ class Lowered(Described):
         self._shardings = [
             found if isinstance(found := getattr(leaf, "sharding", None), NamedSharding) else None for leaf in leaves
         ]
+        self._asked = list(self._shardings)  # how arguments have to lie
+        if (asked := getattr(jitted, "_shardings", (None, None))[0]) is not None and not named:
+            places = _partitioning.shardings_of(asked, tuple(dynamic), "jit: in_shardings")
+            self._asked = [place or own for place, own in zip(places, self._shardings)]
         self._plan = plan_here(jitted._plan)
         if target is not None:
             _partitioning.check_one_device(target.splitlines()[0], self._shardings, self._names)
@@ -455,6 +459,7 @@ class Lowered(Described):
         ]
         if wrong:
             raise type_error(f"the program was compiled for {'; for '.join(wrong)}")
+        _partitioning.check_compiled_for(self._asked, leaves, self._names)
         return leaves
 
     def _result(self, results: list) -> Any:
@@ -570,6 +575,8 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
         function, dynamic, keywords, [i for i, _ in signature_args], original=jitted._function, apart=apart
     )
     names_of_leaves += flat.names
+    if shardings is not None and not keywords:
+        _partitioning.check_committed(shardings[0], dynamic, flat.leaves, flat.names)
     traced = trace_jitted(jitted, flat, {**static_args, **static_kwargs})
     tree = flat.out_tree
     if tree == LEAF_TREE:

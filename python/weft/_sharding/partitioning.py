@@ -249,6 +249,41 @@ def reshard(x: Any, out_shardings: Any) -> Any:
     return _tree.unflatten(tree, [constrain(leaf, place, "reshard") for leaf, place in zip(leaves, places)])
 
 
+def _elsewhere(places: list, leaves: list, names: list[str]) -> list[tuple[str, Any, Any, Any]]:
+    """Where JAX's meaning is asked for: arrays that somebody has put elsewhere than where they are to lie; their names,
+    they, how they lie, and how they are to."""
+    found: list[tuple[str, Any, Any, Any]] = []
+    if not _tree.jax_semantics():
+        return found
+    for leaf, place, name in zip(leaves, places, names):
+        if place is None or not place._has_devices() or not isinstance(leaf, _weft.Array) or _weft.is_traced(leaf):
+            continue
+        own = _weft.sharding_of(leaf)
+        if own is not None and not own.is_equivalent_to(place, leaf.ndim):
+            found.append((name, leaf, own, place))
+    return found
+
+
+def check_committed(in_shardings: Any, args: tuple, leaves: list, names: list[str]) -> None:
+    """Raises ValueError, where JAX's meaning is asked for, for arrays that somebody has put elsewhere than in_shardings
+    says."""
+    if in_shardings is None or not _tree.jax_semantics():
+        return
+    for name, x, own, place in _elsewhere(shardings_of(in_shardings, args, "jit: in_shardings"), leaves, names):
+        raise value_error(
+            f"jit: in_shardings, argument {name}, {x.dtype}[{','.join(map(str, x.shape))}], lies as {own}, and is "
+            f"asked for as {place}; weft.device_put moves it"
+        )
+
+
+def check_compiled_for(places: list, leaves: list, names: list[str]) -> None:
+    """Raises ValueError, where JAX's meaning is asked for, for arrays that somebody has put elsewhere than where the
+    arguments lay that a program was compiled for."""
+    wrong = [f"argument {name} as {place}, got {own}" for name, _, own, place in _elsewhere(places, leaves, names)]
+    if wrong:
+        raise value_error(f"the program was compiled for {'; for '.join(wrong)}; weft.device_put moves an array")
+
+
 def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, names: list[str]) -> Callable:
     """The function with constraints on its arguments and results. `names` are those of its arguments' leaves once it is
     called."""
@@ -293,18 +328,31 @@ def _meshes_of(traced: Any) -> list[Mesh]:
 
 def _read(traced: Any, shardings: list) -> list:
     """The shardings of arguments that decide where the program runs: not of those that nobody reads, or that a
-    constraint moves, unless this process has only a part of them."""
-    return [s if stays or spans_processes(s) else None for s, stays in zip(shardings, _weft.stays(traced))]
+    constraint moves (which JAX's do not), unless this process has only a part of them."""
+    stay = _weft.stays(traced, _tree.jax_semantics())
+    return [s if stays or spans_processes(s) else None for s, stays in zip(shardings, stay)]
+
+
+def _mesh_around_programs() -> Mesh | None:
+    """The mesh around the call, for which a program is in JAX, whatever is in it; None outside of JAX's meaning."""
+    around = current_mesh()
+    return around if _tree.jax_semantics() and isinstance(around, Mesh) and not around.empty else None
 
 
 def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     """Raises ValueError where the program and its arguments lie on different devices, or on the same ones in another
     order."""
-    places = [("its mesh", [d.id for d in named[0].devices.flat])] if named else []
-    for i, (sharding, (_, _, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
+    places = []
+    for i, (sharding, (shape, dtype, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
         if sharding is not None:
             where = [d.id for d in sharding._device_list()]
-            places.append((f"argument {name}" if name else f"argument number {i + 1}", where))
+            kind = f"{dtype}[{','.join(map(str, shape))}]"
+            places.append((f"argument {name or f'number {i + 1}'}, {kind},", where))
+    if named:
+        what = "its constraint" if _weft.has_constraint(traced) else "its mesh"
+        places.append((what, [d.id for d in named[0].devices.flat]))
+    if places and (around := _mesh_around_programs()) is not None:
+        places.append(("the mesh around the call", [d.id for d in around.devices.flat]))
     for what, where in places[1:]:
         first, there = places[0]
         if there != where:
@@ -340,7 +388,7 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
     meshes = [s.mesh for s in _read(traced, shardings) if isinstance(s, NamedSharding)]
     if named:  # with the types of its axes that an argument knows
         return next((mesh for mesh in meshes if mesh.same_place(named[0])), named[0])
-    return next(iter(meshes), None)
+    return next(iter(meshes), _mesh_around_programs())
 
 
 def _spec(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:

@@ -72,16 +72,14 @@ def _check_places(options: dict[str, Any]) -> None:
 
 
 def _one_device(options: dict[str, Any]) -> Any:
-    """The device, another one than the first, that in_shardings and out_shardings name for all; the options then say
-    nothing of it."""
+    """The device that in_shardings and out_shardings name for all; the options then say nothing of it."""
     given = {name: options[name] for name in ("in_shardings", "out_shardings") if options.get(name) is not None}
     whole = (weft.PartitionSpec, OnAllDevices)
     places = [p for tree in given.values() for p in _tree.leaves(tree, is_leaf=lambda x: isinstance(x, whole))]
-    first = weft.devices()[0] if any(isinstance(p, weft.SingleDeviceSharding) for p in places) else None
-    if first is None or not all(isinstance(p, weft.SingleDeviceSharding) for p in places):
+    if not places or not all(isinstance(p, weft.SingleDeviceSharding) for p in places):
         return None
     devices = {p._device for p in places}
-    if len(devices) != 1 or devices == {first}:
+    if len(devices) != 1:
         return None
     for name in given:
         options.pop(name)
