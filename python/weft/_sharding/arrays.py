@@ -211,8 +211,8 @@ class Shard:
             return None
         here = SingleDeviceSharding(self.device)
         sharding = _weft.sharding_of(self._array)
-        if sharding is None:
-            return put(self._array, here, None)
+        if sharding is None:  # nobody has put it anywhere; JAX asks of a part what it asks of the whole
+            return self._array if _tree.jax_semantics() else put(self._array, here, None)
         own = [d for d in sharding._device_list() if d.process_index == process_index()]
         block = _weft.block_of_device(self._array, own.index(self.device), here)
         # Of a sum in parts the first device along those axes has all, and the others nothing.

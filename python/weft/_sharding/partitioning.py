@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error, value_error
+from .._core.errors import not_implemented, runtime_error, type_error, value_error
 from .._core.names import wraps
 from ..collectives import axes_left_alone
 from .arrays import put
@@ -89,6 +89,8 @@ def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | N
     for entry in _tree.prefix_leaves(_wrapped(shardings, what), tree, what):
         sharding = entry.sharding
         if isinstance(sharding, PartitionSpec):
+            if current_mesh() is None and _tree.jax_semantics() and what.startswith(("jit", "with_sharding")):
+                raise runtime_error(f"{what}: {sharding} needs a mesh, and there is none around the call")
             here = check_mesh(None, what)
             cuts_of(here, sharding, [0] * len(sharding), what, may_be_open=True)
             sharding = NamedSharding(here, sharding)

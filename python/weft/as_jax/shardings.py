@@ -12,7 +12,7 @@ import numpy as np
 import weft
 
 from .._core.errors import type_error, value_error
-from ..mesh import AxisType
+from ..mesh import AxisType, get_mesh
 
 # The memories that JAX's CPUs have. Here they are one.
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
@@ -120,6 +120,33 @@ def _check_compatible(sharding: Any, shape: Sequence[int]) -> None:
     sharding.shard_shape(tuple(shape))
 
 
+def _sharding_of_type(kept: Any) -> property:
+    """ShapeDtype.sharding, where a PartitionSpec alone stands for the mesh around whoever looks."""
+
+    def get(self: weft.ShapeDtype) -> Any:
+        place = kept.__get__(self)
+        if not isinstance(place, weft.PartitionSpec):
+            return place
+        mesh = get_mesh()
+        if mesh.empty:
+            raise type_error(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty: there is no "
+                f"mesh around for {place}"
+            )
+        return weft.NamedSharding(mesh, place)
+
+    def put(self: weft.ShapeDtype, place: Any) -> None:
+        spec = place if isinstance(place, weft.PartitionSpec) else getattr(place, "spec", ())
+        if len(spec) > len(self.shape):
+            raise value_error(
+                f"Sharding {place} is only valid for values of rank at least {len(spec)}, but was applied to a value of "
+                f"rank {len(self.shape)}"
+            )
+        kept.__set__(self, place)
+
+    return property(get, put)
+
+
 def _no_subclass(cls: Any, **_: Any) -> None:
     raise type_error("Subclassing `jax.P` is prohibited: jax.sharding.PartitionSpec has no subclasses")
 
@@ -181,7 +208,9 @@ def install() -> None:
     """From now on meshes and shardings look as JAX's do, and refuse what those refuse."""
     mesh, abstract, spec = weft.Mesh, weft.AbstractMesh, weft.PartitionSpec
     named, single = weft.NamedSharding, weft.SingleDeviceSharding
+    of_types = weft.ShapeDtype.__dict__["sharding"]
     for kind, name, does in (
+        (weft.ShapeDtype, "sharding", _sharding_of_type(of_types)),
         (mesh, "__str__", _text_of_mesh),
         (mesh, "__repr__", _repr_of_mesh),
         (mesh, "__new__", _mesh_new),

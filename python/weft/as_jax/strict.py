@@ -13,6 +13,7 @@ import weft.numpy as wnp
 
 from .. import _weft
 from .._core.errors import type_error, value_error
+from .agreement import asking
 from .dtypes import issubdtype as _is_kind
 
 _KINDS = {
@@ -216,6 +217,7 @@ def strictly(module: str, name: str, function: Any) -> Any:
     """What a module serves under a name, as strict as JAX's."""
     if module not in ("jax.lax", "jax._src.lax.lax") or not callable(function):
         return function
+    function = asking(name, function)
     if name == "conj":
         return conj
     if name == "sign":

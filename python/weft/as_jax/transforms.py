@@ -38,8 +38,9 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     options.pop("abstracted_axes", None)
     if (device := options.pop("device", None)) is not None:
         return _on_device(jit(fun, **options), device)
+    by_position = options.get("in_shardings") is not None
     if (device := _one_device(options)) is not None:
-        return _on_device(jit(fun, **options), device)
+        return _on_device(jit(fun, **options), device, by_position)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
@@ -86,11 +87,14 @@ def _one_device(options: dict[str, Any]) -> Any:
     return devices.pop()
 
 
-def _on_device(jitted: Any, device: Any) -> Any:
-    """The function, whose arguments go to a device first, and whose results are there."""
+def _on_device(jitted: Any, device: Any, by_position: bool = False) -> Any:
+    """The function, whose arguments go to a device first, and whose results are there. `by_position`: it takes none by
+    keyword."""
 
     @functools.wraps(jitted)
     def called(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and by_position:
+            raise value_error("pjit does not support kwargs when in_shardings is specified.")
         if current_mesh() is not None:
             raise value_error(
                 "Mesh context manager should not be used with jit when backend or device is also specified as an "

@@ -190,6 +190,10 @@ PRIVATE: dict[str, Served] = {
         everything_of=("weft.ad_checkpoint",),
         names={
             **PUBLIC["jax.ad_checkpoint"].names,
+            **{
+                name: f"weft.ad_checkpoint:checkpoint_policies.{name}"
+                for name in ("everything_saveable", "nothing_saveable", "dots_saveable")
+            },
             **refused("jax._src.ad_checkpoint", "custom_remat", _TRACES),
         },
     ),

@@ -392,6 +392,10 @@ WORDS: list[tuple[str, str]] = [
     ),
     (r"device_put: expected a device or a sharding, got (.*) of type", "Received invalid value for device_put: {0}"),
     (
+        r"jit: in_shardings says nothing of arguments by keyword",
+        "pjit does not support kwargs when in_shardings is specified.",
+    ),
+    (
         r"the program was compiled for argument \S+ as (.*); weft",
         "Computation was compiled for input shardings that disagree with the shardings of arguments passed to it. Here "
         "are the mismatches: {0}",
