@@ -121,7 +121,7 @@ class Shown:
         """Arguments and results of a jitted function are called as those of its call."""
         taken = set[int]()
         for ours, theirs in zip(inner, outer):
-            is_free = not hasattr(ours, "val") and ours not in self._names
+            is_free = not hasattr(ours, "val") and ours not in self._names and self._names.get(theirs) != "_"
             if is_free and not hasattr(theirs, "val") and id(theirs) not in taken:
                 taken.add(id(theirs))
                 self._names[ours] = self._name(theirs)
