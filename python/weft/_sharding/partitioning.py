@@ -18,6 +18,7 @@ from .meshes import (
     AxisType,
     Mesh,
     check_mesh,
+    chosen_mesh,
     current_mesh,
     get_abstract_mesh,
     mesh_axes,
@@ -336,8 +337,9 @@ def _read(traced: Any, shardings: list) -> list:
 
 
 def _mesh_around_programs() -> Mesh | None:
-    """The mesh around the call, for which a program is in JAX, whatever is in it; None outside of JAX's meaning."""
-    around = current_mesh()
+    """The mesh that set_mesh put around the call, for which a program is in JAX, whatever is in it; None outside of JAX's
+    meaning."""
+    around = chosen_mesh()
     return around if _tree.jax_semantics() and isinstance(around, Mesh) and not around.empty else None
 
 
@@ -423,7 +425,9 @@ def with_what_types_say(traced: Any, shardings: list) -> tuple[Any, int]:
     """The function, with constraints for what the types of its values say of where they lie, None where they say
     nothing; and for how many devices it is. The meshes may have none."""
     meshes = [sharding.mesh for sharding in shardings if isinstance(sharding, NamedSharding)] + _meshes_of(traced)
-    devices = max((mesh.size for mesh in meshes), default=1)
+    around = current_mesh()  # of types alone, perhaps
+    counted = [*meshes, around] if around is not None and _tree.jax_semantics() else meshes
+    devices = max((mesh.size for mesh in counted), default=1)
     mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
     if mesh is None:
         return None, devices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 import weft
 
 from .._core.errors import type_error, value_error
+from ..jitted import ALSO_FORGETS
 from ..mesh import AxisType, get_mesh
 
 # The memories that JAX's CPUs have. Here they are one.
@@ -28,6 +29,19 @@ def check_memory_kind(kind: str | None, has_devices: bool = True) -> None:
         "Could not find memory addressable by device cpu. Device cpu can address the following memory kinds: "
         f"{', '.join(MEMORY_KINDS)}. Got memory kind: {kind}"
     )
+
+
+_parts_of_devices = weft.Sharding.devices_indices_map
+
+
+@functools.lru_cache(maxsize=4096)
+def common_devices_indices_map(sharding: weft.Sharding, shape: tuple[int, ...]) -> Mapping[Any, Any]:
+    """Which part of an array each device has."""
+    return _parts_of_devices(sharding, shape)
+
+
+def _devices_indices_map(self: weft.Sharding, shape: Sequence[int]) -> Mapping[Any, Any]:
+    return dict(common_devices_indices_map(self, tuple(shape)))
 
 
 def _text_of_spec(spec: weft.PartitionSpec) -> str:
@@ -73,6 +87,8 @@ def _memory_of(sharding: Any) -> str | None:
 def _check_named(mesh: Any, spec: Any) -> None:
     """Raises ValueError for what JAX's NamedSharding refuses."""
     types = dict(zip(mesh.axis_names, mesh.axis_types))
+    if weft.PartitionSpec.UNCONSTRAINED in tuple(spec) and types and AxisType.Auto not in types.values():
+        raise value_error(f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`")
     for what in ("unreduced", "reduced"):
         axes = getattr(spec, what)
         if missing := sorted(axes - set(types)):
@@ -208,9 +224,11 @@ def install() -> None:
     """From now on meshes and shardings look as JAX's do, and refuse what those refuse."""
     mesh, abstract, spec = weft.Mesh, weft.AbstractMesh, weft.PartitionSpec
     named, single = weft.NamedSharding, weft.SingleDeviceSharding
+    ALSO_FORGETS.append(common_devices_indices_map.cache_clear)
     of_types = weft.ShapeDtype.__dict__["sharding"]
     for kind, name, does in (
         (weft.ShapeDtype, "sharding", _sharding_of_type(of_types)),
+        (weft.Sharding, "devices_indices_map", _devices_indices_map),
         (mesh, "__str__", _text_of_mesh),
         (mesh, "__repr__", _repr_of_mesh),
         (mesh, "__new__", _mesh_new),

@@ -18,8 +18,10 @@ from .._core.errors import value_error
 from .._core.options import keeps_calls
 from .._core.shapes import FLOAT0, ShapedArray
 from .._core.tracing import is_float0
-from .._sharding.meshes import current_mesh
-from .._sharding.partitioning import OnAllDevices
+from .._sharding.meshes import chosen_mesh, current_mesh
+from .._sharding.partitioning import OnAllDevices, shardings_of
+from .._sharding.shardings import spec_axes
+from .._sharding.typed import typed_sharding
 from . import jaxprs
 from .core import get_aval
 from .layouts import without_layouts
@@ -136,7 +138,34 @@ def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: A
         return functools.partial(pjit, **options)
     if options.get("out_shardings", 0) is None:
         options["out_shardings"] = OnAllDevices()
+    if isinstance(fun, types.FunctionType):
+        known = _jitted(fun)
+        fun = known.get(_on_mesh_around) or known.setdefault(_on_mesh_around, _on_mesh_around(fun))
     return jit(fun, **options)
+
+
+def _on_mesh_around(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose results lie on the mesh of a `with mesh:` around the call, in whatever way: a program of
+    pjit's is for its devices, as one of jit's is for those of the mesh that set_mesh chose."""
+
+    @functools.wraps(fun, updated=())
+    def called(*args: Any, **kwargs: Any) -> Any:
+        results = fun(*args, **kwargs)
+        mesh = current_mesh()
+        if not isinstance(mesh, weft.Mesh) or chosen_mesh() is not None or mesh.explicit_axes:
+            return results
+        if any(_weft.axis_is_bound(axis) for axis in mesh.axis_names):
+            return results
+
+        def somewhere(x: Any) -> Any:
+            if not _weft.is_operand(x):
+                return x
+            open_dims = [weft.PartitionSpec.UNCONSTRAINED] * weft.numpy.ndim(x)
+            return weft.with_sharding_constraint(x, weft.NamedSharding(mesh, weft.PartitionSpec(*open_dims)))
+
+        return _tree.map(somewhere, results)
+
+    return called
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -309,4 +338,22 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         raise value_error("One of with_sharding_constraint arguments got sharding None which is not allowed")
     if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
         return weft.device_put(x, shardings)
-    return weft.with_sharding_constraint(x, without_layouts(shardings))
+    places = without_layouts(shardings)
+    _check_said(x, places)
+    return weft.with_sharding_constraint(x, places)
+
+
+def _check_said(x: Any, places: Any) -> None:
+    """Raises AssertionError where types say how a value lies, and it is another way: where all axes of a mesh are of
+    type Explicit, a constraint only looks."""
+    values = _tree.leaves(x)
+    for value, place in zip(values, shardings_of(places, x, "with_sharding_constraint")):
+        said = typed_sharding(value) if _weft.is_traced(value) else None
+        if place is None or said is None or not said.mesh.are_all_axes_explicit:
+            continue
+        wanted = place.with_each_dim(len(said.spec)).spec
+        if said.mesh.axis_names == place.mesh.axis_names and spec_axes(wanted) != spec_axes(said.spec):
+            raise AssertionError(
+                "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
+                f"sharding: {said.spec} did not match the sharding provided: {wanted}. Please use `jax.sharding.reshard`"
+            )
