@@ -41,7 +41,7 @@ def ir_name(function: Callable) -> str:
 
 
 def _name_in_programs(name: str) -> str:
-    """What a program is called that is traced from a function of this name: as in JAX where its meaning is asked for."""
+    """What a program is called that is traced from a function of this name: as JAX does where its meaning counts."""
     return "_lambda_" if name == "<lambda>" and _tree.jax_semantics() else name
 
 

@@ -1,5 +1,5 @@
-"""What may differ between devices inside shard_map must be said, where somebody asks for it: whether the carry of a loop
-differs before a trip as it does after it, and results of branches alike. Weft's own rule joins what they say."""
+"""What may differ between devices inside shard_map has to agree, where somebody asks for it: the carry of a loop before
+and after a trip, and the results of branches. Weft's own rule joins what their types say."""
 
 from __future__ import annotations
 

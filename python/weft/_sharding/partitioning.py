@@ -12,6 +12,7 @@ from .._core import tree as _tree
 from .._core.errors import not_implemented, runtime_error, type_error, value_error
 from .._core.names import wraps
 from ..collectives import axes_left_alone
+from . import committed
 from .arrays import put
 from .meshes import (
     AbstractMesh,
@@ -252,41 +253,6 @@ def reshard(x: Any, out_shardings: Any) -> Any:
     return _tree.unflatten(tree, [constrain(leaf, place, "reshard") for leaf, place in zip(leaves, places)])
 
 
-def _elsewhere(places: list, leaves: list, names: list[str]) -> list[tuple[str, Any, Any, Any]]:
-    """Where JAX's meaning is asked for: arrays that somebody has put elsewhere than where they are to lie; their names,
-    they, how they lie, and how they are to."""
-    found: list[tuple[str, Any, Any, Any]] = []
-    if not _tree.jax_semantics():
-        return found
-    for leaf, place, name in zip(leaves, places, names):
-        if place is None or not place._has_devices() or not isinstance(leaf, _weft.Array) or _weft.is_traced(leaf):
-            continue
-        own = _weft.sharding_of(leaf)
-        if own is not None and not own.is_equivalent_to(place, leaf.ndim):
-            found.append((name, leaf, own, place))
-    return found
-
-
-def check_committed(in_shardings: Any, args: tuple, leaves: list, names: list[str]) -> None:
-    """Raises ValueError, where JAX's meaning is asked for, for arrays that somebody has put elsewhere than in_shardings
-    says."""
-    if in_shardings is None or not _tree.jax_semantics():
-        return
-    for name, x, own, place in _elsewhere(shardings_of(in_shardings, args, "jit: in_shardings"), leaves, names):
-        raise value_error(
-            f"jit: in_shardings, argument {name}, {x.dtype}[{','.join(map(str, x.shape))}], lies as {own}, and is "
-            f"asked for as {place}; weft.device_put moves it"
-        )
-
-
-def check_compiled_for(places: list, leaves: list, names: list[str]) -> None:
-    """Raises ValueError, where JAX's meaning is asked for, for arrays that somebody has put elsewhere than where the
-    arguments lay that a program was compiled for."""
-    wrong = [f"argument {name} as {place}, got {own}" for name, _, own, place in _elsewhere(places, leaves, names)]
-    if wrong:
-        raise value_error(f"the program was compiled for {'; for '.join(wrong)}; weft.device_put moves an array")
-
-
 def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, names: list[str]) -> Callable:
     """The function with constraints on its arguments and results. `names` are those of its arguments' leaves once it is
     called."""
@@ -337,8 +303,8 @@ def _read(traced: Any, shardings: list) -> list:
 
 
 def _mesh_around_programs() -> Mesh | None:
-    """The mesh that set_mesh put around the call, for which a program is in JAX, whatever is in it; None outside of JAX's
-    meaning."""
+    """The mesh that set_mesh put around the call, for which a program is in JAX, whatever is in it; outside of JAX's
+    meaning None."""
     around = chosen_mesh()
     return around if _tree.jax_semantics() and isinstance(around, Mesh) and not around.empty else None
 
@@ -347,8 +313,9 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     """Raises ValueError where the program and its arguments lie on different devices, or on the same ones in another
     order."""
     places = []
+    moved = committed.moved_arguments(traced.fn.name)
     for i, (sharding, (shape, dtype, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
-        if sharding is not None:
+        if sharding is not None and i not in moved:
             where = [d.id for d in sharding._device_list()]
             kind = f"{dtype}[{','.join(map(str, shape))}]"
             places.append((f"argument {name or f'number {i + 1}'}, {kind},", where))

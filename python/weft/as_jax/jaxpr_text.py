@@ -121,7 +121,7 @@ class Shown:
         """Arguments and results of a jitted function are called as those of its call."""
         taken = set[int]()
         for ours, theirs in zip(inner, outer):
-            is_free = not hasattr(ours, "val") and ours not in self._names and self._names.get(theirs) != "_"
+            is_free = not hasattr(ours, "val") and ours not in self._names
             if is_free and not hasattr(theirs, "val") and id(theirs) not in taken:
                 taken.add(id(theirs))
                 self._names[ours] = self._name(theirs)
@@ -175,7 +175,6 @@ class Shown:
         results = ["in (", self._variables(jaxpr.outvars, ","), end]
         head = ["{ lambda ", constants, "; ", arguments, ". let"]
         return _group(_nest(*head, _nest(_Break(" "), *equations), _Break(" "), *results), " }")
-
 
     def whole(self, jaxpr: Any) -> Any:
         """A program, after the jitted functions that stand in front of it."""

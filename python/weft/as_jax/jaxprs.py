@@ -385,8 +385,8 @@ class _Params(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         if name == "name" and _is_call(self):
-            name: str = self["regions"][0]._fn.name
-            return "<lambda>" if name == "_lambda_" else name
+            called: str = self["regions"][0]._fn.name
+            return "<lambda>" if called == "_lambda_" else called
         if name not in _REGIONS or "regions" not in self:
             raise key_error(f"the equation has no parameter {name!r}")
         place = _REGIONS[name]

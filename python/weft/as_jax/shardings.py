@@ -155,8 +155,8 @@ def _sharding_of_type(kept: Any) -> property:
         spec = place if isinstance(place, weft.PartitionSpec) else getattr(place, "spec", ())
         if len(spec) > len(self.shape):
             raise value_error(
-                f"Sharding {place} is only valid for values of rank at least {len(spec)}, but was applied to a value of "
-                f"rank {len(self.shape)}"
+                f"Sharding {place} is only valid for values of rank at least {len(spec)}, but was applied to a value "
+                f"of rank {len(self.shape)}"
             )
         kept.__set__(self, place)
 

@@ -355,5 +355,6 @@ def _check_said(x: Any, places: Any) -> None:
         if said.mesh.axis_names == place.mesh.axis_names and spec_axes(wanted) != spec_axes(said.spec):
             raise AssertionError(
                 "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
-                f"sharding: {said.spec} did not match the sharding provided: {wanted}. Please use `jax.sharding.reshard`"
+                f"sharding: {said.spec} did not match the sharding provided: {wanted}. Please use "
+                "`jax.sharding.reshard`"
             )

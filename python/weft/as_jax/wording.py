@@ -115,7 +115,9 @@ def _replication(message: str) -> str:
     )
 
 
-_PLACE = r"(argument|operand|its constraint|its mesh|the mesh)(?: number)? ?(.*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
+_PLACE = (
+    r"(argument|operand|its constraint|its mesh|the mesh)(?: number)? ?(.*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
+)
 _HOLDERS = {
     "its constraint": "sharding_constraint inside jit",
     "its mesh": "shard_map inside jit",
