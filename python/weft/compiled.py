@@ -568,7 +568,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     shardings = getattr(jitted, "_shardings", None)
     names_of_leaves: list[str] = []
     if shardings is not None:
-        function = _partitioning.with_shardings(function, *shardings, names_of_leaves)
+        function = _partitioning.with_shardings(function, shardings[0], shardings[1], names_of_leaves)
     flat = flat_function(
         function, dynamic, keywords, [i for i, _ in signature_args], original=jitted._function, apart=apart
     )
