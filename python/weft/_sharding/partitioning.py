@@ -313,15 +313,15 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     """Raises ValueError where the program and its arguments lie on different devices, or on the same ones in another
     order."""
     places = []
+    if named:
+        what = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
+        places.append((what, [d.id for d in named[0].devices.flat]))
     moved = committed.moved_arguments(traced.fn.name)
     for i, (sharding, (shape, dtype, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
         if sharding is not None and i not in moved:
             where = [d.id for d in sharding._device_list()]
             kind = f"{dtype}[{','.join(map(str, shape))}]"
             places.append((f"argument {name or f'number {i + 1}'}, {kind},", where))
-    if named:
-        what = "its constraint" if _weft.has_constraint(traced) else "its mesh"
-        places.append((what, [d.id for d in named[0].devices.flat]))
     if places and (around := _mesh_around_programs()) is not None:
         places.append(("the mesh around the call", [d.id for d in around.devices.flat]))
     for what, where in places[1:]:

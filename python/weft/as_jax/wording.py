@@ -116,11 +116,11 @@ def _replication(message: str) -> str:
 
 
 _PLACE = (
-    r"(argument|operand|its constraint|its mesh|the mesh)(?: number)? ?(.*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
+    r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?(.*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
 )
 _HOLDERS = {
-    "its constraint": "sharding_constraint inside jit",
-    "its mesh": "shard_map inside jit",
+    "its mesh": "sharding_constraint inside jit",
+    "its functions' mesh": "shard_map inside jit",
     "the mesh": "context mesh",
 }
 
@@ -136,6 +136,7 @@ def _devices(message: str) -> str:
     for who, name, kind, ids in re.findall(_PLACE, head[found.end() :]):
         which = _HOLDERS.get(who) or f"argument {name} of {function} with shape {_type(kind)} and"
         said.append(f"{which} {'with ' if who in _HOLDERS else ''}device ids [{ids}] on platform CPU")
+    said.sort(key=lambda words: not words.startswith("argument"))
     return f"Received incompatible devices for jitted computation. Got {' and '.join(said)}"
 
 
