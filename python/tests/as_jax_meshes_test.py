@@ -424,7 +424,6 @@ def test_specs_without_a_mesh():
 spec = jax.ShapeDtypeStruct((8,), np.float32, sharding=P("x"))
 with jax.set_mesh(explicit):
     out["type"] = str(spec.sharding)
-    out["open"] = said(lambda: NamedSharding(explicit, P(P.UNCONSTRAINED)), ValueError, "cannot contain")
     assertion = "acts as an assert when all axes of mesh are of type `Explicit`"
     f = jax.jit(lambda x: lax.with_sharding_constraint(x, P("x")))
     out["as it lies"] = str(f(jax.device_put(np.arange(8), P("x"))).sharding)
@@ -462,6 +461,32 @@ def counted(x):
 out["while"] = said(lambda: shard(counted, P(("x", "y")))(x), TypeError, "equal types")
 out["not followed"] = shard(counted, P(("x", "y")), check_vma=False)(x).tolist()
 out["loops of the library"] = shard(lambda x: jax.random.poisson(jax.random.key(0), x), P(("x", "y")))(x).shape
+"""
+    )
+
+
+def test_meshes_of_shard_map():
+    run(
+        SAID
+        + """
+mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+sines = lambda mesh: jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+x = np.arange(8.0, dtype=np.float32)
+cut = jax.device_put(x, NamedSharding(mesh, P("x")))
+out["without devices"] = [
+    str(sines(mesh.abstract_mesh)(cut).sharding),
+    said(lambda: sines(mesh.abstract_mesh)(x), ValueError, "Please pass `jax.Array`s with a `NamedSharding`"),
+    said(lambda: sines(AbstractMesh((4,), ("x",)))(cut), ValueError, "Mesh shape of the input"),
+]
+with jax.set_mesh(mesh):
+    out["around"] = [str(sines(mesh)(x).sharding)]
+    out["another"] = said(lambda: sines(explicit)(x), ValueError, "should match the mesh passed to shard_map")
+inside = lambda mesh: jax.jit(jax.shard_map(
+    lambda x: jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("y"), out_specs=P("y"), axis_names={"y"})(x),
+    mesh=auto, in_specs=P("x"), out_specs=P("x"), axis_names={"x"},
+))
+out["inside"] = [inside(None)(x).shape]
+out["inside, with the mesh"] = said(lambda: inside(auto)(x), ValueError, "should match the mesh passed to shard_map")
 """
     )
 

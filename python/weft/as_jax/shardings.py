@@ -87,8 +87,6 @@ def _memory_of(sharding: Any) -> str | None:
 def _check_named(mesh: Any, spec: Any) -> None:
     """Raises ValueError for what JAX's NamedSharding refuses."""
     types = dict(zip(mesh.axis_names, mesh.axis_types))
-    if weft.PartitionSpec.UNCONSTRAINED in tuple(spec) and types and AxisType.Auto not in types.values():
-        raise value_error(f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`")
     for what in ("unreduced", "reduced"):
         axes = getattr(spec, what)
         if missing := sorted(axes - set(types)):

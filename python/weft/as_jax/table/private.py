@@ -175,7 +175,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.layout": Served(names=of("weft.as_jax.layouts", "Format Layout AutoLayout")),
     "jax._src.shard_map": Served(
         names={
-            **of("weft", "shard_map"),
+            **of("weft.as_jax.meshes", "shard_map"),
             **of("weft.as_jax.meshes", "smap"),
             **of("weft.as_jax.meshes", "top_level_all_gather"),
         }
