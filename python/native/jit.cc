@@ -58,7 +58,10 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
   const TraceContext& context = Context();
   context.AppendKey(a.signature.tokens);
   a.signature.tokens.push_back(PlanAround());
-  if (context.mesh) a.signature.objects.push_back(Ref::Borrow(static_cast<PyObject*>(context.mesh)));
+  if (context.mesh) {
+    a.signature.objects.push_back(Ref::Borrow(static_cast<PyObject*>(context.mesh)));
+    a.signature.tokens.push_back(MeshIsChosen());
+  }
   a.signature.tokens.push_back(static_cast<uint64_t>(n));
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (self->has_static && HasPosition(self->static_argnums, i))
@@ -128,7 +131,7 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     entry->out = Entry::Out::kLeaf;
   else if (PyLong_Check(entry->tree.get()))
     entry->out = Entry::Out::kTuple;
-  entry->placed = a.placed || !MeshesOf(*entry->traced.fn).empty();
+  entry->placed = a.placed || MeshIsChosen() || !MeshesOf(*entry->traced.fn).empty();
   for (const Value& v : entry->traced.captures) {
     entry->cacheable &= !v.traced();
     if (!v.traced() && SpansProcesses(v)) v.tensor();  // raises

@@ -29,6 +29,17 @@ std::shared_ptr<const ShardLayout> LayoutOf(PyObject* sharding, const Type& type
 
 }  // namespace
 
+namespace {
+thread_local bool t_mesh_is_chosen = false;
+}  // namespace
+
+bool MeshIsChosen() { return t_mesh_is_chosen; }
+
+void SetMeshAround(PyObject* mesh, bool chosen) {
+  Context().mesh = mesh == Py_None ? nullptr : mesh;
+  t_mesh_is_chosen = chosen && mesh != Py_None;
+}
+
 OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shardings, bool same_bits,
                        const std::string& backend) {
   Traced given = traced;

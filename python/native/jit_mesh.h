@@ -13,6 +13,11 @@
 
 namespace weft::python {
 
+// Whether weft.set_mesh put the mesh there that is around the code of this thread: JAX makes programs for its devices
+// then.
+bool MeshIsChosen();
+void SetMeshAround(PyObject* mesh, bool chosen);
+
 // How a program runs on devices.
 struct OnDevices {
   FnRef fn;           // what is compiled

@@ -8,6 +8,7 @@
 #include "python/native/frames.h"
 #include "python/native/function.h"
 #include "python/native/jit.h"
+#include "python/native/jit_mesh.h"
 #include "python/native/run.h"
 #include "python/native/static_keys.h"
 #include "tracer/context.h"
@@ -100,7 +101,7 @@ PYBIND11_MODULE(_weft, m) {
         [](py::object transfer, py::object rank) { SetWatchers(transfer.release().ptr(), rank.release().ptr()); });
   m.def("set_partition_hook", [](py::object partition) { g_partition_hook = partition.release().ptr(); });
   // The mesh of a `with mesh:` of this thread, or None; the caller keeps it alive.
-  m.def("set_mesh_around", [](py::handle mesh) { Context().mesh = mesh.is_none() ? nullptr : mesh.ptr(); });
+  m.def("set_mesh_around", [](py::handle mesh, bool chosen) { SetMeshAround(mesh.ptr(), chosen); });
   // Settings, by their number in tracer/context.h.
   m.def("setting", [](int which) { return On(static_cast<Setting>(which)); });
   m.def("set_for_process", [](int which, bool on) { SetForProcess(static_cast<Setting>(which), on); });

@@ -113,13 +113,13 @@ void BindPartition(py::module_& m) {
     return asked;
   });
   // Whether each parameter is read by something else than constraints, which move it.
-  m.def("stays", [](const Traced& t) {
+  m.def("stays", [](const Traced& t, bool constrained) {
     std::vector<bool> stays(t.fn->params().size(), false);
     const auto read = [&](const Atom& a) {
       if (a.is_var() && a.id() < stays.size()) stays[a.id()] = true;
     };
     for (const Eqn& e : t.fn->eqns()) {
-      if (IsConstraint(e)) continue;
+      if (IsConstraint(e) && !constrained) continue;
       for (const Atom& a : e.operands) read(a);
     }
     for (const Atom& a : t.fn->results()) read(a);

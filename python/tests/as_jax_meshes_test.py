@@ -353,3 +353,154 @@ def f(p, x):
     return x
 jax.shard_map(f, mesh=auto, in_specs=(P(), P("x")), out_specs=P("x"))(np.ones(2), np.ones(4))
 """)
+
+
+SAID = """
+def said(f, kind, *parts):
+    try:
+        return shown(f())
+    except kind as error:
+        return [part in str(error) for part in parts]
+"""
+
+
+def test_programs_under_a_mesh_are_for_its_devices():
+    run("""
+from jax.experimental.pjit import pjit
+lies = lambda x: [str(x.sharding), len(x.devices())]
+one = jnp.arange(8.0)
+with auto:
+    out["of jit"] = lies(jax.jit(jnp.sin)(one))
+    out["of pjit"] = [lies(pjit(lambda x: x)(one)), lies(pjit(lambda: 1)()), lies(pjit(pjit(lambda x: x))(one))]
+with jax.set_mesh(auto):
+    out["auto"] = [lies(jax.jit(jnp.sin)(one)), lies(jax.jit(lambda: 1)())]
+with jax.set_mesh(explicit):
+    out["explicit"] = lies(jax.jit(lambda: jnp.ones((2, 2)))())
+    cut = jax.device_put(one, P("x"))
+    out["cut"] = lies(jax.jit(lambda x: (x, x.sum()))(cut)[1])
+out["outside"] = lies(jax.jit(jnp.sin)(one))
+""")
+
+
+def test_what_was_put_elsewhere_is_refused():
+    run(
+        SAID
+        + """
+first, second = jax.devices()[:2]
+a, b = jax.device_put(np.arange(3), first), jax.device_put(np.arange(3), second)
+out["committed"] = [a.committed, jnp.arange(3).committed, jnp.arange(3).addressable_shards[0].data.committed]
+words = "Received incompatible devices for jitted computation. Got argument"
+def two(x, y):
+    return x, y
+out["two devices"] = said(
+    lambda: jax.jit(two)(a, b), ValueError, words, "x of two with shape int32[3]", "device ids [0]", "device ids [1]"
+)
+out["outside of jit"] = said(lambda: jnp.concatenate([a, b]), ValueError, words, "of concatenate with shape int32[3]")
+rows, blocks = NamedSharding(auto, P("x")), NamedSharding(auto, P("x", "y"))
+out["constraint"] = said(
+    lambda: jax.jit(lambda x: lax.with_sharding_constraint(x, rows))(jax.device_put(np.zeros(8), second)),
+    ValueError, words, "sharding_constraint inside jit",
+)
+x = jax.device_put(np.zeros((8, 2), np.float32), blocks)
+f = jax.jit(lambda x: x, in_shardings=rows)
+out["in_shardings"] = said(
+    lambda: f(x), ValueError, "Sharding passed to jit does not match the sharding on the respective arg"
+)
+out["not put anywhere"] = str(f(np.zeros((8, 2))).sharding)
+compiled = f.lower(jax.ShapeDtypeStruct((8, 2), np.float32)).compile()
+out["compiled"] = said(lambda: compiled(x), ValueError, "Computation was compiled for input shardings")
+out["as it was compiled for"] = str(compiled(jax.device_put(x, rows)).sharding)
+with jax.set_mesh(auto):
+    out["mesh around"] = said(lambda: jax.jit(lambda x: x)(b), ValueError, "Received incompatible devices")
+out["by keyword"] = said(lambda: f(x=x), ValueError, "does not support kwargs")
+"""
+    )
+
+
+def test_specs_without_a_mesh():
+    run(
+        SAID
+        + """
+spec = jax.ShapeDtypeStruct((8,), np.float32, sharding=P("x"))
+with jax.set_mesh(explicit):
+    out["type"] = str(spec.sharding)
+    assertion = "acts as an assert when all axes of mesh are of type `Explicit`"
+    f = jax.jit(lambda x: lax.with_sharding_constraint(x, P("x")))
+    out["as it lies"] = str(f(jax.device_put(np.arange(8), P("x"))).sharding)
+    out["otherwise"] = said(lambda: f(jax.device_put(np.arange(8), P())), AssertionError, assertion)
+    out["pcast"] = said(lambda: lax.pcast(np.arange(8), "x", to="varying"), ValueError, "pvary should be called under")
+out["no mesh"] = [
+    said(lambda: spec.sharding, TypeError, "the context mesh cannot be empty"),
+    said(lambda: jax.jit(lambda x: lax.with_sharding_constraint(x, P("x")))(np.arange(8)), RuntimeError, "non-empty"),
+]
+many = lambda: jax.ShapeDtypeStruct((8,), np.float32, sharding=P(None, "x"))
+out["too many dimensions"] = said(many, ValueError, "only valid for values of rank at least 2")
+"""
+    )
+
+
+def test_loops_and_branches_inside_shard_map_agree():
+    run(
+        SAID
+        + """
+fixed = "This might be fixed by"
+def shard(f, in_specs, **options):
+    return jax.shard_map(f, mesh=auto, in_specs=in_specs, out_specs=P(("x", "y")), **options)
+x = jnp.arange(8.0)
+def swapped(x, y):
+    return lax.scan(lambda c, _: ((c[1], c[0]), ()), (x, y), (), length=3)[0][1]
+fits = lambda x, y: swapped(x, lax.pcast(y, "x", to="varying"))
+out["scan"] = [said(lambda: shard(swapped, (P("x"), P()))(x, x[:2]), TypeError, fixed, "('x',)", "to the initial")]
+out["fixed"] = shard(fits, (P("x"), P()))(x, x[:2]).tolist()
+chosen = lambda x, y: lax.cond(True, lambda x, y: x, lambda x, y: y, x, y)
+out["cond"] = said(
+    lambda: shard(chosen, (P("x"), P("y")))(x, x[:4]), TypeError, "('y',)", "to the output of true_fun"
+)
+def counted(x):
+    return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + x), (0, jnp.zeros(1)))[1]
+out["while"] = said(lambda: shard(counted, P(("x", "y")))(x), TypeError, "equal types")
+out["not followed"] = shard(counted, P(("x", "y")), check_vma=False)(x).tolist()
+out["loops of the library"] = shard(lambda x: jax.random.poisson(jax.random.key(0), x), P(("x", "y")))(x).shape
+"""
+    )
+
+
+def test_meshes_of_shard_map():
+    run(
+        SAID
+        + """
+mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+sines = lambda mesh: jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+x = np.arange(8.0, dtype=np.float32)
+cut = jax.device_put(x, NamedSharding(mesh, P("x")))
+out["without devices"] = [
+    str(sines(mesh.abstract_mesh)(cut).sharding),
+    said(lambda: sines(mesh.abstract_mesh)(x), ValueError, "Please pass `jax.Array`s with a `NamedSharding`"),
+    said(lambda: sines(AbstractMesh((4,), ("x",)))(cut), ValueError, "Mesh shape of the input"),
+]
+with jax.set_mesh(mesh):
+    out["around"] = [str(sines(mesh)(x).sharding)]
+    out["another"] = said(lambda: sines(explicit)(x), ValueError, "should match the mesh passed to shard_map")
+inside = lambda mesh: jax.jit(jax.shard_map(
+    lambda x: jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("y"), out_specs=P("y"), axis_names={"y"})(x),
+    mesh=auto, in_specs=P("x"), out_specs=P("x"), axis_names={"x"},
+))
+out["inside"] = [inside(None)(x).shape]
+out["inside, with the mesh"] = said(lambda: inside(auto)(x), ValueError, "should match the mesh passed to shard_map")
+"""
+    )
+
+
+def test_views_of_shard_map():
+    run("""
+rows = lambda f: jax.shard_map(f, mesh=auto, in_specs=P("x"), out_specs=P("x"))
+inside = lambda f, *args: [str(e.primitive) for e in jax.make_jaxpr(f)(*args).jaxpr.eqns[0].params["jaxpr"].eqns]
+x = jnp.arange(8.0)
+out["sums"] = inside(rows(lambda x: lax.psum(x, "x")), x)
+out["whole and cut"] = inside(
+    jax.shard_map(lambda x, y: x * y, mesh=auto, in_specs=(P(), P("x")), out_specs=P("x")), x[:2], x
+)
+for name, f in {"plain": rows(jnp.exp), "jitted": jax.jit(rows(jnp.exp))}.items():
+    first, *_, last = jax.make_jaxpr(jax.grad(lambda x: f(x).sum()))(x).jaxpr.eqns
+    out[name] = [len(first.outvars), first.outvars[0] in last.invars]
+""")

@@ -14,13 +14,14 @@ from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import update_wrapper
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, without_deleted
 from ._sharding import arrays as _arrays
+from ._sharding import committed
 from ._sharding import partitioning as _partitioning
 from ._sharding.partitioning import Communication
 from ._sharding.shardings import NamedSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
-from .described import Described, MemoryAnalysis, Placed
+from .described import Described, MemoryAnalysis, Placed, in_places, places_asked_for
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
 from .optimization import explained_rules, plan_here, plan_of
 from .program import IR
@@ -310,6 +311,7 @@ class Lowered(Described):
         self._shardings = [
             found if isinstance(found := getattr(leaf, "sharding", None), NamedSharding) else None for leaf in leaves
         ]
+        self._asked = places_asked_for(jitted, tuple(dynamic), named, self._shardings)
         self._plan = plan_here(jitted._plan)
         if target is not None:
             _partitioning.check_one_device(target.splitlines()[0], self._shardings, self._names)
@@ -455,6 +457,7 @@ class Lowered(Described):
         ]
         if wrong:
             raise type_error(f"the program was compiled for {'; for '.join(wrong)}")
+        committed.check_compiled_for(self._asked, leaves, self._names)
         return leaves
 
     def _result(self, results: list) -> Any:
@@ -571,6 +574,8 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     )
     names_of_leaves += flat.names
     traced = trace_jitted(jitted, flat, {**static_args, **static_kwargs})
+    if shardings is not None and shardings[0] is not None and not keywords:
+        committed.check_cut(in_places(shardings[0], dynamic), flat.leaves, flat.names, traced.fn.name)
     tree = flat.out_tree
     if tree == LEAF_TREE:
         return traced, None, flat.names
@@ -588,10 +593,6 @@ def set_hooks(around: Callable[[Callable], Callable] = lambda hook: hook) -> Non
 set_hooks()
 
 
-@functools.lru_cache(maxsize=256)
-def _mover(sharding: NamedSharding) -> Any:
-    return jit(lambda x: x, out_shardings=sharding)
-
-
+_mover = functools.lru_cache(maxsize=256)(lambda sharding: jit(lambda x: x, out_shardings=sharding))
 # An array that spans several processes, moved to another sharding on its mesh.
 _arrays.move_by_program = lambda x, sharding: _mover(sharding)(x)

@@ -18,6 +18,7 @@ from ._core import tree as _tree
 from ._core.errors import type_error, value_error
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE, Flat, call_name, check_callable, flat_function, trace_flat
+from ._sharding import agreement
 from ._sharding.typed import place_of, without_dims
 from .arguments import concrete, count, flag, is_integer
 
@@ -137,6 +138,7 @@ def _where_the_first_is_weak(branches: list) -> list[int]:
 
 def _branches(index, functions: list[Callable], operands: tuple, what: str):
     # Where devices of a mesh may choose differently, whatever a branch reads counts as different on them.
+    asked = agreement.is_asked()
     varying = _weft.varying(index)
     if varying:
         operands = _tree.map(lambda leaf: _weft.pvary(leaf, varying), operands)
@@ -168,6 +170,8 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
                 f"{what}: {names[0]} returns {_tree.in_words(flats[0].out_tree)}, {name} "
                 f"{_tree.in_words(flat.out_tree)}"
             )
+    if asked and agreement.check_branches is not None:
+        agreement.check_branches(what, traced, varying)
     first_is_weak = _where_the_first_is_weak(traced) if _tree.jax_semantics() else []
     out = _weft.cond(index, traced, flats[0].leaves, names, _tree.path_texts(flats[0].out_tree), what)
     for i in first_is_weak:
@@ -236,6 +240,7 @@ def loop_while(
 def _loop_while(
     cond_fun: Callable, body_fun: Callable, init_val: Any, what: str, paths: Sequence[str] | None, strategy: str
 ) -> Any:
+    asked = agreement.is_asked()
     carry, tree = _tree.flatten(init_val)
     paths = _tree.path_texts(tree) if paths is None else list(paths)
     varying: list[str] = []
@@ -248,6 +253,8 @@ def _loop_while(
                     f"{what}: the carry is {_tree.in_words(tree)}, '{body.name}' returns "
                     f"{_tree.in_words(body.out_tree)}"
                 )
+            if asked and agreement.check_carry is not None and not varying:
+                agreement.check_carry(what, carry, traced)
             carry, again = _weft.promote_carry(carry, traced, what, paths)
             if not again:
                 break
@@ -487,6 +494,7 @@ def _loop_scan(
     paths: Sequence[str] | None,
     snapshots: int,
 ) -> Any:
+    asked = agreement.is_asked()
     carry, carry_tree = _tree.flatten(init)
     xs_leaves, xs_tree = _tree.flatten(xs)
     for leaf, path in zip(xs_leaves, _tree.path_texts(xs_tree)):
@@ -527,6 +535,8 @@ def _loop_scan(
             raise type_error(
                 f"{what}: the carry is {_tree.in_words(carry_tree)}, '{flat.name}' returns {_tree.in_words(out_carry)}"
             )
+        if asked and agreement.check_carry is not None:
+            agreement.check_carry(what, carry, traced)
         carry, again = _weft.promote_carry(carry, traced, what, carry_paths)
         if not again:
             break

@@ -12,7 +12,7 @@ from ._core import tree as _tree
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE
 from ._sharding.devices import devices
-from ._sharding.partitioning import places_of_results
+from ._sharding.partitioning import places_of_results, shardings_of
 from ._sharding.shardings import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 
@@ -189,6 +189,19 @@ class Described:
         """
         flops, accessed = _weft.cost(self._optimized())
         return {"flops": flops, "bytes accessed": accessed}
+
+
+def in_places(in_shardings: Any, args: tuple) -> list[NamedSharding | None]:
+    """How in_shardings says that the leaves of the arguments lie."""
+    return shardings_of(in_shardings, args, "jit: in_shardings")
+
+
+def places_asked_for(jitted: Any, args: tuple, named: dict, own: list) -> list[NamedSharding | None]:
+    """How arguments have to lie for a program: as in_shardings says, or as those lay that it was made for."""
+    asked = getattr(jitted, "_shardings", (None, None))[0]
+    if asked is None or named:
+        return list(own)
+    return [place or lay for place, lay in zip(in_places(asked, args), own)]
 
 
 class Placed(Described):

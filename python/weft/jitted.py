@@ -19,6 +19,8 @@ from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
 from .arguments import licences_of
 
 ALL: weakref.WeakSet[Any] = weakref.WeakSet()
+# What clear_caches calls besides.
+ALSO_FORGETS: list[Callable[[], None]] = []
 
 
 def clear_caches() -> None:
@@ -39,6 +41,8 @@ def clear_caches() -> None:
         state = jitted.__dict__.get("_state")
         if state is not None:
             state.inner.clear_cache()
+    for forget in ALSO_FORGETS:
+        forget()
 
 
 def described(leaf: Any) -> str:

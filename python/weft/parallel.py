@@ -16,6 +16,7 @@ from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
+from ._sharding import agreement
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
@@ -261,7 +262,7 @@ def _run(
 
     @functools.wraps(f, updated=())
     def on_these(*given):
-        with mesh_around(mesh):
+        with mesh_around(mesh), agreement.following(check):
             result = with_sums(f, given, in_specs, out_specs, f"{what}: out_specs", check)
             inside[:] = map(_weft.typed_layout, _tree.leaves(result))
             return result

@@ -133,23 +133,36 @@ void PushCall(PushContext& c) {
 
 namespace {
 
-// The known half of a region. A residual that is a parameter of it is an operand, and there without the region's help:
-// it is not handed over.
+// The known half of a region. A residual that is a parameter of it is an operand, and there without the region's help;
+// one that is a result is there, too, where there is one region (`alone`): they are not handed over.
 struct KnownHalf {
+  struct Source {
+    bool is_operand;
+    uint32_t index;
+  };
   FnRef fn;
-  std::vector<std::optional<uint32_t>> operand_of;  // per residual: the known operand that it is
+  std::vector<std::optional<Source>> sources;  // per residual: the known operand or result that it is
 
-  KnownHalf(const SplitFn& split, size_t num_known) : fn(split.known) {
+  KnownHalf(const SplitFn& split, size_t num_known, bool alone) : fn(split.known) {
     const Atoms all = fn->results();
     Atoms handed = Part(all, 0, num_known);
     for (size_t i = num_known; i < all.size(); ++i) {
-      const bool is_operand = all[i].is_var() && all[i].id() < fn->params().size();
-      operand_of.push_back(is_operand ? std::optional(all[i].id()) : std::nullopt);
-      if (!is_operand) handed.push_back(all[i]);
+      sources.push_back(SourceOf(all[i], all, alone ? num_known : 0));
+      if (!sources.back()) handed.push_back(all[i]);
     }
     if (handed.size() == all.size()) return;
     Builder b(std::move(fn));
     fn = std::move(b).Build(handed);
+  }
+
+ private:
+  std::optional<Source> SourceOf(const Atom& residual, const Atoms& results, size_t num_known) const {
+    if (!residual.is_var()) return std::nullopt;
+    if (residual.id() < fn->params().size()) return Source{true, residual.id()};
+    for (uint32_t k = 0; k < num_known; ++k) {
+      if (results[k] == residual) return Source{false, k};
+    }
+    return std::nullopt;
   }
 };
 
@@ -202,7 +215,7 @@ void SplitCall(SplitContext& c, const Attrs& attrs) {
   const size_t num_known = CountOf(f.unknown_out, false);
   const Atoms known_x = Where(c.known_x, c.unknown, false);
   if (IsBetterMadeAgain(*c.eqn.regions[0], f.residuals)) f = WithKnownHalfAgain(f, num_known, call);
-  KnownHalf half(f, num_known);
+  KnownHalf half(f, num_known, true);
   const BranchSlots slots(half.fn, num_known);
   if (slots.types().size() + num_known < half.fn->results().size()) {
     Builder kb(half.fn->name()), ub(f.unknown->name());
@@ -210,29 +223,31 @@ void SplitCall(SplitContext& c, const Attrs& attrs) {
     Atoms results = Part(out, 0, num_known), args;
     Append(results, slots.Fill(kb, 0, Part(out, num_known, out.size())));
     half.fn = std::move(kb).Build(results);
-    // The residuals that are operands come first.
-    std::vector<std::optional<uint32_t>> order;
+    // The residuals that are operands or results come first.
+    std::vector<std::optional<KnownHalf::Source>> order;
     Atoms passed;
-    for (size_t i = 0; i < half.operand_of.size(); ++i) {
-      if (!half.operand_of[i]) continue;
-      order.push_back(half.operand_of[i]);
+    for (size_t i = 0; i < half.sources.size(); ++i) {
+      if (!half.sources[i]) continue;
+      order.push_back(half.sources[i]);
       passed.push_back(ub.Parameter(f.residuals[i]));
     }
     const Atoms made = slots.Read(ub, 0, Parameters(ub, slots.types()));
     size_t p = 0, m = 0;
-    for (const auto& operand : half.operand_of) args.push_back(operand ? passed[p++] : made[m++]);
+    for (const auto& source : half.sources) args.push_back(source ? passed[p++] : made[m++]);
     const Types types = f.unknown->ParamTypes();
     Append(args, Parameters(ub, Part(types, f.residuals.size(), types.size())));
     const Atoms unknown_results = ub.Inline(*f.unknown, args);
     f.unknown = std::move(ub).Build(unknown_results);
     order.resize(order.size() + slots.types().size());
-    half.operand_of = std::move(order);
+    half.sources = std::move(order);
   }
   const Atoms known = c.known_b.Emit(call, known_x, attrs, {half.fn});
   Atoms operands;
   size_t next = num_known;
-  for (const auto& operand : half.operand_of)
-    operands.push_back(c.residual(operand ? known_x[*operand] : known[next++]));
+  for (const auto& source : half.sources) {
+    if (!source) operands.push_back(c.residual(known[next++]));
+    else operands.push_back(c.residual(source->is_operand ? known_x[source->index] : known[source->index]));
+  }
   Append(operands, Where(c.unknown_x, c.unknown));
   const Atoms unknown = c.unknown_b.Emit(call, operands, attrs, {f.unknown});
   size_t k = 0, u = 0;
@@ -429,10 +444,10 @@ void CondSplit(SplitContext& c) {
   std::vector<FnRef> known_halves;
   Mask passed(known_types.size(), false);  // operands that are residuals of a branch
   for (const SplitFn& split : splits) {
-    halves.emplace_back(split, num_known);
+    halves.emplace_back(split, num_known, false);
     known_halves.push_back(halves.back().fn);
-    for (const auto& operand : halves.back().operand_of) {
-      if (operand) passed[*operand] = true;
+    for (const auto& source : halves.back().sources) {
+      if (source) passed[source->index] = true;
     }
   }
   const BranchSlots slots(known_halves, std::vector<size_t>(splits.size(), num_known));
@@ -448,7 +463,7 @@ void CondSplit(SplitContext& c) {
     OptionalAtoms operands = Spread(given, passed);
     Atoms args;
     size_t next = 0;
-    for (const auto& operand : halves[k].operand_of) args.push_back(operand ? *operands[*operand] : made[next++]);
+    for (const auto& source : halves[k].sources) args.push_back(source ? *operands[source->index] : made[next++]);
     Append(args, Parameters(ub, unknown_types));
     const Atoms unknown_results = ub.Inline(*splits[k].unknown, args);
     unknown_regions.push_back(std::move(ub).Build(unknown_results));

@@ -297,24 +297,47 @@ Dims WithBlock(const Sharding& s, const Type& local) {
   return dims;
 }
 
+// The result that has all that a residual has on every device, and leaves nothing of it out: nullopt where there is
+// none.
+std::optional<size_t> ResultLike(const Spmd& p, const Atom& value, const Type& local, const Atoms& results,
+                                 const Shardings& out) {
+  if (!value.is_var()) return std::nullopt;
+  Strings differ;
+  for (const std::string& axis : local.varying) {
+    if (p.mesh.Has(axis)) differ.push_back(axis);
+  }
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (results[k] == value && out[k].partial.empty() && out[k].Axes() == differ) return k;
+  }
+  return std::nullopt;
+}
+
 void SpmdSplit(SplitContext& c) {
   const Spmd p(c.eqn.attrs);
   const SplitFn f = c.regions.split(c.eqn.regions[0], c.unknown, Mask(c.eqn.num_results, false));
   const Atoms known_x = Where(c.known_x, c.unknown, false);
   const Shardings known_in = Where(p.in, c.unknown, false);
   const size_t num_known = f.known->results().size() - f.residuals.size();
-  // A residual that is a parameter passes as it is.
-  std::vector<std::optional<size_t>> passes(f.residuals.size());
+  // A residual that is a parameter passes as it is, and one that is a result is the result.
+  std::vector<std::optional<size_t>> passes(f.residuals.size()), results(f.residuals.size());
+  const Atoms plain_results = Part(f.known->results(), 0, num_known);
+  const Shardings plain_out = Where(p.out, f.unknown_out, false);
   Builder kb(f.known->name()), ub(f.unknown->name());
   const Atoms known_params = Parameters(kb, f.known->ParamTypes());
   const Atoms known_body = kb.Inline(*f.known, known_params);
   Atoms known_results = Part(known_body, 0, num_known), residual_values, residual_args;
-  Shardings known_out = Where(p.out, f.unknown_out, false), unknown_in;
+  Shardings known_out = plain_out, unknown_in;
   for (size_t r = 0; r < f.residuals.size(); ++r) {
     const Atom& value = f.known->results()[num_known + r];
     if (value.is_var() && value.id() < known_params.size()) {
       passes[r] = value.id();
       unknown_in.push_back(known_in[value.id()]);
+      residual_args.push_back(ub.Parameter(f.residuals[r]));
+      continue;
+    }
+    results[r] = ResultLike(p, value, f.residuals[r], plain_results, plain_out);
+    if (results[r]) {
+      unknown_in.push_back(plain_out[*results[r]]);
       residual_args.push_back(ub.Parameter(f.residuals[r]));
       continue;
     }
@@ -330,7 +353,7 @@ void SpmdSplit(SplitContext& c) {
   Atoms operands;
   size_t next = num_known;
   for (size_t r = 0; r < f.residuals.size(); ++r)
-    operands.push_back(c.residual(passes[r] ? known_x[*passes[r]] : known[next++]));
+    operands.push_back(c.residual(passes[r] ? known_x[*passes[r]] : known[results[r] ? *results[r] : next++]));
   Append(operands, Where(c.unknown_x, c.unknown));
   Append(unknown_in, Where(p.in, c.unknown));
   Append(residual_args, Parameters(ub, Where(c.eqn.regions[0]->ParamTypes(), c.unknown)));

@@ -40,6 +40,11 @@ def ir_name(function: Callable) -> str:
     return name if name.isidentifier() else "f"
 
 
+def _name_in_programs(name: str) -> str:
+    """What a program is called that is traced from a function of this name: as JAX does where its meaning counts."""
+    return "_lambda_" if name == "<lambda>" and _tree.jax_semantics() else name
+
+
 def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> tuple:
     """The arguments of a call by position, with defaults in the places of those not given, for rules that know no
     names."""
@@ -253,7 +258,7 @@ def trace_flat(
         run,
         flat.specs,
         hints,
-        flat.name,
+        _name_in_programs(flat.name),
         kind,
         mask,
         axes,

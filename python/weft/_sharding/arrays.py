@@ -157,8 +157,8 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
         itself = may_alias is None or (may_alias and _tree.jax_semantics())
-        if is_array and not donate and itself and (place is None or leaf.sharding == place):
-            out.append(leaf)  # it lies there already
+        if is_array and not donate and itself and _lies_there(leaf, place):
+            out.append(leaf)
             continue
         if place is not None and not _weft.is_traced(array):
             if isinstance(place, SingleDeviceSharding) and not place.is_fully_addressable:
@@ -170,6 +170,14 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
                 leaf.delete()
         out.append(array)
     return _tree.unflatten(tree, out)
+
+
+def _lies_there(array: Any, place: Sharding | None) -> bool:
+    """Whether an array is what device_put gives of it. Where JAX's meaning is asked for, an array that nobody has put
+    anywhere is another one than that which somebody put on the first device."""
+    if place is None:
+        return True
+    return array.sharding == place and not (_tree.jax_semantics() and _weft.sharding_of(array) is None)
 
 
 def _is_container(x: Any) -> bool:
@@ -203,8 +211,8 @@ class Shard:
             return None
         here = SingleDeviceSharding(self.device)
         sharding = _weft.sharding_of(self._array)
-        if sharding is None:
-            return put(self._array, here, None)
+        if sharding is None:  # nobody has put it anywhere; JAX asks of a part what it asks of the whole
+            return self._array if _tree.jax_semantics() else put(self._array, here, None)
         own = [d for d in sharding._device_list() if d.process_index == process_index()]
         block = _weft.block_of_device(self._array, own.index(self.device), here)
         # Of a sum in parts the first device along those axes has all, and the others nothing.

@@ -362,7 +362,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     def __enter__(self) -> Mesh:
         _around.meshes.append(self)
         _around.chosen.discard(len(_around.meshes))
-        _weft.set_mesh_around(self)
+        _weft.set_mesh_around(self, False)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -370,7 +370,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
             raise runtime_error("`with mesh:` must end in the thread in which it began")
         while _around.meshes.pop() is not self:  # weft.set_mesh inside of the block ends with it
             pass
-        _weft.set_mesh_around(current_mesh())
+        _weft.set_mesh_around(current_mesh(), chosen_mesh() is not None)
 
 
 # The types of axes with which there are meshes of a place. The native module knows names and sizes alone.
@@ -397,7 +397,7 @@ def leave_all() -> None:
     """From now on no mesh is around the caller."""
     _around.meshes.clear()
     _around.chosen.clear()
-    _weft.set_mesh_around(None)
+    _weft.set_mesh_around(None, False)
 
 
 def chosen_mesh() -> Mesh | None:
@@ -437,7 +437,7 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
         _around.meshes.append(mesh)
         self._depth = len(_around.meshes)
         _around.chosen = {depth for depth in _around.chosen if depth < self._depth} | {self._depth}
-        _weft.set_mesh_around(mesh)
+        _weft.set_mesh_around(mesh, True)
 
     def __enter__(self) -> Mesh | None:
         return self._mesh
@@ -447,7 +447,7 @@ class set_mesh(contextlib.AbstractContextManager[Any]):
             raise runtime_error("`with set_mesh(mesh):` must end in the thread in which it began")
         del _around.meshes[self._depth - 1 :]
         _around.chosen = {depth for depth in _around.chosen if depth < self._depth}
-        _weft.set_mesh_around(current_mesh())
+        _weft.set_mesh_around(current_mesh(), chosen_mesh() is not None)
 
 
 def retyped(mesh: Mesh | AbstractMesh, names: Iterable[str], kind: AxisType) -> Mesh | AbstractMesh:
@@ -500,12 +500,12 @@ def mesh_around(mesh: Mesh | AbstractMesh | None, chosen: bool = False) -> Itera
     weft.set_mesh."""
     _around.meshes.append(mesh)
     (_around.chosen.add if chosen else _around.chosen.discard)(len(_around.meshes))
-    _weft.set_mesh_around(mesh)
+    _weft.set_mesh_around(mesh, chosen)
     try:
         yield
     finally:
         _around.meshes.pop()
-        _weft.set_mesh_around(current_mesh())
+        _weft.set_mesh_around(current_mesh(), chosen_mesh() is not None)
 
 
 def make_mesh(

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error, value_error
+from .._core.errors import not_implemented, runtime_error, type_error, value_error
 from .._core.names import wraps
 from ..collectives import axes_left_alone
+from . import committed
 from .arrays import put
 from .meshes import (
     AbstractMesh,
     AxisType,
     Mesh,
     check_mesh,
+    chosen_mesh,
     current_mesh,
     get_abstract_mesh,
     mesh_axes,
@@ -89,6 +91,8 @@ def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | N
     for entry in _tree.prefix_leaves(_wrapped(shardings, what), tree, what):
         sharding = entry.sharding
         if isinstance(sharding, PartitionSpec):
+            if current_mesh() is None and _tree.jax_semantics() and what.startswith(("jit", "with_sharding")):
+                raise runtime_error(f"{what}: {sharding} needs a mesh, and there is none around the call")
             here = check_mesh(None, what)
             cuts_of(here, sharding, [0] * len(sharding), what, may_be_open=True)
             sharding = NamedSharding(here, sharding)
@@ -293,18 +297,33 @@ def _meshes_of(traced: Any) -> list[Mesh]:
 
 def _read(traced: Any, shardings: list) -> list:
     """The shardings of arguments that decide where the program runs: not of those that nobody reads, or that a
-    constraint moves, unless this process has only a part of them."""
-    return [s if stays or spans_processes(s) else None for s, stays in zip(shardings, _weft.stays(traced))]
+    constraint moves (which JAX's do not), unless this process has only a part of them."""
+    stay = _weft.stays(traced, _tree.jax_semantics())
+    return [s if stays or spans_processes(s) else None for s, stays in zip(shardings, stay)]
+
+
+def _mesh_around_programs() -> Mesh | None:
+    """The mesh that set_mesh put around the call, for which a program is in JAX, whatever is in it; outside of JAX's
+    meaning None."""
+    around = chosen_mesh()
+    return around if _tree.jax_semantics() and isinstance(around, Mesh) and not around.empty else None
 
 
 def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     """Raises ValueError where the program and its arguments lie on different devices, or on the same ones in another
     order."""
-    places = [("its mesh", [d.id for d in named[0].devices.flat])] if named else []
-    for i, (sharding, (_, _, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
-        if sharding is not None:
+    places = []
+    if named:
+        what = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
+        places.append((what, [d.id for d in named[0].devices.flat]))
+    moved = committed.moved_arguments(traced.fn.name)
+    for i, (sharding, (shape, dtype, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
+        if sharding is not None and i not in moved:
             where = [d.id for d in sharding._device_list()]
-            places.append((f"argument {name}" if name else f"argument number {i + 1}", where))
+            kind = f"{dtype}[{','.join(map(str, shape))}]"
+            places.append((f"argument {name or f'number {i + 1}'}, {kind},", where))
+    if places and (around := _mesh_around_programs()) is not None:
+        places.append(("the mesh around the call", [d.id for d in around.devices.flat]))
     for what, where in places[1:]:
         first, there = places[0]
         if there != where:
@@ -340,7 +359,7 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
     meshes = [s.mesh for s in _read(traced, shardings) if isinstance(s, NamedSharding)]
     if named:  # with the types of its axes that an argument knows
         return next((mesh for mesh in meshes if mesh.same_place(named[0])), named[0])
-    return next(iter(meshes), None)
+    return next(iter(meshes), _mesh_around_programs())
 
 
 def _spec(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:
@@ -373,7 +392,9 @@ def with_what_types_say(traced: Any, shardings: list) -> tuple[Any, int]:
     """The function, with constraints for what the types of its values say of where they lie, None where they say
     nothing; and for how many devices it is. The meshes may have none."""
     meshes = [sharding.mesh for sharding in shardings if isinstance(sharding, NamedSharding)] + _meshes_of(traced)
-    devices = max((mesh.size for mesh in meshes), default=1)
+    around = current_mesh()  # of types alone, perhaps
+    counted = [*meshes, around] if around is not None and _tree.jax_semantics() else meshes
+    devices = max((mesh.size for mesh in counted), default=1)
     mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
     if mesh is None:
         return None, devices

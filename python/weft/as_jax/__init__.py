@@ -20,6 +20,7 @@ import weft
 from .._core.errors import runtime_error
 from ..numpy import _standard
 from . import (
+    agreement,
     arrays,
     core,
     dtypes,
@@ -71,6 +72,7 @@ def install() -> None:
     _standard.namespace = "jax.numpy"  # SciPy asks an array for it
     core.install()
     hijax.install()
+    agreement.install()
     shardings.install()
     layouts.install()
     monitoring.install()

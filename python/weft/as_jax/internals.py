@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from typing import Any
 
 import weft
 
 from . import linear_util as lu
 from .jaxprs import eval_jaxpr
+from .shardings import common_devices_indices_map as common_devices_indices_map
 from .user_primitives import Primitive
 
 AxisName = Any
@@ -116,12 +116,6 @@ class AUTO:
 
     def __init__(self, mesh: Any):
         self.mesh = mesh
-
-
-def common_devices_indices_map(sharding: Any, shape: tuple[int, ...]) -> Mapping[Any, Any]:
-    """Which part of an array each device has."""
-    found: Mapping[Any, Any] = sharding.devices_indices_map(tuple(shape))
-    return found
 
 
 def hashed_index(index: tuple[slice, ...]) -> int:

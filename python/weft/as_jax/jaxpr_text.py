@@ -2,12 +2,15 @@
 
     { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = cos b in (c,) }
 
+Jitted functions that are called several times, and long ones, stand in front, under their name.
+
 A text is laid out from parts: strings, breaks, and groups, whose breaks are all spaces where the group fits, or all
 new lines.
 """
 
 from __future__ import annotations
 
+import collections
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -104,12 +107,14 @@ class Shown:
         self._source_info, self._shapes, self._name_stack = source_info, print_shapes, name_stack
         self._names: dict[Any, str] = {}
         self._numbers = itertools.count()
+        self._in_front: dict[Any, str] = {}  # jitted functions by what they compute: what they are called
 
     def _name(self, atom: Any) -> str:
         if hasattr(atom, "val"):
             return repr(atom)
         if atom not in self._names:
-            self._names[atom] = letters(next(self._numbers))
+            taken = self._in_front.values()
+            self._names[atom] = next(name for name in map(letters, self._numbers) if name not in taken)
         return self._names[atom]
 
     def _call_alike(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
@@ -145,15 +150,19 @@ class Shown:
 
     def equation(self, eqn: Any) -> Any:
         """c:f32[] = mul[...] a b"""
+        params = eqn.shown_params
         if "name" in eqn.params and "jaxpr" in eqn.params:
-            inside = eqn.params["jaxpr"].jaxpr
-            self._call_alike(inside.invars, eqn.invars)
-            self._call_alike(inside.outvars, eqn.outvars)
+            if name := self._in_front.get(_key_of(eqn)):
+                params["jaxpr"] = name
+            else:
+                inside = eqn.params["jaxpr"].jaxpr
+                self._call_alike(inside.invars, eqn.invars)
+                self._call_alike(inside.outvars, eqn.outvars)
         left = [self._variables(eqn.outvars, typed=self._shapes), " = "] if eqn.outvars else []
         notes = [_Note(f"[{eqn.source_info.name_stack}]")] if self._name_stack else []
         notes += [_Note(str(eqn.source_info))] if self._source_info else []
-        params = self.parameters(eqn.shown_params)
-        return _Group([*left, str(eqn.primitive), params, " ", self._variables(eqn.invars), *notes], 0, False)
+        of_call = self.parameters(params)
+        return _Group([*left, str(eqn.primitive), of_call, " ", self._variables(eqn.invars), *notes], 0, False)
 
     def program(self, jaxpr: Any) -> Any:
         """{ lambda a:f32[3] ; b:f32[3]. let ... in (c,) }"""
@@ -167,6 +176,57 @@ class Shown:
         head = ["{ lambda ", constants, "; ", arguments, ". let"]
         return _group(_nest(*head, _nest(_Break(" "), *equations), _Break(" "), *results), " }")
 
+    def whole(self, jaxpr: Any) -> Any:
+        """A program, after the jitted functions that stand in front of it."""
+        found = _to_name(jaxpr)
+        for key, (name, _) in found.items():
+            taken = set(self._in_front.values())
+            names = itertools.chain([name], (f"{name}{n}" for n in itertools.count(1)))
+            self._in_front[key] = next(free for free in names if free not in taken)
+        lets = [["let ", self._in_front[key], " = ", self.program(inner), " in"] for key, (_, inner) in found.items()]
+        parts = [_Group(let, 0, False) for let in lets] + [self.program(jaxpr)]
+        return _Group(_joined(parts, [_Break(" ")]), 0, False)
+
+
+_LONG = 10  # equations
+
+
+def _key_of(eqn: Any) -> Any:
+    """Equal for calls of the same jitted function."""
+    program = getattr(eqn.params["jaxpr"], "_fn", None)
+    return eqn.params["name"], id(eqn.params["jaxpr"]) if program is None else program.text()
+
+
+def _to_name(jaxpr: Any) -> dict[Any, tuple[str, Any]]:
+    """The jitted functions that stand in front: those that are written several times, and long ones."""
+    found: dict[Any, tuple[str, Any]] = {}
+    inside: dict[Any, list[Any]] = {}
+    counts = collections.Counter[Any]()
+    programs = collections.deque([(None, jaxpr)])
+    while programs:
+        around, program = programs.popleft()
+        for eqn in program.eqns:
+            for inner in _inner(eqn):
+                if "name" not in eqn.params or "jaxpr" not in eqn.params:
+                    programs.append((around, inner))
+                    continue
+                key = _key_of(eqn)
+                counts[key] += 1
+                inside.setdefault(around, []).append(key)
+                if key not in found:
+                    found[key] = str(eqn.params["name"]).strip("<>"), inner
+                    programs.append((key, inner))
+    for key in found:  # those around come first
+        if counts[key] > 1:
+            counts.update(inside.get(key, ()))
+    return {key: named for key, named in found.items() if counts[key] > 1 or len(named[1].eqns) > _LONG}
+
+
+def _inner(eqn: Any) -> list[Any]:
+    """The programs inside of an equation."""
+    values = [v for value in eqn.shown_params.values() for v in (value if isinstance(value, tuple) else [value])]
+    return [getattr(value, "jaxpr", value) for value in values if hasattr(value, "eqns")]
+
 
 def letters(n: int) -> str:
     """a, b, ..., z, ba, bb, ..."""
@@ -176,7 +236,7 @@ def letters(n: int) -> str:
 
 def text_of(jaxpr: Any, **settings: Any) -> str:
     """A program as text."""
-    return _laid_out(Shown(**settings).program(jaxpr))
+    return _laid_out(Shown(**settings).whole(jaxpr))
 
 
 def text_of_equation(eqn: Any) -> str:

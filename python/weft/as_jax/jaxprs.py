@@ -50,6 +50,7 @@ _JAX_NAMES = {
 # What has names of axes.
 _COLLECTIVES = frozenset(["pmax", "pmin", "psum", "pvary"])
 _OUR_NAMES = {theirs: ours for ours, theirs in _JAX_NAMES.items()}
+_OUR_NAMES["psum_invariant"] = "psum"  # over an axis of shard_map, where types say that its result is the same
 # Kinds of attributes that Python's values do not say, by primitive and attribute.
 _kinds: dict[tuple[str, str], str] = {}
 
@@ -351,12 +352,13 @@ class ClosedJaxpr:
 class Region(ClosedJaxpr):
     """A function inside an equation: a branch, the body of a loop. It is read when it is looked at."""
 
-    def __init__(self, fn: Any):
+    def __init__(self, fn: Any, axes: frozenset[str] = frozenset(), varying: Sequence[Sequence[str]] | None = None):
         self._fn, self.consts = fn, []
+        self._axes, self._varying = axes, varying
 
     @functools.cached_property
     def jaxpr(self) -> Jaxpr:  # type: ignore[override]
-        return _jaxpr(self._fn, 0, inside=True)
+        return _jaxpr(self._fn, 0, True, self._axes, self._varying)
 
 
 # JAX's names of parameters that are functions inside of an equation -> which of its regions it is; None: all.
@@ -383,7 +385,8 @@ class _Params(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         if name == "name" and _is_call(self):
-            return self["regions"][0]._fn.name
+            called: str = self["regions"][0]._fn.name
+            return "<lambda>" if called == "_lambda_" else called
         if name not in _REGIONS or "regions" not in self:
             raise key_error(f"the equation has no parameter {name!r}")
         place = _REGIONS[name]
@@ -403,8 +406,28 @@ def _aval(text: str, weak: bool = False) -> ShapedArray:
     return aval
 
 
-def _jaxpr(fn: Any, num_constants: int, inside: bool = False) -> Jaxpr:
-    """The view of a function; `inside`: of another one's equation."""
+def _regions(eqn: dict[str, Any], axes: frozenset[str]) -> list[Region]:
+    """The functions inside of an equation; `axes`: those of the shard_map around it."""
+    if eqn["name"] != "spmd":
+        return [Region(region, axes) for region in eqn["regions"]]
+    mesh = frozenset(re.findall(r"(\w+)=", str(eqn["attr_values"]["mesh"])))
+    outside = [re.findall(r"[A-Za-z_]\w*", cuts) for cuts in _CUTS.findall(str(eqn["attr_values"]["out_shardings"]))]
+    return [Region(region, axes | mesh, outside) for region in eqn["regions"]]
+
+
+_CUTS = re.compile(r"\(([^()]*)\)")  # shardings((x,-),(-)): of each array, the axes that cut its dimensions
+
+
+def _jaxpr(
+    fn: Any,
+    num_constants: int,
+    inside: bool = False,
+    axes: frozenset[str] = frozenset(),
+    varying: Sequence[Sequence[str]] | None = None,
+) -> Jaxpr:
+    """The view of a function; `inside`: of another one's equation. `axes`: of the shard_map around, inside of which
+    what is the same on all devices is made to vary (pvary) before it meets what varies, and where its spec says that a
+    result does (`varying`)."""
     variables: dict[str, Var] = {}
 
     def defined(text: str) -> Var:
@@ -419,6 +442,15 @@ def _jaxpr(fn: Any, num_constants: int, inside: bool = False) -> Jaxpr:
         value = value.item() if value.ndim == 0 and not str(value.dtype).startswith("key") else value
         return Literal(value, _aval(text.rpartition(":")[2]))
 
+    def made_to_vary(atom: Atom, wanted: Sequence[str], like: Any) -> Atom:
+        missing = tuple(sorted(set(wanted) - set(atom.aval.varying)))
+        if not missing:
+            return atom
+        result = Var(atom.aval.update(varying=sorted(wanted)), letters(len(variables)))
+        variables[f"pvary {len(variables)}"] = result
+        eqns.append(JaxprEqn([atom], [result], primitive("pvary"), {"axes": missing}, like, fn))
+        return result
+
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
     eqns = []
     for eqn in fn.eqns:
@@ -430,20 +462,27 @@ def _jaxpr(fn: Any, num_constants: int, inside: bool = False) -> Jaxpr:
         if ours in _COLLECTIVES:
             given["axes"] = tuple(given["axes"])
         if eqn["regions"]:
-            given = _Params(given, regions=[Region(region) for region in eqn["regions"]])
-        shown: Primitive = primitive(_JAX_NAMES.get(ours, ours))
+            given = _Params(given, regions=_regions(eqn, axes))
+        invariant = ours == "psum" and not axes.isdisjoint(given["axes"])
+        shown: Primitive = primitive("psum_invariant" if invariant else _JAX_NAMES.get(ours, ours))
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
         # it computes.
         call = call_of(given["params"]) if ours == "primitive" and not given.keys() & _CHANGED else None
         if call is not None:
             shown, given = call.primitive, dict(call.values)
-        outvars = [defined(result) for result in eqn["results"]]
         # An equation inside of another one has the names that are given there.
         steps = [list(filter(is_scope, eqn["origin"]["steps"][0]))] if inside else eqn["origin"]["steps"]
         source_info = SourceInfo(name_stack(steps), eqn["location"])
+        if axes and ours in _elementwise():
+            wanted = {axis for atom in invars for axis in atom.aval.varying}
+            invars = [made_to_vary(atom, sorted(wanted), source_info) for atom in invars]
+        outvars = [defined(result) for result in eqn["results"]]
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
     n = len(params) - num_constants
-    return Jaxpr(params[n:], params[:n], [read(result) for result in fn.results], eqns)
+    results = [read(result) for result in fn.results]
+    if varying is not None and len(varying) == len(results):
+        results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
+    return Jaxpr(params[n:], params[:n], results, eqns)
 
 
 def closed(ir: IR) -> ClosedJaxpr:

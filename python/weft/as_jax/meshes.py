@@ -11,13 +11,15 @@ import numpy as np
 
 import weft
 
+from .. import _weft
+from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._sharding import meshes as _meshes
 from .._sharding.shardings import cut_by, spec_axes
 from .._sharding.typed import by_the_compiler, by_the_program, mesh_of, typed_sharding
 from ..mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, set_mesh
 from ..mesh import make_mesh as _make_mesh
-from ..parallel import shard_map
+from ..parallel import shard_map as _shard_map
 from ..parallel import smap as _smap
 from ..partitioning import reshard
 
@@ -60,6 +62,54 @@ def use_abstract_mesh(mesh: Any) -> Iterator[Any]:
     inside = Mesh(around.devices.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
     with _meshes.mesh_around(inside, _meshes.chosen_mesh() is not None):
         yield mesh
+
+
+def _check_mesh(mesh: Any, args: Any) -> None:
+    """Raises ValueError for a mesh that is not the one around, and for arrays that do not say which devices a mesh
+    without any stands for."""
+    if not isinstance(mesh, (Mesh, AbstractMesh)) or mesh.empty:
+        return
+    around = get_abstract_mesh()
+    if not around.empty and (_meshes.chosen_mesh() is not None or around.manual_axes):
+        if mesh.abstract_mesh != around:
+            raise value_error(f"shard_map: the context mesh {around} should match the mesh passed to shard_map {mesh}")
+        return
+    if isinstance(mesh, Mesh):
+        return
+    leaves = _tree.leaves(args)
+    if any(_weft.is_traced(x) for x in leaves):
+        return
+    places = [_weft.sharding_of(x) for x in leaves if isinstance(x, weft.Array)]
+    named = [place for place in places if isinstance(place, weft.NamedSharding)]
+    if not named:
+        raise value_error(
+            "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` to the "
+            "mesh argument."
+        )
+    for place in named:
+        if place.mesh.shape_tuple != mesh.shape_tuple:
+            raise value_error(
+                f"Mesh shape of the input {place.mesh.shape_tuple} does not match the mesh shape passed to shard_map "
+                f"{mesh.shape_tuple}"
+            )
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None, mesh: Any = None, in_specs: Any = None, out_specs: Any = None, **options: Any
+) -> Callable[..., Any]:
+    """weft.shard_map, whose mesh has to be the one around, where jax.set_mesh chose one or another shard_map runs."""
+    if f is None:
+        return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
+    made = _shard_map(f, mesh, in_specs, out_specs, **options)
+    if mesh is None:
+        return made
+
+    @functools.wraps(made)
+    def called(*args: Any) -> Any:
+        _check_mesh(mesh, args)
+        return made(*args)
+
+    return called
 
 
 _INFERRED = object()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 import weft
 
 from .._core.errors import type_error, value_error
-from ..mesh import AxisType
+from ..jitted import ALSO_FORGETS
+from ..mesh import AxisType, get_mesh
 
 # The memories that JAX's CPUs have. Here they are one.
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
@@ -28,6 +29,19 @@ def check_memory_kind(kind: str | None, has_devices: bool = True) -> None:
         "Could not find memory addressable by device cpu. Device cpu can address the following memory kinds: "
         f"{', '.join(MEMORY_KINDS)}. Got memory kind: {kind}"
     )
+
+
+_parts_of_devices = weft.Sharding.devices_indices_map
+
+
+@functools.lru_cache(maxsize=4096)
+def common_devices_indices_map(sharding: weft.Sharding, shape: tuple[int, ...]) -> Mapping[Any, Any]:
+    """Which part of an array each device has."""
+    return _parts_of_devices(sharding, shape)
+
+
+def _devices_indices_map(self: weft.Sharding, shape: Sequence[int]) -> Mapping[Any, Any]:
+    return dict(common_devices_indices_map(self, tuple(shape)))
 
 
 def _text_of_spec(spec: weft.PartitionSpec) -> str:
@@ -120,6 +134,33 @@ def _check_compatible(sharding: Any, shape: Sequence[int]) -> None:
     sharding.shard_shape(tuple(shape))
 
 
+def _sharding_of_type(kept: Any) -> property:
+    """ShapeDtype.sharding, where a PartitionSpec alone stands for the mesh around whoever looks."""
+
+    def get(self: weft.ShapeDtype) -> Any:
+        place = kept.__get__(self)
+        if not isinstance(place, weft.PartitionSpec):
+            return place
+        mesh = get_mesh()
+        if mesh.empty:
+            raise type_error(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty: there is no "
+                f"mesh around for {place}"
+            )
+        return weft.NamedSharding(mesh, place)
+
+    def put(self: weft.ShapeDtype, place: Any) -> None:
+        spec = place if isinstance(place, weft.PartitionSpec) else getattr(place, "spec", ())
+        if len(spec) > len(self.shape):
+            raise value_error(
+                f"Sharding {place} is only valid for values of rank at least {len(spec)}, but was applied to a value "
+                f"of rank {len(self.shape)}"
+            )
+        kept.__set__(self, place)
+
+    return property(get, put)
+
+
 def _no_subclass(cls: Any, **_: Any) -> None:
     raise type_error("Subclassing `jax.P` is prohibited: jax.sharding.PartitionSpec has no subclasses")
 
@@ -181,7 +222,11 @@ def install() -> None:
     """From now on meshes and shardings look as JAX's do, and refuse what those refuse."""
     mesh, abstract, spec = weft.Mesh, weft.AbstractMesh, weft.PartitionSpec
     named, single = weft.NamedSharding, weft.SingleDeviceSharding
+    ALSO_FORGETS.append(common_devices_indices_map.cache_clear)
+    of_types = weft.ShapeDtype.__dict__["sharding"]
     for kind, name, does in (
+        (weft.ShapeDtype, "sharding", _sharding_of_type(of_types)),
+        (weft.Sharding, "devices_indices_map", _devices_indices_map),
         (mesh, "__str__", _text_of_mesh),
         (mesh, "__repr__", _repr_of_mesh),
         (mesh, "__new__", _mesh_new),

@@ -104,4 +104,5 @@ def install() -> None:
         return result
 
     lowered.compile, lowered.compiler_ir = compiled, _compiler_ir
+    lowered._no_kwargs = Compiled._no_kwargs = False  # type: ignore[attr-defined]
     Compiled.runtime_executable = _runtime_executable  # type: ignore[attr-defined]

@@ -13,6 +13,9 @@ import weft.numpy as wnp
 
 from .. import _weft
 from .._core.errors import type_error, value_error
+from .._sharding.meshes import typing_rules
+from ..mesh import get_mesh
+from .agreement import asking
 from .dtypes import issubdtype as _is_kind
 
 _KINDS = {
@@ -198,6 +201,22 @@ def _from_the_front(name: str, function: Callable[..., Any]) -> Callable[..., An
     return called
 
 
+def _inside_shard_map(function: Callable[..., Any]) -> Callable[..., Any]:
+    """pcast and pvary, which are of axes of a mesh that shard_map runs over."""
+
+    @functools.wraps(function)
+    def called(x: Any, axis_name: Any, **options: Any) -> Any:
+        names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+        sizes = get_mesh().shape
+        if any(name in sizes and not _weft.axis_is_bound(name) for name in names):
+            if not any(typing_rules.keeps_axis(sizes.get(name, 0)) for name in names):
+                return x  # types do not name these axes
+            raise value_error(f"pvary should be called under jax.shard_map: nothing runs over {axis_name!r} here")
+        return function(x, axis_name, **options)
+
+    return called
+
+
 def conj(x: Any, input_dtype: Any = None) -> Any:
     """The conjugate number, complex for real ones, too."""
     del input_dtype
@@ -216,6 +235,9 @@ def strictly(module: str, name: str, function: Any) -> Any:
     """What a module serves under a name, as strict as JAX's."""
     if module not in ("jax.lax", "jax._src.lax.lax") or not callable(function):
         return function
+    function = asking(name, function)
+    if name in ("pcast", "pvary"):
+        return _inside_shard_map(function)
     if name == "conj":
         return conj
     if name == "sign":

@@ -18,8 +18,10 @@ from .._core.errors import value_error
 from .._core.options import keeps_calls
 from .._core.shapes import FLOAT0, ShapedArray
 from .._core.tracing import is_float0
-from .._sharding.meshes import current_mesh
-from .._sharding.partitioning import OnAllDevices
+from .._sharding.meshes import chosen_mesh, current_mesh
+from .._sharding.partitioning import OnAllDevices, shardings_of
+from .._sharding.shardings import spec_axes
+from .._sharding.typed import typed_sharding
 from . import jaxprs
 from .core import get_aval
 from .layouts import without_layouts
@@ -38,8 +40,9 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     options.pop("abstracted_axes", None)
     if (device := options.pop("device", None)) is not None:
         return _on_device(jit(fun, **options), device)
+    by_position = options.get("in_shardings") is not None
     if (device := _one_device(options)) is not None:
-        return _on_device(jit(fun, **options), device)
+        return _on_device(jit(fun, **options), device, by_position)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
@@ -72,27 +75,28 @@ def _check_places(options: dict[str, Any]) -> None:
 
 
 def _one_device(options: dict[str, Any]) -> Any:
-    """The device, another one than the first, that in_shardings and out_shardings name for all; the options then say
-    nothing of it."""
+    """The device that in_shardings and out_shardings name for all; the options then say nothing of it."""
     given = {name: options[name] for name in ("in_shardings", "out_shardings") if options.get(name) is not None}
     whole = (weft.PartitionSpec, OnAllDevices)
     places = [p for tree in given.values() for p in _tree.leaves(tree, is_leaf=lambda x: isinstance(x, whole))]
-    first = weft.devices()[0] if any(isinstance(p, weft.SingleDeviceSharding) for p in places) else None
-    if first is None or not all(isinstance(p, weft.SingleDeviceSharding) for p in places):
+    if not places or not all(isinstance(p, weft.SingleDeviceSharding) for p in places):
         return None
     devices = {p._device for p in places}
-    if len(devices) != 1 or devices == {first}:
+    if len(devices) != 1:
         return None
     for name in given:
         options.pop(name)
     return devices.pop()
 
 
-def _on_device(jitted: Any, device: Any) -> Any:
-    """The function, whose arguments go to a device first, and whose results are there."""
+def _on_device(jitted: Any, device: Any, by_position: bool = False) -> Any:
+    """The function, whose arguments go to a device first, and whose results are there. `by_position`: it takes none by
+    keyword."""
 
     @functools.wraps(jitted)
     def called(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and by_position:
+            raise value_error("pjit does not support kwargs when in_shardings is specified.")
         if current_mesh() is not None:
             raise value_error(
                 "Mesh context manager should not be used with jit when backend or device is also specified as an "
@@ -134,7 +138,34 @@ def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: A
         return functools.partial(pjit, **options)
     if options.get("out_shardings", 0) is None:
         options["out_shardings"] = OnAllDevices()
+    if isinstance(fun, types.FunctionType):
+        known = _jitted(fun)
+        fun = known.get(_on_mesh_around) or known.setdefault(_on_mesh_around, _on_mesh_around(fun))
     return jit(fun, **options)
+
+
+def _on_mesh_around(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose results lie on the mesh of a `with mesh:` around the call, in whatever way: a program of
+    pjit's is for its devices, as one of jit's is for those of the mesh that set_mesh chose."""
+
+    @functools.wraps(fun, updated=())
+    def called(*args: Any, **kwargs: Any) -> Any:
+        results = fun(*args, **kwargs)
+        mesh = current_mesh()
+        if not isinstance(mesh, weft.Mesh) or chosen_mesh() is not None or mesh.explicit_axes:
+            return results
+        if any(_weft.axis_is_bound(axis) for axis in mesh.axis_names):
+            return results
+
+        def somewhere(x: Any) -> Any:
+            if not _weft.is_operand(x):
+                return x
+            open_dims = [weft.PartitionSpec.UNCONSTRAINED] * weft.numpy.ndim(x)
+            return weft.with_sharding_constraint(x, weft.NamedSharding(mesh, weft.PartitionSpec(*open_dims)))
+
+        return _tree.map(somewhere, results)
+
+    return called
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -307,4 +338,23 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         raise value_error("One of with_sharding_constraint arguments got sharding None which is not allowed")
     if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
         return weft.device_put(x, shardings)
-    return weft.with_sharding_constraint(x, without_layouts(shardings))
+    places = without_layouts(shardings)
+    _check_said(x, places)
+    return weft.with_sharding_constraint(x, places)
+
+
+def _check_said(x: Any, places: Any) -> None:
+    """Raises AssertionError where types say how a value lies, and it is another way: where all axes of a mesh are of
+    type Explicit, a constraint only looks."""
+    values = _tree.leaves(x)
+    for value, place in zip(values, shardings_of(places, x, "with_sharding_constraint")):
+        said = typed_sharding(value) if _weft.is_traced(value) else None
+        if place is None or said is None or not said.mesh.are_all_axes_explicit:
+            continue
+        wanted = place.with_each_dim(len(said.spec)).spec
+        if said.mesh.axis_names == place.mesh.axis_names and spec_axes(wanted) != spec_axes(said.spec):
+            raise AssertionError(
+                "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
+                f"sharding: {said.spec} did not match the sharding provided: {wanted}. Please use "
+                "`jax.sharding.reshard`"
+            )

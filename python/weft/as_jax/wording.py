@@ -119,6 +119,31 @@ def _replication(message: str) -> str:
     )
 
 
+_PLACE = (
+    r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?(.*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
+)
+_HOLDERS = {
+    "its mesh": "sharding_constraint inside jit",
+    "its functions' mesh": "shard_map inside jit",
+    "the mesh": "context mesh",
+}
+
+
+def _devices(message: str) -> str:
+    """Of arguments that lie on different devices: JAX names two of them, their types and their devices."""
+    head = message.split("\n  at ", 1)[0]
+    found = re.search(r"^(?:jit: )?'?(.+?)'?(?:: operands lie on| is for) several sets of devices", head)
+    if not found:
+        return ""
+    function = "<lambda>" if found[1] == "_lambda_" else found[1]
+    said = []
+    for who, name, kind, ids in re.findall(_PLACE, head[found.end() :]):
+        which = _HOLDERS.get(who) or f"argument {name} of {function} with shape {_type(kind)} and"
+        said.append(f"{which} {'with ' if who in _HOLDERS else ''}device ids [{ids}] on platform CPU")
+    said.sort(key=lambda words: not words.startswith("argument"))
+    return f"Received incompatible devices for jitted computation. Got {' and '.join(said)}"
+
+
 def _prefixes(words: str) -> str:
     """Of prefixes: JAX names the function and the argument."""
     found = re.match(r"(\w+) (\w+) specification must be a tree prefix", words)
@@ -152,6 +177,7 @@ def _with_words(message: str) -> str:
     words = (
         _ranks(message)
         or _mapped_axis(message)
+        or _devices(message)
         or _replication(message)
         or _prefixes(in_jax_words(message))
         or _mismatches(message)

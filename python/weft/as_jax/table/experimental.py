@@ -32,7 +32,7 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.mesh_utils": Served(
         names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")
     ),
-    "jax.experimental.shard_map": Served(names=of("weft", "shard_map")),
+    "jax.experimental.shard_map": Served(names=of("weft.as_jax.meshes", "shard_map")),
     "jax.experimental.ode": Served(everything_of=("weft.experimental.ode",)),
     "jax.experimental.checkify": Served(
         everything_of=("weft.experimental.checkify",), names=of("weft.experimental.checkify", "ErrorCategory")

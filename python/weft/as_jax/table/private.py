@@ -175,7 +175,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.layout": Served(names=of("weft.as_jax.layouts", "Format Layout AutoLayout")),
     "jax._src.shard_map": Served(
         names={
-            **of("weft", "shard_map"),
+            **of("weft.as_jax.meshes", "shard_map"),
             **of("weft.as_jax.meshes", "smap"),
             **of("weft.as_jax.meshes", "top_level_all_gather"),
         }
@@ -190,6 +190,10 @@ PRIVATE: dict[str, Served] = {
         everything_of=("weft.ad_checkpoint",),
         names={
             **PUBLIC["jax.ad_checkpoint"].names,
+            **{
+                name: f"weft.ad_checkpoint:checkpoint_policies.{name}"
+                for name in ("everything_saveable", "nothing_saveable", "dots_saveable")
+            },
             **refused("jax._src.ad_checkpoint", "custom_remat", _TRACES),
         },
     ),

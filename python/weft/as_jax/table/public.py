@@ -65,7 +65,7 @@ PUBLIC: dict[str, Served] = {
                 "make_array_from_callback",
             ),
             **of("weft.as_jax.devices", "host_ids default_backend"),
-            **of("weft.as_jax.meshes", "set_mesh reshard smap make_mesh"),
+            **of("weft.as_jax.meshes", "set_mesh reshard shard_map smap make_mesh"),
             "typeof": f"{_CORE}:typeof",
             "ds": "weft.as_jax.arrays:ds",
             **of("weft.as_jax.callbacks", "pure_callback"),

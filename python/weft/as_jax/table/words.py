@@ -392,11 +392,24 @@ WORDS: list[tuple[str, str]] = [
     ),
     (r"device_put: expected a device or a sharding, got (.*) of type", "Received invalid value for device_put: {0}"),
     (
-        r"has constraints or functions for several meshes|operands lie on several sets of devices",
+        r"jit: in_shardings says nothing of arguments by keyword",
+        "pjit does not support kwargs when in_shardings is specified.",
+    ),
+    (
+        r"the program was compiled for argument \S+ as (.*); weft",
+        "Computation was compiled for input shardings that disagree with the shardings of arguments passed to it. Here "
+        "are the mismatches: {0}",
+    ),
+    (
+        r"jit: in_shardings, argument (.*?), (\S+), lies as (.*), and is asked for as (.*); weft",
+        "Sharding passed to jit does not match the sharding on the respective arg. Got sharding: {3},\narg sharding: "
+        "{2} for arg {0} of type {1}",
+    ),
+    (
+        r"has constraints or functions for several meshes",
         "Received incompatible devices for jitted computation. A function cannot change the size of the mesh that is "
         "around it.",
     ),
-    (r"jit: '[^']*' is for several sets of devices", "Received incompatible devices for jitted computation."),
     (
         r"out_axes entry is None",
         "vmap has mapped output but out_axes is None; at vmap out_axes",

@@ -142,6 +142,14 @@ WORDS: list[tuple[str, str]] = [
         "vs {1}",
     ),
     (
+        r"(?:pjit|jit): (?:in|out)_shardings: P\(.*\) needs a mesh",
+        "pjit requires a non-empty mesh in context if you are passing `PartitionSpec`s to in_shardings.",
+    ),
+    (
+        r"with_sharding_constraint: P\(.*\) needs a mesh",
+        "with_sharding_constraint requires a non-empty mesh in context if you are passing `PartitionSpec`s.",
+    ),
+    (
         r"(\w+): out_sharding: no mesh is given",
         "Using PartitionSpec when you are not under a mesh context is not allowed. Please pass a NamedSharding "
         "instance or enter into a mesh context via `jax.set_mesh`.",
