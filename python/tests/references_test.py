@@ -389,3 +389,19 @@ def test_rules_and_what_references_hold(wrap):
     assert weft.jit(captured)(3.0) == 3
     with pytest.raises(weft.DerivativeError, match="with respect to what that holds"):
         weft.grad(captured)(3.0)
+
+
+def test_functions_of_parts():
+    x = np.arange(5.0, dtype=np.float32)
+
+    def f(x):
+        ref = weft.new_ref(x)
+        part = ref.at[1:]
+        weft.ref.addupdate(part, wnp.array([0, 0, 2]), wnp.array([1.0, 2.0, 3.0]))
+        weft.ref.set(part.at[3:], 0, 7.0)
+        return weft.ref.get(part, 0), weft.ref.swap(ref.at[0], ..., 9.0), weft.freeze(ref)
+
+    want = 4.0, 0.0, [9.0, 4.0, 2.0, 6.0, 7.0]
+    for run in (f, weft.jit(f)):
+        for got, expected in zip(run(x), want):
+            np.testing.assert_array_equal(got, expected)

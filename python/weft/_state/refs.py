@@ -406,7 +406,7 @@ def get(ref: Any, idx: Any = ...) -> Any:
     """What a reference holds: ref[idx].
 
     Args:
-        ref: the reference.
+        ref: the reference, or a part of one, ref.at[i].
         idx: as in brackets; `...`: all of it.
 
     Returns: array.
@@ -418,14 +418,14 @@ def get(ref: Any, idx: Any = ...) -> Any:
         >>> weft.ref.get(weft.new_ref(wnp.arange(3)), 1)
         Array(1, dtype=int32)
     """
-    return _checked_ref(ref, "ref.get")[idx]
+    return (ref if isinstance(ref, RefPart) else _checked_ref(ref, "ref.get"))[idx]
 
 
 def set(ref: Any, idx: Any, value: Any) -> None:
     """Writes into a reference: ref[idx] = value.
 
     Args:
-        ref: the reference.
+        ref: the reference, or a part of one, ref.at[i].
         idx: as in brackets; `...`: all of it.
         value: of the shape and dtype of what is there.
 
@@ -447,7 +447,7 @@ def swap(ref: Any, idx: Any, value: Any) -> Any:
     """Writes into a reference, and returns what was there.
 
     Args:
-        ref: the reference.
+        ref: the reference, or a part of one, ref.at[i].
         idx: as in brackets; `...`: all of it.
         value: of the shape and dtype of what is there.
 
@@ -465,6 +465,9 @@ def swap(ref: Any, idx: Any, value: Any) -> Any:
 
 
 def _swap(ref: Any, idx: Any, value: Any, what: str) -> Any:
+    if isinstance(ref, RefPart):
+        before, ref[idx] = ref[idx], value
+        return before
     ref = _checked_ref(ref, what)
     held = ref._read(what)
     if _is_everything(idx):
@@ -480,7 +483,7 @@ def addupdate(ref: Any, idx: Any, value: Any) -> None:
     """Adds to what a reference holds, at an index that occurs several times as often.
 
     Args:
-        ref: the reference.
+        ref: the reference, or a part of one, ref.at[i].
         idx: as in brackets; `...`: all of it.
         value: of the shape and dtype of what is there.
 
@@ -496,6 +499,10 @@ def addupdate(ref: Any, idx: Any, value: Any) -> None:
         Ref([2., 1.], dtype=float32)
     """
     what = "ref.addupdate"
+    if isinstance(ref, RefPart):
+        if not _is_everything(idx):
+            value = _weft.full(ref.shape, 0, ref.dtype).at[idx].add(value)
+        return addupdate(ref._ref, ref._index, value)
     ref = _checked_ref(ref, what)
     held = ref._read(what)
     if _is_everything(idx):

@@ -329,6 +329,14 @@ class ClosedJaxpr:
         return self.jaxpr.eqns
 
     @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        return self.jaxpr.outvars
+
+    @property
     def in_avals(self) -> list[ShapedArray]:
         return self.jaxpr.in_avals
 

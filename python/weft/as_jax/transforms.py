@@ -20,7 +20,7 @@ from .._core.shapes import FLOAT0, ShapedArray
 from .._core.tracing import is_float0
 from .._sharding.meshes import current_mesh
 from .._sharding.partitioning import OnAllDevices
-from . import jaxprs
+from . import jaxprs, ref_programs
 from .core import get_aval
 from .layouts import without_layouts
 from .stages import check_options, with_trace
@@ -156,6 +156,8 @@ def make_jaxpr(
 
     @functools.wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
+        if not static_argnums and not return_shape and ref_programs.has_references((args, kwargs)):
+            return ref_programs.traced(functools.partial(make_jaxpr, axis_env=axis_env), fun, args, kwargs)
         with keeps_calls(True):
             ir, shapes = make(*args, **kwargs)
         closed = jaxprs.closed(ir)

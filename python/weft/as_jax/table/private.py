@@ -15,11 +15,12 @@ _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
-_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD Box HiPspec HiType Log MappingSpec
-MutableArray MutableHiType Ref TransformedRef Ty Zero aval_method aval_property box_effect box_get
-box_set instantiate_zeros is_undefined_primal new_box register_hitype"""
+_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPspec HiType Log MappingSpec
+MutableArray MutableHiType Ref TransformedRef Ty Zero aval_method aval_property box_effect
+instantiate_zeros is_undefined_primal register_hitype"""
 HIJAX = {
     **of("weft.as_jax.hijax", _OF_HIJAX),
+    **of("weft.as_jax.boxes", "Box box_get box_set new_box"),
     **of("weft.as_jax.hi_primitives", "HiPrimitive VJPHiPrimitive custom_vjp3 Static"),
     **of("weft.as_jax.core", "ShapedArray"),
 }
@@ -54,7 +55,8 @@ PRIVATE: dict[str, Served] = {
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
             **of("weft.as_jax.user_primitives", "Primitive"),
             **of("weft.as_jax.jaxprs", "jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr DropVar"),
-            **of("weft.as_jax.hijax", "AbstractRef cur_qdd"),
+            **of("weft.as_jax.hijax", "AbstractRef"),
+            **of("weft.as_jax.boxes", "cur_qdd"),
             **of("weft.as_jax.meshes", "get_abstract_mesh"),
             **of(_INTERNALS, "call_p closed_call_p call MemorySpace"),
             **refused("jax._src.core", "Token pp_kv_pair take_current_trace set_current_trace", _TRACES),
@@ -376,7 +378,7 @@ PRIVATE: dict[str, Served] = {
         names={
             **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),
             **of("weft.as_jax.effects", "RefEffect ReadEffect WriteEffect AccumEffect"),
-            **refused("jax._src.state.types", "shaped_array_ref", _TRACES),
+            **of("weft.as_jax.ref_programs", "shaped_array_ref"),
         }
     ),
     "jax._src.state.primitives": Served(
@@ -390,7 +392,7 @@ PRIVATE: dict[str, Served] = {
         names={
             "run_state": "weft.as_jax.state:run_state",
             "run_state_reference": "weft.as_jax.state:run_state",
-            **refused("jax._src.state.discharge", "discharge_state", _TRACES),
+            **of("weft.as_jax.ref_programs", "discharge_state"),
         }
     ),
     "jax._src.hijax": Served(names=HIJAX),

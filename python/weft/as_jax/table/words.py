@@ -254,6 +254,7 @@ WORDS: list[tuple[str, str]] = [
         "function: {1} and {2}",
     ),
     # References.
+    (r"^Box.set: .* changes the structure", "type-changing mutations not allowed"),
     (r"argument (\S+) and argument (\S+) of '[^']*' are the same reference", "appeared at both {0} and {1}"),
     (
         r"argument (\S+) of '[^']*' is a reference .* also uses from outside",
