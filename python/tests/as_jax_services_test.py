@@ -443,3 +443,25 @@ def test_shardings_of_another_spec_or_mesh():
         """
     )
     assert found == {"spec": [True, True], "mesh": True, "of a type": 1}
+
+
+def test_generators_of_ones_own():
+    both(
+        """
+        from jax.extend.random import define_prng_impl
+
+        impl = define_prng_impl(
+            key_shape=(2, 3), seed=lambda seed: jnp.full((2, 3), seed, "uint32"),
+            split=lambda key, shape: key + jnp.arange(np.prod(shape), dtype="uint32").reshape(*shape, 1, 1),
+            random_bits=lambda key, bits, shape: jnp.full(shape, key.sum(), f"uint{bits}"),
+            fold_in=lambda key, data: key + jnp.uint32(data), name="counting", tag="cnt")
+        key = jax.random.key(7, impl=impl)
+        out["key"] = key.shape, str(key.dtype), jax.random.key_impl(key) == impl, shown(jax.random.key_data(key))
+        out["split"] = shown(jax.random.key_data(jax.random.split(key, 2)))
+        out["bits"] = shown(jax.random.bits(key, (2,)))
+        out["fold_in"] = shown(jax.random.key_data(jax.random.fold_in(key, 3)))
+        keys = jax.random.wrap_key_data(jnp.ones((4, 2, 3), "uint32"), impl=impl)
+        out["wrapped"] = keys.shape, keys.dtype == jax.random.key_dtype(impl)
+        out["own"] = jax.random.key_impl(jax.random.key(0)), shown(jax.random.key_data(jax.random.key(5)))
+        """
+    )

@@ -405,3 +405,59 @@ def test_functions_of_parts():
     for run in (f, weft.jit(f)):
         for got, expected in zip(run(x), want):
             np.testing.assert_array_equal(got, expected)
+
+
+def test_jvp_of_references():
+    def f(ref, x):
+        y = ref[...] * x
+        ref[...] = wnp.sin(y)
+        return y + ref[...]
+
+    def g(value, x):
+        y = value * x
+        return y + wnp.sin(y), wnp.sin(y)
+
+    value, dvalue = np.float32([1.0, 2.0]), np.float32([0.5, 3.0])
+    want = weft.jvp(g, (value, 2.0), (dvalue, 1.0))
+
+    def run(value, dvalue):
+        ref, dref = weft.new_ref(value), weft.new_ref(dvalue)
+        out = weft.jvp(f, (ref, 2.0), (dref, 1.0))
+        return (out[0], ref[...]), (out[1], dref[...])
+
+    for got in (run(value, dvalue), weft.jit(run)(value, dvalue)):
+        for x, y in zip(weft.tree.leaves(got), weft.tree.leaves(want)):
+            np.testing.assert_allclose(x, y, rtol=1e-6)
+    ref = weft.new_ref(value)
+    with pytest.raises(TypeError, match="tangents of references"):
+        weft.jvp(f, (ref, 2.0), (dvalue, 1.0))
+    with pytest.raises(ValueError, match="twice"):
+        weft.jvp(f, (ref, 2.0), (ref, 1.0))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_backward_rules_write_references_among_arguments_of_jitted_functions(nested):
+    @weft.custom_vjp
+    def keep(ref, x):
+        return x
+
+    def backward(ref, ct):
+        ref[...] = ct
+        return None, ct
+
+    keep.defvjp(lambda ref, x: (x, ref), backward)
+
+    @weft.jit
+    def f(ref, x):
+        return wnp.sin(keep(ref, wnp.sin(x)))
+
+    g = weft.jit(lambda ref, x: f(ref, x)) if nested else f
+    ref = weft.new_ref(0.0)
+    for x in (1.0, 2.0):
+        np.testing.assert_allclose(g(ref, x), np.sin(np.sin(x)), rtol=1e-6)
+        slope = weft.grad(g, 1)(ref, x)
+        np.testing.assert_allclose(ref[...], np.cos(np.sin(x)), rtol=1e-6)
+        np.testing.assert_allclose(slope, np.cos(np.sin(x)) * np.cos(x), rtol=1e-6)
+    _, pull = weft.vjp(lambda x: g(ref, x), 3.0)
+    pull(2.0)
+    np.testing.assert_allclose(ref[...], 2 * np.cos(np.sin(3.0)), rtol=1e-6)

@@ -177,3 +177,32 @@ def test_refused_arguments():
     ]:
         with pytest.raises(kind):
             call()
+
+
+def test_named_matrices_of_batches_and_numbers():
+    c, r = matrix((1, 3), "float32"), matrix((2, 4), "float32", 1)
+    want = [[scipy.linalg.hankel(c[0], row) for row in r], [scipy.linalg.hankel(row, c[0]) for row in r]]
+    np.testing.assert_allclose(weft.scipy.linalg.hankel(c, r), want[0], rtol=1e-6)
+    np.testing.assert_allclose(weft.scipy.linalg.hankel(r, c[0]), want[1], rtol=1e-6)
+    assert weft.scipy.linalg.circulant(3.0).tolist() == [[3.0]] and weft.scipy.linalg.fiedler(3.0).tolist() == [[0.0]]
+
+
+def test_rsf2csf_of_batches():
+    a = matrix((3, 4, 4), "float32")
+    t, _ = (np.stack(parts) for parts in zip(*(scipy.linalg.schur(m) for m in a)))
+    z = np.eye(4, dtype=np.float32)
+    got_t, got_z = (np.asarray(x) for x in weft.scipy.linalg.rsf2csf(t, z))
+    np.testing.assert_allclose(got_z @ got_t @ np.conj(np.swapaxes(got_z, -1, -2)), t, atol=1e-5)
+    # What is no Schur form: the elements below the blocks are not touched.
+    got, want = weft.scipy.linalg.rsf2csf(a[0], z), scipy.linalg.rsf2csf(a[0], z)
+    for x, y in zip(got, want):
+        np.testing.assert_allclose(x, y, atol=1e-4)
+
+
+@pytest.mark.parametrize("left_side", [False, True])
+def test_triangular_solve_of_vectors(left_side):
+    a = np.tril(matrix((2, 4, 4), "float64")) + 3 * np.eye(4)
+    b = matrix((2, 4), "float64", 1)
+    x = np.asarray(weft.lax.linalg.triangular_solve(a, b, left_side=left_side, lower=True))
+    want = np.linalg.solve(a if left_side else np.swapaxes(a, -1, -2), b[..., None])[..., 0]
+    np.testing.assert_allclose(x, want, rtol=1e-5)

@@ -317,7 +317,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         fun: the function.
         primals: tuple of its arguments.
         tangents: tuple of directions, of the structure, shapes and dtypes of the primals (of integers: anything,
-            ignored).
+            ignored). That of a reference is a reference, which holds the direction of what the other one holds.
         has_aux: whether the function returns (value, aux).
 
     Returns: pair (value, derivative); with has_aux (value, derivative, aux).
@@ -336,6 +336,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         raise type_error(f"jvp: primals and tangents must be tuples of arguments, got {kinds}")
     primals, tangents = tuple(primals), tuple(tangents)
     if stateful.references is not None:
+        if stateful.references.refs_among(primals):
+            return stateful.references.jvp_of_references(jvp, fun, primals, tangents, has_aux)
         run = lambda f, p, aux: _jvp(f, p, tangents, aux)
         return stateful.references.forward(run, fun, primals, has_aux, "jvp")
     return _jvp(fun, primals, tangents, has_aux)

@@ -38,6 +38,8 @@ class _Jitted(Site):
         super().__init__("jit")
         self.used: list[Ref] = []
         self.touched: set[int] = set()
+        self.slots: list[Ref] = []  # what stands for references among the arguments, while it is traced
+        self.inlined = False
         self.jitted = jitted
         self.inner = self._made(jitted)
 
@@ -76,7 +78,7 @@ class _Jitted(Site):
         used = self.used[: len(values)]
         for ref, value in zip(used, values):
             scope.bind(ref, value)
-        inner = [Ref(value) for value in contents]
+        inner = self.slots = [Ref(value) for value in contents]
         is_slot = lambda x: isinstance(x, _Slot)
         put = lambda tree: _tree.map(lambda x: inner[x.place] if is_slot(x) else x, tree, is_leaf=is_slot)
         static = self.jitted._static_argnums
@@ -100,6 +102,8 @@ class _Jitted(Site):
 
         placed = [a if i in static else _tree.map(slot, a) for i, a in enumerate(args)]
         named = {k: v if k in names else _tree.map(slot, v) for k, v in kwargs.items()}
+        if self.inlined and any(scopes.differentiating(r) is not None for r in given):
+            return self.jitted._function(*args, **kwargs)
         where = lambda i: self._path(args, kwargs, i)
         name = call_name(self.jitted._function)
         refuse_aliases(given, [], "jit", name, where)
@@ -115,6 +119,9 @@ class _Jitted(Site):
             except Unbound as unbound:
                 if unbound.site is not self:
                     raise
+                if unbound.inlined:
+                    self.inlined = True
+                    return self.jitted._function(*args, **kwargs)
                 self.used.append(unbound.ref)
         refuse_aliases(given, [r for r in self.used if id(r) in self.touched], "jit", name, where)
         for ref, new in zip([*self.used, *given], [*news, *contents]):

@@ -288,6 +288,11 @@ class RefPart:
         return f"{self._ref!r}.at[{self._index!r}]"
 
 
+def base(part: Any) -> Ref:
+    """The reference that a part is of."""
+    return base(part._ref) if isinstance(part, RefPart) else part
+
+
 # A part is a container of its reference and of the arrays in its index, so that functions that are traced take it.
 
 
@@ -421,6 +426,11 @@ def get(ref: Any, idx: Any = ...) -> Any:
     return (ref if isinstance(ref, RefPart) else _checked_ref(ref, "ref.get"))[idx]
 
 
+def _held(ref: Any, what: str) -> Any:
+    """What a reference, or a part of one, holds."""
+    return _held(ref._ref, what)[ref._index] if isinstance(ref, RefPart) else ref._read(what)
+
+
 def set(ref: Any, idx: Any, value: Any) -> None:
     """Writes into a reference: ref[idx] = value.
 
@@ -466,7 +476,10 @@ def swap(ref: Any, idx: Any, value: Any) -> Any:
 
 def _swap(ref: Any, idx: Any, value: Any, what: str) -> Any:
     if isinstance(ref, RefPart):
-        before, ref[idx] = ref[idx], value
+        held = _held(ref, what)
+        before = held if _is_everything(idx) else held[idx]
+        value = base(ref)._fitting(value, before, what)
+        _swap(ref._ref, ref._index, value if _is_everything(idx) else held.at[idx].set(value), what)
         return before
     ref = _checked_ref(ref, what)
     held = ref._read(what)
@@ -500,9 +513,12 @@ def addupdate(ref: Any, idx: Any, value: Any) -> None:
     """
     what = "ref.addupdate"
     if isinstance(ref, RefPart):
+        held = _held(ref, what)
+        value = base(ref)._fitting(value, held if _is_everything(idx) else held[idx], what)
         if not _is_everything(idx):
-            value = _weft.full(ref.shape, 0, ref.dtype).at[idx].add(value)
-        return addupdate(ref._ref, ref._index, value)
+            value = _weft.full(held.shape, 0, held.dtype).at[idx].add(value)
+        addupdate(ref._ref, ref._index, value)
+        return
     ref = _checked_ref(ref, what)
     held = ref._read(what)
     if _is_everything(idx):

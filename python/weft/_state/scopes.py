@@ -50,11 +50,12 @@ class Scope:
 class Unbound(BaseException):
     """A reference is used in a function that does not take its contents yet; for the site of that function.
     `backward`: a
-    backward rule may change it, so that the site has to say what it holds then."""
+    backward rule may change it, so that the site has to say what it holds then. `inlined`: it may change that of the
+    caller, so that the site, a jitted function, has to be a part of its caller."""
 
-    def __init__(self, ref: Any, site: Any, backward: bool = False):
+    def __init__(self, ref: Any, site: Any, backward: bool = False, inlined: bool = False):
         super().__init__("a reference is not bound")
-        self.ref, self.site, self.backward = ref, site, backward
+        self.ref, self.site, self.backward, self.inlined = ref, site, backward, inlined
 
 
 class _Thread(threading.local):
@@ -120,6 +121,16 @@ def differentiating(ref: Any) -> Any:
         if isinstance(scope.site, Site) and scope.site.differentiates:
             return scope.site
     return None
+
+
+def stands_for_moving(ref: Any) -> Any:
+    """The site of the jitted function in which a reference stands for one among its arguments, if that one's is
+    differentiated outside; None where it is no such reference."""
+    home = ref._home
+    if home not in _thread.scopes or not any(ref is own for own in getattr(home.site, "slots", ())):
+        return None
+    around = _thread.scopes[: _thread.scopes.index(home)]
+    return home.site if any(isinstance(s.site, Site) and s.site.differentiates for s in around) else None
 
 
 def _locate(ref: Any, writing: bool) -> Scope | None:

@@ -16,7 +16,7 @@ from .._core.errors import type_error, value_error
 from .._core.tracing import call_name
 from . import scopes
 from .binding import Bound, attempts
-from .derivatives import check_aux, custom_jvp, custom_vjp, forward, value_and_grad
+from .derivatives import check_aux, custom_jvp, custom_vjp, forward, jvp_of_references, value_and_grad
 from .given import (
     held,
     naming,
@@ -43,6 +43,7 @@ __all__ = [
     "forward",
     "found_in",
     "is_inner",
+    "jvp_of_references",
     "refs_among",
     "refuse_result",
     "value_and_grad",

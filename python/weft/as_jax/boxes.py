@@ -1,4 +1,4 @@
-"""Objects that change, with a structure that changes, too (jax.experimental.hijax): a box is a container of references."""
+"""Objects that change, whose structure changes, too (hijax's Box): a box is a container of references."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class BoxTypeState(NamedTuple):
 class Box:
     """An object that holds a tree of arrays, which set() replaces.
 
-    Of a box that was made outside of a traced function the value may change there, not its structure nor the types of its
-    arrays.
+    Of a box that was made outside of a traced function the value may change there, not its structure nor the types of
+    its arrays.
     """
 
     def __init__(self, val: Any = None):

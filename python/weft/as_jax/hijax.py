@@ -1,18 +1,19 @@
 """Types of a library's own (jax.experimental.hijax): an object of a registered class is a container of the arrays that
 its type lowers it to, so that it passes through every transform.
 
-Not there: types of objects that change other than Box, and types whose tangents are other than the tangents of these arrays:
-where a derivative meets one it is an error."""
+Not there: types of objects that change other than Box, and types whose tangents are other than the tangents of these
+arrays: where a derivative meets one it is an error."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import weft.numpy as wnp
 
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error
+from .._core.errors import not_implemented
 from .._core.shapes import ShapedArray
 from ..ref import AbstractRef, Ref
 from .core import AbstractValue, own_types
@@ -171,6 +172,10 @@ def install() -> None:
     kind.raise_val = lambda self, value: value
     kind.vspace_zero = lambda self: wnp.zeros(self.shape, self.dtype)
     kind.vspace_add = lambda self, x, y: x + y
+    of_references: Any = AbstractRef
+    of_references.str_short = lambda self, *args, **kwargs: f"Ref{{{self.inner_aval.str_short(*args, **kwargs)}}}"
+    for name in ("ndim", "size", "weak_type", "sharding"):
+        setattr(of_references, name, property(operator.attrgetter(f"inner_aval.{name}")))
 
 
 class AvalQDD:

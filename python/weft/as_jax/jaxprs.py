@@ -153,7 +153,7 @@ _CHANGED = {"through", "num_consts"}
 class Var:
     """A variable; each is one object."""
 
-    def __init__(self, aval: ShapedArray, name: str = ""):
+    def __init__(self, aval: Any, name: str = ""):
         self.aval, self._name = aval, name
 
     def __repr__(self) -> str:

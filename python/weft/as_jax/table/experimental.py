@@ -85,5 +85,6 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.scheduling_groups": Served(names=of("weft.as_jax.hints", "scheduling_group xla_metadata_call")),
     "jax.experimental.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax.experimental.x64_context": Served(names=of("weft.as_jax.settings", "enable_x64 disable_x64")),
+    "jax.experimental.roofline": Served(everything_of=("weft.as_jax.roofline",)),
     "jax.experimental.rnn": Served(everything_of=("weft.as_jax.rnn",)),
 }

@@ -215,7 +215,7 @@ PRIVATE: dict[str, Served] = {
         )
     ),
     "jax._src.errors": Served(everything_of=("weft.errors",)),
-    "jax._src.dlpack": Served(names=PUBLIC["jax.dlpack"].names),
+    "jax._src.dlpack": Served(names={**PUBLIC["jax.dlpack"].names, **of("weft.as_jax.arrays", "SUPPORTED_DTYPES_SET")}),
     "jax._src.deprecations": Served(),
     "jax._src.monitoring": Served(everything_of=("weft.as_jax.monitoring",)),
     "jax._src.source_info_util": Served(everything_of=("weft.as_jax.source_info_util",)),
@@ -273,7 +273,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),
     "jax._src.lax": Served(
-        everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient")}
+        everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient"), **PRIMITIVES}
     ),
     "jax._src.lax.lax": Served(
         everything_of=("weft.lax",),
@@ -365,7 +365,12 @@ PRIVATE: dict[str, Served] = {
         }
     ),
     "jax._src.ad_util": Served(
-        names={**of("weft.as_jax.rules", "Zero SymbolicZero"), "stop_gradient_p": PRIMITIVES["stop_gradient_p"]}
+        names={
+            **of("weft.as_jax.rules", "Zero SymbolicZero"),
+            "stop_gradient_p": PRIMITIVES["stop_gradient_p"],
+            "add_any_p": PRIMITIVES["add_any_p"],
+            "add_jaxvals_p": PRIMITIVES["add_any_p"],
+        }
     ),
     "jax._src.checkify": Served(
         everything_of=("weft.experimental.checkify",),
