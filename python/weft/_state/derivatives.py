@@ -300,8 +300,10 @@ def custom_vjp(function: Any, args: tuple, kwargs: dict) -> Any:
     changed = [*refs_among(every_arg), *reachable(function._backward)]
     changed = [r for i, r in enumerate(changed) if _weft.is_inexact(r.dtype) and not any(r is c for c in changed[:i])]
     for ref in changed:
-        if (around := scopes.stands_for_moving(ref)) is not None:
-            raise Unbound(ref, around, inlined=True)
+        if (around := scopes.stands_for_argument(ref)) is not None:
+            around.inlined = True
+            if scopes.differentiated_around(ref):
+                raise Unbound(ref, around, inlined=True)
         site = scopes.differentiating(ref)
         if site is not None and site.kind in ("grad", "value_and_grad", "vjp") and ref not in site.backward:
             raise Unbound(ref, site, backward=True)

@@ -39,6 +39,7 @@ class _Jitted(Site):
         self.used: list[Ref] = []
         self.touched: set[int] = set()
         self.slots: list[Ref] = []  # what stands for references among the arguments, while it is traced
+        # Whether a backward rule may write references among the arguments, which then have to be the caller's own.
         self.inlined = False
         self.jitted = jitted
         self.inner = self._made(jitted)
@@ -120,10 +121,12 @@ class _Jitted(Site):
                 if unbound.site is not self:
                     raise
                 if unbound.inlined:
-                    self.inlined = True
                     return self.jitted._function(*args, **kwargs)
                 self.used.append(unbound.ref)
         refuse_aliases(given, [r for r in self.used if id(r) in self.touched], "jit", name, where)
+        for ref in given if self.inlined else ():
+            if (around := scopes.stands_for_argument(ref)) is not None:
+                around.inlined = True
         for ref, new in zip([*self.used, *given], [*news, *contents]):
             if any(ref is g for g in given) or id(ref) in self.written:
                 scopes.write(ref, settled(ref, new))

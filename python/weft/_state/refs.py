@@ -61,7 +61,7 @@ class Ref:
         self._type = f"Ref{{{text}}}"
         stack = _weft.user_stack()
         self._line = f" ({stack.splitlines()[0].strip()})" if stack else ""
-        self._frozen = False
+        self._frozen = ""  # what has ended it
         self._back: Any = None
         self._home = scopes.here()
         self._value: Any = None
@@ -180,8 +180,9 @@ class Ref:
         return self._read("sharding").sharding
 
     def _read(self, doing: str) -> Any:
-        if self._frozen and not _weft.setting(_JAX_SEMANTICS):
-            raise runtime_error(f"{doing} of a reference of type {self._type}{self._line}, which freeze has ended")
+        if self._frozen and (self._frozen == "free_ref" or not _weft.setting(_JAX_SEMANTICS)):
+            ended = f"which {self._frozen} has ended"
+            raise runtime_error(f"{doing} of a reference of type {self._type}{self._line}, {ended}")
         return scopes.read(self)
 
     def _checked(self, index: Any) -> Any:
@@ -595,7 +596,7 @@ def freeze(ref: Any) -> Any:
         Array([1., 0.], dtype=float32)
     """
     value = _checked_ref(ref, "freeze")._read("freeze")
-    ref._frozen = True
+    ref._frozen = "freeze"
     return value
 
 
@@ -609,8 +610,11 @@ def free_ref(ref: Any) -> None:
 
     Raises:
         ValueError: it is no reference.
+        RuntimeError: it has been ended before.
 
     Example:
         >>> weft.free_ref(weft.new_ref(1.0))
     """
-    _checked_ref(ref, "free_ref")._frozen = True
+    ref = _checked_ref(ref, "free_ref")
+    ref._read("free_ref")
+    ref._frozen = "free_ref"

@@ -123,14 +123,19 @@ def differentiating(ref: Any) -> Any:
     return None
 
 
-def stands_for_moving(ref: Any) -> Any:
-    """The site of the jitted function in which a reference stands for one among its arguments, if that one's is
-    differentiated outside; None where it is no such reference."""
+def stands_for_argument(ref: Any) -> Any:
+    """The site of the jitted function in which a reference stands for one among its arguments; None where it does
+    not."""
     home = ref._home
-    if home not in _thread.scopes or not any(ref is own for own in getattr(home.site, "slots", ())):
-        return None
-    around = _thread.scopes[: _thread.scopes.index(home)]
-    return home.site if any(isinstance(s.site, Site) and s.site.differentiates for s in around) else None
+    slots = getattr(home.site, "slots", ()) if home in _thread.scopes else ()
+    return home.site if any(ref is own for own in slots) else None
+
+
+def differentiated_around(ref: Any) -> bool:
+    """Whether the function in which a reference was made is part of one that is differentiated."""
+    return any(
+        isinstance(s.site, Site) and s.site.differentiates for s in _thread.scopes[: _thread.scopes.index(ref._home)]
+    )
 
 
 def _locate(ref: Any, writing: bool) -> Scope | None:

@@ -1,7 +1,7 @@
 """jax.experimental.roofline: how many operations a program does, and how many bytes it moves, by rules for its
 equations.
 
-`flops` and `hbm_bytes` count products and convolutions alone, as if all else were fused into them; `unfused_flops` and
+`flops` and `hbm_bytes` count matrix products alone, as if all else were fused into them; `unfused_flops` and
 `unfused_hbm_bytes` count each equation by itself. `peak_hbm_bytes` is the most that has to be kept between two
 equations. An equation without a rule counts nothing.
 
@@ -185,20 +185,16 @@ def _select(context: RooflineRuleContext, which: RooflineShape, *_: RooflineShap
     return RooflineResult(unfused_flops=out.size, unfused_hbm_bytes=which.bytes + out.bytes)
 
 
-def _product(context: RooflineRuleContext, flops: int) -> RooflineResult:
-    """... which is never fused. Operands that are pinned are not moved."""
-    left, right = _sizes(context.avals_in)[:2]
-    moved = RooflineShape.total_bytes(context.avals_out)
-    moved += 0 if context.pin_lhs_in_vmem else left.bytes
-    moved += 0 if context.pin_rhs_in_vmem else right.bytes
-    return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved, unfused_hbm_bytes=_moved(context))
-
-
 @_rule_of("dot_general")
 def _dot_general(context: RooflineRuleContext, a: RooflineShape, b: RooflineShape, *, spec: str, **_: Any) -> Any:
     letters = spec.partition("->")[0].split(",")
     sizes = {letter: n for names, x in zip(letters, (a, b)) for letter, n in zip(names, x.shape)}
-    return _product(context, 2 * math.prod(sizes.values()))
+    flops = 2 * math.prod(sizes.values())
+    # It is never fused; operands that are pinned are not moved.
+    moved = RooflineShape.total_bytes(context.avals_out)
+    moved += 0 if context.pin_lhs_in_vmem else a.bytes
+    moved += 0 if context.pin_rhs_in_vmem else b.bytes
+    return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved, unfused_hbm_bytes=_moved(context))
 
 
 def _positions(size: int, taps: int, out: int, stride: int, low: int, dilation: int, tap_dilation: int) -> int:
@@ -223,7 +219,8 @@ def _conv(context: RooflineRuleContext, x: RooflineShape, kernel: RooflineShape,
     places = zip(x.shape[2:], kernel.shape[2:], out.shape[2:], params["strides"], params["lo"])
     dilations = zip(params["lhs_dilation"], params["rhs_dilation"])
     pairs = math.prod(_positions(*given, *pair) for given, pair in zip(places, dilations))
-    return _product(context, 2 * out.shape[0] * out.shape[1] * kernel.shape[1] * pairs)
+    flops = 2 * out.shape[0] * out.shape[1] * kernel.shape[1] * pairs
+    return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=_moved(context))
 
 
 @_rule_of("gather")
