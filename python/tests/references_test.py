@@ -461,3 +461,35 @@ def test_backward_rules_write_references_among_arguments_of_jitted_functions(nes
     _, pull = weft.vjp(lambda x: g(ref, x), 3.0)
     pull(2.0)
     np.testing.assert_allclose(ref[...], 2 * np.cos(np.sin(3.0)), rtol=1e-6)
+
+
+def test_lowered_and_compiled_programs_of_references():
+    total, scale = weft.new_ref(0.0), weft.new_ref(wnp.ones(2))
+
+    @weft.jit
+    def f(ref, x):
+        ref[...] += x
+        total[...] += x.sum() * scale[0]
+        return ref[0]
+
+    ref = weft.new_ref(wnp.zeros(2))
+    lowered = f.lower(ref, wnp.ones(2))
+    assert "f32[2]" in lowered.as_text() and ref[...].tolist() == [0, 0] and float(total[...]) == 0
+    compiled = lowered.compile()
+    assert [float(compiled(ref, wnp.full(2, n))) for n in (1.0, 2.0)] == [1, 3]
+    assert ref[...].tolist() == [3, 3] and float(total[...]) == 6
+    scale[...] = 10 * scale[...]
+    other = weft.new_ref(wnp.ones(2))
+    assert float(compiled(other, wnp.ones(2))) == 2 and float(total[...]) == 26 and ref[...].tolist() == [3, 3]
+    with pytest.raises(TypeError, match="the program was compiled for"):
+        compiled(weft.new_ref(wnp.zeros(3)), wnp.ones(3))
+    assert float(f(ref, wnp.ones(2))) == 4
+
+
+def test_references_that_are_freed_have_ended():
+    ref = weft.new_ref(1.0)
+    weft.free_ref(ref)
+    with weft.jax_semantics():
+        for use in (lambda: ref[...], lambda: weft.free_ref(ref)):
+            with pytest.raises(RuntimeError, match="free_ref has ended"):
+                use()

@@ -30,6 +30,46 @@ class _Slot:
 _tree.register(_Slot, lambda slot: ((), slot.place), lambda place, _: _Slot(place))
 
 
+def _slotted(tree: Any, given: list[Ref]) -> Any:
+    """The tree with places instead of references, which are appended to `given`."""
+
+    def slot(x: Any) -> Any:
+        if not isinstance(x, Ref):
+            return x
+        given.append(x)
+        return _Slot(len(given) - 1)
+
+    return _tree.map(slot, tree)
+
+
+class _Program:
+    """A lowered or compiled program that takes what references hold, and returns what they hold at the end. It shows
+    what that program shows."""
+
+    def __init__(self, state: _Jitted, inner: Any):
+        self._state, self._inner = state, inner
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+
+class _Lowered(_Program):
+    """... lowered."""
+
+    def compile(self, *args: Any, **kwargs: Any) -> _Compiled:
+        """The program, compiled."""
+        return _Compiled(self._state, self._inner.compile(*args, **kwargs))
+
+
+class _Compiled(_Program):
+    """... compiled."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._state.run(self._inner, args, kwargs)
+
+
 class _Jitted(Site):
     """What is known of a jitted function that uses references. `used`: those from outside, in the order in which its
     program takes them."""
@@ -92,41 +132,65 @@ class _Jitted(Site):
         return out, [scope.value(r) for r in used], [scope.value(r) for r in inner]
 
     def __call__(self, args: tuple, kwargs: dict) -> Any:
-        static, names = self.jitted._static_argnums, self.jitted._static_argnames
-        given: list[Ref] = []
-
-        def slot(x: Any) -> Any:
-            if not isinstance(x, Ref):
-                return x
-            given.append(x)
-            return _Slot(len(given) - 1)
-
-        placed = [a if i in static else _tree.map(slot, a) for i, a in enumerate(args)]
-        named = {k: v if k in names else _tree.map(slot, v) for k, v in kwargs.items()}
+        given, placed, named = self._placed(args, kwargs)
         if self.inlined and any(scopes.differentiating(r) is not None for r in given):
             return self.jitted._function(*args, **kwargs)
         where = lambda i: self._path(args, kwargs, i)
+        try:
+            results = self._with_held(given, where, lambda held: self.inner(held, *placed, **named))
+        except Unbound as unbound:
+            if unbound.site is not self or not unbound.inlined:
+                raise
+            return self.jitted._function(*args, **kwargs)
+        for ref in given if self.inlined else ():
+            if (around := scopes.stands_for_argument(ref)) is not None:
+                around.inlined = True
+        return self._written(given, results)
+
+    def lowered(self, args: tuple, kwargs: dict, lower: Callable[..., Any]) -> _Lowered:
+        """lower(jitted function, args, kwargs), for a function that uses references."""
+        given, placed, named = self._placed(args, kwargs)
+        where = lambda i: self._path(args, kwargs, i)
+        return _Lowered(self, self._with_held(given, where, lambda held: lower(self.inner, (held, *placed), named)))
+
+    def run(self, program: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+        """A compiled program on arguments, of which those that are static are not there."""
+        given: list[Ref] = []
+        args, kwargs = _slotted(args, given), _slotted(kwargs, given)
+        held = [scopes.read(r) for r in self.used], [scopes.read(r) for r in given]
+        return self._written(given, program(held, *args, **kwargs))
+
+    def _placed(self, args: tuple, kwargs: dict) -> tuple[list[Ref], list, dict]:
+        """The references among arguments, and the arguments with places in theirs."""
+        static, names = self.jitted._static_argnums, self.jitted._static_argnames
+        given: list[Ref] = []
+        placed = [a if i in static else _slotted(a, given) for i, a in enumerate(args)]
+        return given, placed, {k: v if k in names else _slotted(v, given) for k, v in kwargs.items()}
+
+    def _with_held(self, given: list[Ref], where: Callable[[int], str], run: Callable[[Any], Any]) -> Any:
+        """run(what references hold), with more and more of those from outside."""
         name = call_name(self.jitted._function)
+        touched = lambda: [r for r in self.used if id(r) in self.touched]
         refuse_aliases(given, [], "jit", name, where)
         while True:
             if not all(map(scopes.usable, self.used)):
                 self.used = [r for r in self.used if scopes.usable(r)]
                 self.inner = self._made(self.jitted)
-            refuse_aliases(given, [r for r in self.used if id(r) in self.touched], "jit", name, where)
+            refuse_aliases(given, touched(), "jit", name, where)
             held = ([scopes.read(r) for r in self.used], [scopes.read(r) for r in given])
             try:
-                out, news, contents = self.inner(held, *placed, **named)
+                results = run(held)
                 break
             except Unbound as unbound:
-                if unbound.site is not self:
+                if unbound.site is not self or unbound.inlined:
                     raise
-                if unbound.inlined:
-                    return self.jitted._function(*args, **kwargs)
                 self.used.append(unbound.ref)
-        refuse_aliases(given, [r for r in self.used if id(r) in self.touched], "jit", name, where)
-        for ref in given if self.inlined else ():
-            if (around := scopes.stands_for_argument(ref)) is not None:
-                around.inlined = True
+        refuse_aliases(given, touched(), "jit", name, where)
+        return results
+
+    def _written(self, given: list[Ref], results: Any) -> Any:
+        """The result, with what references hold at the end written into them."""
+        out, news, contents = results
         for ref, new in zip([*self.used, *given], [*news, *contents]):
             if any(ref is g for g in given) or id(ref) in self.written:
                 scopes.write(ref, settled(ref, new))
@@ -139,12 +203,21 @@ class _Jitted(Site):
         return f"argument {[name for name, on in zip(names, is_ref) if on][i]}"
 
 
-def call_jitted(jitted: Any, args: tuple, kwargs: dict) -> Any:
-    """A call of a jitted function that uses references."""
+def _state_of(jitted: Any) -> _Jitted:
     state = jitted.__dict__.get("_state")
     if state is None:
         state = jitted.__dict__["_state"] = _Jitted(jitted)
-    return state(args, kwargs)
+    return state
+
+
+def call_jitted(jitted: Any, args: tuple, kwargs: dict) -> Any:
+    """A call of a jitted function that uses references."""
+    return _state_of(jitted)(args, kwargs)
+
+
+def lowered(jitted: Any, args: tuple, kwargs: dict, lower: Callable[..., Any]) -> Any:
+    """lower(jitted function, args, kwargs), for one that uses references."""
+    return _state_of(jitted).lowered(args, kwargs, lower)
 
 
 def is_inner(jitted: Any) -> bool:
@@ -170,9 +243,6 @@ def found_in(jitted: Any, unbound: Unbound) -> bool:
     """Whether a reference was found unbound in the trace of this jitted function; it is called with it from now on."""
     if unbound.site is not jitted:
         return False
-    state = jitted.__dict__.get("_state")
-    if state is None:
-        state = jitted.__dict__["_state"] = _Jitted(jitted)
-    state.used.append(unbound.ref)
+    _state_of(jitted).used.append(unbound.ref)
     jitted._stateful = True
     return True

@@ -28,7 +28,7 @@ from .given import (
     released,
     settled,
 )
-from .jitted import call_jitted, first_trace, found_in, is_inner
+from .jitted import call_jitted, first_trace, found_in, is_inner, lowered
 from .refs import Ref, RefPart
 from .scopes import Unbound
 
@@ -44,6 +44,7 @@ __all__ = [
     "found_in",
     "is_inner",
     "jvp_of_references",
+    "lowered",
     "refs_among",
     "refuse_result",
     "value_and_grad",
