@@ -149,6 +149,17 @@ Py_ssize_t Length(PyObject* self) {
   });
 }
 
+// NumPy's functions of several arrays (lexsort) take one for a sequence of its rows.
+PyObject* RowAt(PyObject* self, Py_ssize_t i) {
+  return Guarded([&]() -> PyObject* {
+    const Value& v = ValueOf(self);
+    if (v.rank() == 0 || i < 0 || i >= v.dims()[0].value("an index"))
+      throw UserError(ErrorKind::kIndex, {}, "index ", i, " is out of bounds");
+    Ref key(Check(PyLong_FromSsize_t(i)));
+    return GetItemObject(self, key.get());
+  });
+}
+
 PyObject* Iterate(PyObject* self) {
   return Guarded([&]() -> PyObject* {
     const Value& v = ValueOf(self);
@@ -621,6 +632,8 @@ PyType_Slot kSlots[] = {
     {Py_bf_releasebuffer, reinterpret_cast<void*>(ReleaseBuffer)},
     {Py_mp_subscript, reinterpret_cast<void*>(static_cast<PyObject* (*)(PyObject*, PyObject*)>(GetItemObject))},
     {Py_mp_length, reinterpret_cast<void*>(Length)},
+    {Py_sq_length, reinterpret_cast<void*>(Length)},
+    {Py_sq_item, reinterpret_cast<void*>(RowAt)},
     {Py_nb_add, reinterpret_cast<void*>(BinarySlot<Binary::kAdd>)},
     {Py_nb_subtract, reinterpret_cast<void*>(BinarySlot<Binary::kSub>)},
     {Py_nb_multiply, reinterpret_cast<void*>(BinarySlot<Binary::kMul>)},
