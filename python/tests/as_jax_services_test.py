@@ -465,3 +465,48 @@ def test_generators_of_ones_own():
         out["own"] = jax.random.key_impl(jax.random.key(0)), shown(jax.random.key_data(jax.random.key(5)))
         """
     )
+
+
+def test_pickles_of_wide_arrays_and_prints_with_numpys_options():
+    found = both(
+        """
+        import contextlib, io, pickle
+
+        with jax.enable_x64(True):
+            texts = [pickle.dumps(jnp.array(4.0, dtype="float64")), pickle.dumps(jnp.arange(3))]
+            out["wide"] = [str(pickle.loads(text).dtype) for text in texts]
+        out["narrow"] = [str(pickle.loads(text).dtype) for text in texts]
+
+        def f(x):
+            with np.printoptions(precision=2, suppress=True):
+                jax.debug.print("{}", x)
+
+        x = np.array([1.2345, 2.3456, 1e-7])
+        for name, run in {"now": f, "jit": jax.jit(f), "vmap": lambda x: jax.vmap(f)(x[None])}.items():
+            with contextlib.redirect_stdout(io.StringIO()) as written:
+                run(x)
+                jax.effects_barrier()
+            out[name] = written.getvalue()
+        """
+    )
+    assert found["narrow"] == ["float32", "int32"] and found["jit"] == "[1.23 2.35 0.  ]\n"
+
+
+def test_static_arguments_by_position_and_by_name():
+    both(
+        """
+        calls = {"numbers": ({"static_argnums": 1, "static_argnames": ()}, [((2, "a"), {}), ((1,), {"y": 2})]),
+                 "names": ({"static_argnums": (), "static_argnames": "y"}, [((2, 3), {}), ((1,), {"y": "a"})]),
+                 "one": ({"static_argnums": 1}, [((2, "a"), {}), ((1,), {"y": "b"})])}
+        for name, (options, given) in calls.items():
+            seen = []
+
+            def f(x, y):
+                seen.append([isinstance(v, jax.core.Tracer) for v in (x, y)])
+
+            jitted = jax.jit(f, **options)
+            for args, kwargs in given:
+                jitted(*args, **kwargs)
+            out[name] = seen
+        """
+    )
