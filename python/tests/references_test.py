@@ -493,3 +493,22 @@ def test_references_that_are_freed_have_ended():
         for use in (lambda: ref[...], lambda: weft.free_ref(ref)):
             with pytest.raises(RuntimeError, match="free_ref has ended"):
                 use()
+
+
+def test_jitted_functions_that_can_reach_references_are_traced_once():
+    refs, traced = [weft.new_ref(float(n)) for n in range(3)], []
+
+    @weft.jit
+    def f(x):
+        traced.append(1)
+        return x + sum(ref[...] for ref in refs[:2])
+
+    assert float(f(1.0)) == 2 and len(traced) == 1
+    refs[1][...] = 5.0
+    assert float(f(1.0)) == 6 and len(traced) == 1
+
+    def g(values):
+        left = list(map(weft.new_ref, values))
+        return weft.jit(lambda: wnp.sin(left.pop()[...]) * left.pop()[...])()
+
+    np.testing.assert_allclose(weft.grad(g)([2.0, 3.0]), [np.sin(3.0), 2 * np.cos(3.0)], rtol=1e-6)

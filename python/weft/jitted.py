@@ -74,6 +74,8 @@ def _traced(jitted: Any, flat: Flat) -> Any:
     if references is None or jitted._stateful:
         return trace_flat(flat, "jit", known=False)
     if isinstance(jitted, _weft.JitFunction) and not references.is_inner(jitted):
+        if references.found_before(jitted):
+            raise UsesReferences
         flat.function = references.first_trace(jitted, flat.function)
     try:
         return trace_flat(flat, "jit", known=False)

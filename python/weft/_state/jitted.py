@@ -13,7 +13,7 @@ from .._core import tree as _tree
 from .._core.errors import value_error
 from .._core.tracing import call_name, leaf_names
 from . import scopes
-from .given import called_as, naming, refuse_aliases, refuse_references_in, settled
+from .given import called_as, naming, reachable, refuse_aliases, refuse_references_in, settled
 from .refs import Ref
 from .scopes import Site, Unbound
 
@@ -237,6 +237,17 @@ def first_trace(jitted: Any, function: Callable) -> Callable:
         return out
 
     return naming(watched, function)
+
+
+def found_before(jitted: Any) -> bool:
+    """Whether a jitted function can reach references from outside; it is called with them from now on, so that its
+    first trace is the only one."""
+    found = reachable(jitted._function)
+    if not found:
+        return False
+    _state_of(jitted).used += found
+    jitted._stateful = True
+    return True
 
 
 def found_in(jitted: Any, unbound: Unbound) -> bool:

@@ -28,7 +28,7 @@ from .given import (
     released,
     settled,
 )
-from .jitted import call_jitted, first_trace, found_in, is_inner, lowered
+from .jitted import call_jitted, first_trace, found_before, found_in, is_inner, lowered
 from .refs import Ref, RefPart
 from .scopes import Unbound
 
@@ -41,6 +41,7 @@ __all__ = [
     "custom_vjp",
     "first_trace",
     "forward",
+    "found_before",
     "found_in",
     "is_inner",
     "jvp_of_references",
