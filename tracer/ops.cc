@@ -168,6 +168,11 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
   // Its first operand has a dtype of its own.
   if (Is<"select">(prim)) return Where(xs[0], xs[1], xs[2]);
   const WeakDType t = CommonDType(prim, xs, promotion);
+  if (IsComplex(t.dtype)) {  // by order of the real and then of the imaginary part
+    if (Is<"max">(prim)) return ApplyFunction(Binary::kMaximum, xs[0], xs[1]);
+    if (Is<"min">(prim)) return ApplyFunction(Binary::kMinimum, xs[0], xs[1]);
+    if (Is<"clamp">(prim)) return ApplyFunction(Binary::kMinimum, ApplyFunction(Binary::kMaximum, xs[0], xs[1]), xs[2]);
+  }
   const auto is_traced = [](const Operand& x) { return !x.is_scalar() && x.value().traced(); };
   if (g_elementwise_runner != nullptr && Trace::Current() == nullptr && std::none_of(xs.begin(), xs.end(), is_traced)) {
     const auto place = OnOneDevice(xs);

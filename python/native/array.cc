@@ -426,13 +426,21 @@ PyObject* Item(PyObject* self, PyObject* args) {
   });
 }
 
+// NumPy's array of the values; of traced ones the error names the method.
+PyObject* NumpyFor(PyObject* self, const char* method) {
+  return Guarded([&]() -> PyObject* {
+    if (ValueOf(self).traced()) Demand(ValueOf(self), method);
+    return Numpy(self);
+  });
+}
+
 PyObject* ToList(PyObject* self, PyObject*) {
-  Ref numpy(Numpy(self));
+  Ref numpy(NumpyFor(self, "tolist()"));
   return numpy ? PyObject_CallMethod(numpy.get(), "tolist", nullptr) : nullptr;
 }
 
 PyObject* ToBytes(PyObject* self, PyObject* args, PyObject* kwargs) {
-  Ref numpy(Numpy(self));
+  Ref numpy(NumpyFor(self, "tobytes()"));
   Ref method(numpy ? PyObject_GetAttrString(numpy.get(), "tobytes") : nullptr);
   return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
 }

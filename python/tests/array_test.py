@@ -364,3 +364,9 @@ def test_arrays_are_sequences_for_numpys_functions():
     assert weft.jit(lambda x: sum(reversed(x)))(x).tolist() == [4, 2, 2]
     with pytest.raises(TypeError):
         np.lexsort(wnp.array(1.0))
+
+
+def test_lists_and_bytes_of_traced_values():
+    for name in ("tolist", "tobytes"):
+        with pytest.raises(weft.errors.ConcretizationTypeError, match=rf"{name}\(\) of a traced value"):
+            weft.jit(lambda x, name=name: getattr(x, name)())(wnp.arange(3))

@@ -94,6 +94,10 @@ WORDS: list[tuple[str, str]] = [
         r"the truth value of an array of shape",
         "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
     ),
+    (
+        r"(tolist|tobytes)\(\) of a traced value",
+        "Abstract tracer value encountered where concrete value is expected. The {0}() method was called on traced array.",
+    ),
     (r"item\(\) of a traced value", "Abstract tracer value encountered where concrete value is expected."),
     (
         r"an index of a traced value: " + _T + r"(.*)",

@@ -31,6 +31,8 @@ FIRST: list[tuple[str, str]] = [
         r"(\w+): where must be None or a boolean array, got (.*)",
         "jnp.{0}: where must be None or a boolean array; got {1}",
     ),
+    (r"^ravel_multi_index: an index is out of range", "invalid entry in coordinates array"),
+    (r"^pad: mode '(.*?)'", "Unimplemented padding mode '{0}' for np.pad."),
     (r"^clip: complex numbers have no order", "Complex values have no ordering and cannot be clipped."),
     (r"^hypot: .*complex", "jnp.hypot is not well defined for complex-valued inputs."),
     (
