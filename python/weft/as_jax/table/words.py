@@ -96,7 +96,8 @@ WORDS: list[tuple[str, str]] = [
     ),
     (
         r"(tolist|tobytes)\(\) of a traced value",
-        "Abstract tracer value encountered where concrete value is expected. The {0}() method was called on traced array.",
+        "Abstract tracer value encountered where concrete value is expected. The {0}() method was called on traced "
+        "array.",
     ),
     (r"item\(\) of a traced value", "Abstract tracer value encountered where concrete value is expected."),
     (
