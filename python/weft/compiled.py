@@ -248,7 +248,7 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Any:
     # No argument of a compiled function is a string, unless it is static.
     names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
     target = kwargs.pop("target") if names_target else None
-    return lowered(jitted, args, kwargs, lambda *given: Lowered(*given, target))
+    return lowered(jitted, args, kwargs, lambda f, values, named: Lowered(f, values, named, target))
 
 
 def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
