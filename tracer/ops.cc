@@ -267,8 +267,14 @@ Value CompareComplex(Binary op, const Value& x, const Value& y) {
 
 // Random keys are equal where both of their words are.
 Value CompareKeys(Binary op, const Operand& x, const Operand& y) {
-  const Prim& unwrap = FindPrim("random_unwrap");
-  const Value words = Elementwise(PrimOf(op), {Bind(unwrap, {x.ToValue()})[0], Bind(unwrap, {y.ToValue()})[0]});
+  const auto words_of = [&](const Operand& keys, const Operand& other) {
+    const Value words = Bind(FindPrim("random_unwrap"), {keys.ToValue()})[0];
+    if (keys.value().rank() != 0) return words;
+    Dims shape = other.value().dims();  // one key beside several, whatever is said of arrays of different ranks
+    shape.push_back(words.dims()[0]);
+    return BroadcastTo(words, shape);
+  };
+  const Value words = Elementwise(PrimOf(op), {words_of(x, y), words_of(y, x)});
   return ReduceAxes(op == Binary::kEq ? "reduce_and" : "reduce_or", words, Ints{-1}, false);
 }
 

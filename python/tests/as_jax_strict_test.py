@@ -272,3 +272,15 @@ out["own"] = [
 ]
 """
     )
+
+
+def test_one_key_beside_several():
+    both(
+        """
+        with jax.numpy_rank_promotion("raise"):
+            for impl in ("rbg", "threefry2x32"):
+                key = jax.random.key(0, impl=impl)
+                keys = jax.random.split(key, 3)
+                out[impl] = [x.tolist() for x in (key == keys, keys == key, keys != key, keys == keys, keys == keys[1])]
+        """
+    )

@@ -192,6 +192,7 @@ PRIVATE: dict[str, Served] = {
         everything_of=("weft.ad_checkpoint",),
         names={
             **PUBLIC["jax.ad_checkpoint"].names,
+            "everything_saveable": "weft.ad_checkpoint:_everything_saveable",
             **refused("jax._src.ad_checkpoint", "custom_remat", _TRACES),
         },
     ),
