@@ -85,7 +85,8 @@ class _Jitted(Site):
         self.inner = self._made(jitted)
 
     def _made(self, jitted: Any) -> Any:
-        """The jitted function (what references hold, *arguments) -> (result, what they hold at the end)."""
+        """The jitted function (what references hold, *arguments) -> (result, what those that change hold at the
+        end)."""
 
         def pure(held: Any, *args: Any, **kwargs: Any) -> Any:
             return self._pure(held, *args, **kwargs)
@@ -120,6 +121,7 @@ class _Jitted(Site):
         for ref, value in zip(used, values):
             scope.bind(ref, value)
         inner = self.slots = [Ref(value) for value in contents]
+        before = [scope.value(r) for r in inner]
         is_slot = lambda x: isinstance(x, _Slot)
         put = lambda tree: _tree.map(lambda x: inner[x.place] if is_slot(x) else x, tree, is_leaf=is_slot)
         static = self.jitted._static_argnums
@@ -129,7 +131,10 @@ class _Jitted(Site):
         out = function(*placed, **named)
         refuse_references_in(function, out, "jit")
         self.touched |= scope.touched | set(self.written)
-        return out, [scope.value(r) for r in used], [scope.value(r) for r in inner]
+        # What stays as it was is no result: a program would copy it.
+        news = [scope.value(r) if id(r) in self.written else None for r in used]
+        contents = [None if scope.value(r) is old else scope.value(r) for r, old in zip(inner, before)]
+        return out, news, contents
 
     def __call__(self, args: tuple, kwargs: dict) -> Any:
         given, placed, named = self._placed(args, kwargs)
@@ -192,7 +197,7 @@ class _Jitted(Site):
         """The result, with what references hold at the end written into them."""
         out, news, contents = results
         for ref, new in zip([*self.used, *given], [*news, *contents]):
-            if any(ref is g for g in given) or id(ref) in self.written:
+            if new is not None:
                 scopes.write(ref, settled(ref, new))
         return out
 
