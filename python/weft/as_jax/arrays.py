@@ -138,6 +138,7 @@ def install() -> None:
     jax_check_static_indices counts."""
     _weft.ask_about_bounds(lambda _: config.read("jax_check_static_indices"))
     array: Any = weft.Array
+    array.__name__ = "ArrayImpl"  # in messages
     array.__contains__ = _contains
     array._value = property(np.asarray)
     array._npy_value = property(lambda self: None)
