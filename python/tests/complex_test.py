@@ -203,3 +203,16 @@ def test_largest_and_smallest_by_real_and_then_imaginary_part():
     np.testing.assert_array_equal(pull(np.complex64(2 + 1j))[0], [0, 0, 0, 2 + 1j, 0])
     jitted = weft.jit(lambda x: (lax.max(x, 1j), lax.reduce_min(x, (0,))))(x)
     assert jitted[1] == least
+
+
+def test_resizing_complex_images():
+    x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    z = (x + 1j * x[::-1]).astype(np.complex64)
+    both = lambda f: np.asarray(f(z.real)) + 1j * np.asarray(f(z.imag))
+    for method in ("linear", "cubic", "lanczos3"):
+        resize = lambda a, method=method: weft.image.resize(a, (5, 3), method)
+        np.testing.assert_allclose(resize(z), both(resize), rtol=1e-5, atol=1e-5)
+    scale, move = np.array([2.0, 0.7]), np.array([0.1, 0.2])
+    place = lambda a: weft.image.scale_and_translate(a, (4, 5), (0, 1), scale, move, "linear")
+    np.testing.assert_allclose(place(z), both(place), rtol=1e-5, atol=1e-5)
+    assert weft.scipy.signal.fftconvolve(x, x, axes=0).shape == (5, 4)
