@@ -124,9 +124,8 @@ def unique(
         inverse = _weft.full((n,), 0, "int32").at[order].set(rank)
         out.append((inverse.reshape(a.shape) if axis is None else inverse).astype(int))
     if return_counts:
-        following = _weft.concatenate([at[1:], _weft.full((1,), n, "int32")], 0) if count else at
-        last = _weft.iota((count,), 0, "int32") == total - 1
-        out.append(_weft.where(valid, _weft.where(last, n, following) - at, 0).astype(int))
+        (begins,) = nonzero(first, size=count + 1, fill_value=n)  # each ends where the next one begins
+        out.append(_weft.where(valid, begins[1:] - at, 0).astype(int))
     return out[0] if len(out) == 1 else tuple(out)
 
 
