@@ -284,3 +284,15 @@ def test_one_key_beside_several():
                 out[impl] = [x.tolist() for x in (key == keys, keys == key, keys != key, keys == keys, keys == keys[1])]
         """
     )
+
+
+def test_dtypes_of_the_array_api():
+    both(
+        """
+        for x64 in (False, True):
+            with jax.enable_x64(x64):
+                info = jnp.__array_namespace_info__()
+                kinds = (None, "bool", "integral", ("real floating", "complex floating"))
+                out[str(x64)] = [{name: str(d) for name, d in info.dtypes(kind=kind).items()} for kind in kinds]
+        """
+    )

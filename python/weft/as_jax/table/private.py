@@ -282,6 +282,7 @@ PRIVATE: dict[str, Served] = {
             **PRIMITIVES,
             **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros"),
             **of("weft.numpy", "asarray"),
+            **of("weft.as_jax.lists", "remaining"),
         },
     ),
     "jax._src.numpy.util": Served(
