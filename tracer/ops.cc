@@ -168,6 +168,11 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
   // Its first operand has a dtype of its own.
   if (Is<"select">(prim)) return Where(xs[0], xs[1], xs[2]);
   const WeakDType t = CommonDType(prim, xs, promotion);
+  if (IsComplex(t.dtype)) {  // by order of the real and then of the imaginary part
+    if (Is<"max">(prim)) return ApplyFunction(Binary::kMaximum, xs[0], xs[1]);
+    if (Is<"min">(prim)) return ApplyFunction(Binary::kMinimum, xs[0], xs[1]);
+    if (Is<"clamp">(prim)) return ApplyFunction(Binary::kMinimum, ApplyFunction(Binary::kMaximum, xs[0], xs[1]), xs[2]);
+  }
   const auto is_traced = [](const Operand& x) { return !x.is_scalar() && x.value().traced(); };
   if (g_elementwise_runner != nullptr && Trace::Current() == nullptr && std::none_of(xs.begin(), xs.end(), is_traced)) {
     const auto place = OnOneDevice(xs);
@@ -262,8 +267,14 @@ Value CompareComplex(Binary op, const Value& x, const Value& y) {
 
 // Random keys are equal where both of their words are.
 Value CompareKeys(Binary op, const Operand& x, const Operand& y) {
-  const Prim& unwrap = FindPrim("random_unwrap");
-  const Value words = Elementwise(PrimOf(op), {Bind(unwrap, {x.ToValue()})[0], Bind(unwrap, {y.ToValue()})[0]});
+  const auto words_of = [&](const Operand& keys, const Operand& other) {
+    const Value words = Bind(FindPrim("random_unwrap"), {keys.ToValue()})[0];
+    if (keys.value().rank() != 0) return words;
+    Dims shape = other.value().dims();  // one key beside several, whatever is said of arrays of different ranks
+    shape.push_back(words.dims()[0]);
+    return BroadcastTo(words, shape);
+  };
+  const Value words = Elementwise(PrimOf(op), {words_of(x, y), words_of(y, x)});
   return ReduceAxes(op == Binary::kEq ? "reduce_and" : "reduce_or", words, Ints{-1}, false);
 }
 

@@ -74,6 +74,17 @@ Py_ssize_t Length(PyObject* self) {
   });
 }
 
+// NumPy's functions of several arrays (lexsort) take one for a sequence of its rows.
+PyObject* RowAt(PyObject* self, Py_ssize_t i) {
+  return Guarded([&]() -> PyObject* {
+    const Value& v = ValueOf(self);
+    if (v.rank() == 0 || i < 0 || i >= v.dims()[0].value("an index"))
+      throw UserError(ErrorKind::kIndex, {}, "index ", i, " is out of bounds");
+    Ref key(Check(PyLong_FromSsize_t(i)));
+    return GetItemObject(self, key.get());
+  });
+}
+
 PyObject* Iterate(PyObject* self) {
   return Guarded([&]() -> PyObject* {
     const Value& v = ValueOf(self);
@@ -340,13 +351,21 @@ PyObject* Item(PyObject* self, PyObject* args) {
   });
 }
 
+// NumPy's array of the values; of traced ones the error names the method.
+PyObject* NumpyFor(PyObject* self, const char* method) {
+  return Guarded([&]() -> PyObject* {
+    if (ValueOf(self).traced()) Demand(ValueOf(self), method);
+    return Numpy(self);
+  });
+}
+
 PyObject* ToList(PyObject* self, PyObject*) {
-  Ref numpy(Numpy(self));
+  Ref numpy(NumpyFor(self, "tolist()"));
   return numpy ? PyObject_CallMethod(numpy.get(), "tolist", nullptr) : nullptr;
 }
 
 PyObject* ToBytes(PyObject* self, PyObject* args, PyObject* kwargs) {
-  Ref numpy(Numpy(self));
+  Ref numpy(NumpyFor(self, "tobytes()"));
   Ref method(numpy ? PyObject_GetAttrString(numpy.get(), "tobytes") : nullptr);
   return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
 }
@@ -496,6 +515,8 @@ PyType_Slot kSlots[] = {
     {Py_bf_releasebuffer, reinterpret_cast<void*>(ReleaseBuffer)},
     {Py_mp_subscript, reinterpret_cast<void*>(static_cast<PyObject* (*)(PyObject*, PyObject*)>(GetItemObject))},
     {Py_mp_length, reinterpret_cast<void*>(Length)},
+    {Py_sq_length, reinterpret_cast<void*>(Length)},
+    {Py_sq_item, reinterpret_cast<void*>(RowAt)},
     {Py_nb_add, reinterpret_cast<void*>(BinarySlot<Binary::kAdd>)},
     {Py_nb_subtract, reinterpret_cast<void*>(BinarySlot<Binary::kSub>)},
     {Py_nb_multiply, reinterpret_cast<void*>(BinarySlot<Binary::kMul>)},

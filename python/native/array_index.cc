@@ -15,7 +15,9 @@ std::optional<int64_t> SlicePart(PyObject* part) {
     Ref number(PyNumber_Index(part));
     if (!number) {
       PyErr_Clear();
-      throw UserError(ErrorKind::kTracer, {}, "slice bounds must be known while tracing, got a traced ",
+      // JAX's is an IndexError.
+      const ErrorKind kind = On(Setting::kJaxSemantics) ? ErrorKind::kIndex : ErrorKind::kTracer;
+      throw UserError(kind, {}, "slice bounds must be known while tracing, got a traced ",
                       ValueOf(part).type(),
                       "; use weft.lax.dynamic_slice for a slice of known size at a computed place");
     }

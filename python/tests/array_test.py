@@ -354,3 +354,19 @@ def test_sums_where():
         got = of(lambda x: x.prod(axis=0, keepdims=True, initial=2.0, where=[[True], [False]], dtype="float64"))
         np.testing.assert_array_equal(got, a.prod(axis=0, keepdims=True, initial=2.0, where=[[True], [False]]))
         assert got.dtype == "float64"
+
+
+def test_arrays_are_sequences_for_numpys_functions():
+    x = wnp.array([[3, 1, 2], [1, 1, 0]])
+    np.testing.assert_array_equal(np.lexsort(x), np.lexsort(np.asarray(x)))
+    assert [row.tolist() for row in reversed(x)] == [[1, 1, 0], [3, 1, 2]]
+    assert np.stack(x).shape == (2, 3) and 3 in x[0] and 7 not in x
+    assert weft.jit(lambda x: sum(reversed(x)))(x).tolist() == [4, 2, 2]
+    with pytest.raises(TypeError):
+        np.lexsort(wnp.array(1.0))
+
+
+def test_lists_and_bytes_of_traced_values():
+    for name in ("tolist", "tobytes"):
+        with pytest.raises(weft.errors.ConcretizationTypeError, match=rf"{name}\(\) of a traced value"):
+            weft.jit(lambda x, name=name: getattr(x, name)())(wnp.arange(3))

@@ -443,3 +443,70 @@ def test_shardings_of_another_spec_or_mesh():
         """
     )
     assert found == {"spec": [True, True], "mesh": True, "of a type": 1}
+
+
+def test_generators_of_ones_own():
+    both(
+        """
+        from jax.extend.random import define_prng_impl
+
+        impl = define_prng_impl(
+            key_shape=(2, 3), seed=lambda seed: jnp.full((2, 3), seed, "uint32"),
+            split=lambda key, shape: key + jnp.arange(np.prod(shape), dtype="uint32").reshape(*shape, 1, 1),
+            random_bits=lambda key, bits, shape: jnp.full(shape, key.sum(), f"uint{bits}"),
+            fold_in=lambda key, data: key + jnp.uint32(data), name="counting", tag="cnt")
+        key = jax.random.key(7, impl=impl)
+        out["key"] = key.shape, str(key.dtype), jax.random.key_impl(key) == impl, shown(jax.random.key_data(key))
+        out["split"] = shown(jax.random.key_data(jax.random.split(key, 2)))
+        out["bits"] = shown(jax.random.bits(key, (2,)))
+        out["fold_in"] = shown(jax.random.key_data(jax.random.fold_in(key, 3)))
+        keys = jax.random.wrap_key_data(jnp.ones((4, 2, 3), "uint32"), impl=impl)
+        out["wrapped"] = keys.shape, keys.dtype == jax.random.key_dtype(impl)
+        out["own"] = jax.random.key_impl(jax.random.key(0)), shown(jax.random.key_data(jax.random.key(5)))
+        """
+    )
+
+
+def test_pickles_of_wide_arrays_and_prints_with_numpys_options():
+    found = both(
+        """
+        import contextlib, io, pickle
+
+        with jax.enable_x64(True):
+            texts = [pickle.dumps(jnp.array(4.0, dtype="float64")), pickle.dumps(jnp.arange(3))]
+            out["wide"] = [str(pickle.loads(text).dtype) for text in texts]
+        out["narrow"] = [str(pickle.loads(text).dtype) for text in texts]
+
+        def f(x):
+            with np.printoptions(precision=2, suppress=True):
+                jax.debug.print("{}", x)
+
+        x = np.array([1.2345, 2.3456, 1e-7])
+        for name, run in {"now": f, "jit": jax.jit(f), "vmap": lambda x: jax.vmap(f)(x[None])}.items():
+            with contextlib.redirect_stdout(io.StringIO()) as written:
+                run(x)
+                jax.effects_barrier()
+            out[name] = written.getvalue()
+        """
+    )
+    assert found["narrow"] == ["float32", "int32"] and found["jit"] == "[1.23 2.35 0.  ]\n"
+
+
+def test_static_arguments_by_position_and_by_name():
+    both(
+        """
+        calls = {"numbers": ({"static_argnums": 1, "static_argnames": ()}, [((2, "a"), {}), ((1,), {"y": 2})]),
+                 "names": ({"static_argnums": (), "static_argnames": "y"}, [((2, 3), {}), ((1,), {"y": "a"})]),
+                 "one": ({"static_argnums": 1}, [((2, "a"), {}), ((1,), {"y": "b"})])}
+        for name, (options, given) in calls.items():
+            seen = []
+
+            def f(x, y):
+                seen.append([isinstance(v, jax.core.Tracer) for v in (x, y)])
+
+            jitted = jax.jit(f, **options)
+            for args, kwargs in given:
+                jitted(*args, **kwargs)
+            out[name] = seen
+        """
+    )

@@ -272,3 +272,27 @@ out["own"] = [
 ]
 """
     )
+
+
+def test_one_key_beside_several():
+    both(
+        """
+        with jax.numpy_rank_promotion("raise"):
+            for impl in ("rbg", "threefry2x32"):
+                key = jax.random.key(0, impl=impl)
+                keys = jax.random.split(key, 3)
+                out[impl] = [x.tolist() for x in (key == keys, keys == key, keys != key, keys == keys, keys == keys[1])]
+        """
+    )
+
+
+def test_dtypes_of_the_array_api():
+    both(
+        """
+        for x64 in (False, True):
+            with jax.enable_x64(x64):
+                info = jnp.__array_namespace_info__()
+                kinds = (None, "bool", "integral", ("real floating", "complex floating"))
+                out[str(x64)] = [{name: str(d) for name, d in info.dtypes(kind=kind).items()} for kind in kinds]
+        """
+    )

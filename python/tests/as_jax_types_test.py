@@ -194,6 +194,21 @@ def test_operations_with_own_rules():
             def jvp(self, primals, tangents):
                 return self(*primals), 7 * tangents[0]
 
+        class Rooted(VJPHiPrimitive):
+            def __init__(self, aval):
+                self.in_avals, self.out_aval, self.params = (aval, aval), aval, {}
+                super().__init__()
+            def expand(self, x, y):
+                return jnp.sqrt(x) * y
+            def lin(self, nzs_in, x, y):
+                moves.append(tuple(nzs_in))
+                return self(x, y), (jnp.sqrt(x), y)
+            def linearized(self, residuals, dx, dy):
+                root, y = residuals
+                return 100 * dy * root
+
+        moves = []
+        rooted = lambda x, y: Rooted(jax.typeof(x))(x, y)
         power = lambda x, n: Power(jax.typeof(x), n)(x)
         scaled = lambda x, y: Scaled(jax.typeof(x))(x, y)
         two, three = jnp.float32(2.0), jnp.float32(3.0)
@@ -203,6 +218,10 @@ def test_operations_with_own_rules():
         out["sums"] = [float(g) for g in jax.grad(scaled, (0, 1))(two, three)]
         out["first"] = float(jax.grad(scaled)(two, three))
         out["jvp"] = [float(v) for v in jax.jvp(lambda x: Twice(jax.typeof(x))(x), (two,), (three,))]
+        nine = jnp.float32(9.0)
+        value, along = jax.linearize(lambda y: rooted(nine, y), two)
+        out["lin"] = float(value), float(along(three)), moves
+        out["lin jit"] = float(jax.jit(lambda y: jax.linearize(lambda y: rooted(nine, y), y)[1](y))(two))
         for name, make in {"no types": lambda: type("A", (VJPHiPrimitive,), {})(),
                            "no expand": lambda: type("B", (Twice,), {"expand": VJPHiPrimitive.expand})(
                                jax.typeof(two))(two)}.items():

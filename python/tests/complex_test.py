@@ -183,3 +183,36 @@ def test_quotients_of_infinities_and_zeros():
     b = np.array([complex(inf, inf), 2 - 1j, 0, 0, complex(inf, 0)], "complex64")
     got = np.asarray(weft.jit(lambda a, b: a / b)(a, b))
     assert got[0] == 0 and np.isinf(got[1]) and np.isinf(got[2]) and np.isnan(got[3]) and np.isnan(got[4])
+
+
+def test_largest_and_smallest_by_real_and_then_imaginary_part():
+    lax = weft.lax
+    x = np.array([1j, 1 - 2j, 2j, 1 + 1j, -1], np.complex64)
+    best, least = 1 + 1j, -1
+    assert lax.reduce_max(x, (0,)) == best and lax.reduce_min(x, (0,)) == least
+    assert lax.reduce(x, np.complex64(-9), lax.max, (0,)) == best
+    np.testing.assert_array_equal(lax.max(x, np.complex64(1j)), [1j, 1 - 2j, 2j, 1 + 1j, 1j])
+    np.testing.assert_array_equal(lax.min(x, np.complex64(1j)), [1j, 1j, 1j, 1j, -1])
+    np.testing.assert_array_equal(lax.cummax(x), [1j, 1 - 2j, 1 - 2j, 1 + 1j, 1 + 1j])
+    np.testing.assert_array_equal(lax.cummin(x, reverse=True), [-1] * 5)
+    np.testing.assert_array_equal(lax.clamp(np.complex64(1j), x, np.complex64(1)), [1j, 1 - 2j, 2j, 1, 1j])
+    windows = lax.reduce_window(x, np.complex64(-9), lax.max, (2,), (1,), "VALID")
+    np.testing.assert_array_equal(windows, [1 - 2j, 1 - 2j, 1 + 1j, 1 + 1j])
+    assert np.isnan(np.asarray(lax.max(x, np.complex64(np.nan)))).all()
+    _, pull = weft.vjp(lambda x: lax.reduce_max(x, (0,)), x)
+    np.testing.assert_array_equal(pull(np.complex64(2 + 1j))[0], [0, 0, 0, 2 + 1j, 0])
+    jitted = weft.jit(lambda x: (lax.max(x, 1j), lax.reduce_min(x, (0,))))(x)
+    assert jitted[1] == least
+
+
+def test_resizing_complex_images():
+    x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    z = (x + 1j * x[::-1]).astype(np.complex64)
+    both = lambda f: np.asarray(f(z.real)) + 1j * np.asarray(f(z.imag))
+    for method in ("linear", "cubic", "lanczos3"):
+        resize = lambda a, method=method: weft.image.resize(a, (5, 3), method)
+        np.testing.assert_allclose(resize(z), both(resize), rtol=1e-5, atol=1e-5)
+    scale, move = np.array([2.0, 0.7]), np.array([0.1, 0.2])
+    place = lambda a: weft.image.scale_and_translate(a, (4, 5), (0, 1), scale, move, "linear")
+    np.testing.assert_allclose(place(z), both(place), rtol=1e-5, atol=1e-5)
+    assert weft.scipy.signal.fftconvolve(x, x, axes=0).shape == (5, 4)

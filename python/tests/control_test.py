@@ -357,3 +357,27 @@ def test_a_loop_between_floats():
     for bounds in ((0, 3.0), (0.0, 3), (0, True), (False, 3)):
         with pytest.raises(TypeError, match=r"fori_loop: .*(two floats|single integer or float)"):
             total(*bounds)
+
+
+def test_what_branches_and_loops_hand_on_stays_unmapped():
+    x, y = wnp.arange(3.0), wnp.array(3.0)
+
+    def loop(_, y):
+        return weft.lax.scan(lambda c, _: (c, None), y, None, length=2)[0]
+
+    programs = {
+        "cond": lambda x, y: weft.cond(x < 1, lambda x, y: (x * 2, y), lambda x, y: (x * 3, y), x, y)[1],
+        "switch": lambda x, y: weft.switch(wnp.asarray(x, "int32"), [lambda x, y: y] * 3, x, y),
+        "loop in cond": lambda x, y: weft.cond(x < 1, loop, loop, x, y),
+        "while": lambda x, y: weft.while_loop(lambda s: s[0] < x, lambda s: (s[0] + 1, s[1]), (0.0, y))[1],
+        "cond in scan": lambda x, y: weft.lax.scan(
+            lambda c, _: ((c[0] + 1, weft.cond(c[0] > 1, lambda c: c, lambda c: c, c[1])), None), (x, y), None, length=2
+        )[0][1],
+    }
+    for name, f in programs.items():
+        assert float(weft.vmap(f, (0, None), None)(x, y)) == 3.0, name
+        np.testing.assert_array_equal(weft.vmap(f, (0, None))(x, y), [3.0] * 3)
+    swapped = lambda x, y: weft.while_loop(lambda s: s[0] < x, lambda s: (s[0] + 1, s[2], s[1]), (0.0, y, 2 * y))[1:]
+    np.testing.assert_array_equal(weft.vmap(swapped, (0, None))(x, y), [[3.0, 6.0, 3.0], [6.0, 3.0, 6.0]])
+    with pytest.raises(ValueError, match="out_axes"):
+        weft.vmap(swapped, (0, None), None)(x, y)

@@ -121,3 +121,19 @@ def test_roots_inside_jit():
     # The derivative of a zero x with respect to the coefficient of x^k is -x^k / p'(x).
     gradient = weft.grad(lambda p: wnp.real(wnp.roots(p, strip_zeros=False))[2])(p)
     np.testing.assert_allclose(np.asarray(gradient), [-(3.0**k) / 2 for k in (3, 2, 1, 0)], rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1, 2, 5, 30])
+def test_complex_eigenvalues_of_real_matrices_are_exact_pairs(dtype, size):
+    a = matrix(dtype, (3, size, size))
+    w, v = (np.asarray(x) for x in wnp.linalg.eig(a))
+    for values in (w, np.asarray(wnp.linalg.eigvals(a)), np.asarray(weft.jit(wnp.linalg.eigvals)(a))):
+        for row in values:
+            assert set(row.tolist()) == set(row.conj().tolist())
+    for values, vectors in zip(w, v):
+        columns = {z: vectors[:, i] for i, z in enumerate(values.tolist())}
+        for z, column in columns.items():
+            np.testing.assert_array_equal(column, columns[z.conjugate()].conj())
+    roots = np.asarray(wnp.roots(np.array([1, 0, 0, -1], dtype)))
+    assert set(roots.tolist()) == set(roots.conj().tolist())

@@ -522,3 +522,14 @@ def test_shapes_that_are_arrays(made):
         for wrong in (made([2.0, 3.0]), made([[2], [3]])):
             with pytest.raises(TypeError):
                 wnp.reshape(x, wrong)
+
+
+@pytest.mark.parametrize("num", [0, 1, 2])
+@pytest.mark.parametrize("endpoint", [False, True])
+def test_the_step_of_linspace(num, endpoint):
+    start, stop = np.ones((2, 2)), np.zeros(2)
+    want = np.linspace(start, stop, num, endpoint=endpoint, retstep=True)
+    got = wnp.linspace(start, stop, num, endpoint=endpoint, retstep=True)
+    for x, y in zip(got, want):
+        assert x.shape == np.shape(y)
+        np.testing.assert_array_equal(x, y)

@@ -389,3 +389,126 @@ def test_rules_and_what_references_hold(wrap):
     assert weft.jit(captured)(3.0) == 3
     with pytest.raises(weft.DerivativeError, match="with respect to what that holds"):
         weft.grad(captured)(3.0)
+
+
+def test_functions_of_parts():
+    x = np.arange(5.0, dtype=np.float32)
+
+    def f(x):
+        ref = weft.new_ref(x)
+        part = ref.at[1:]
+        weft.ref.addupdate(part, wnp.array([0, 0, 2]), wnp.array([1.0, 2.0, 3.0]))
+        weft.ref.set(part.at[3:], 0, 7.0)
+        return weft.ref.get(part, 0), weft.ref.swap(ref.at[0], ..., 9.0), weft.freeze(ref)
+
+    want = 4.0, 0.0, [9.0, 4.0, 2.0, 6.0, 7.0]
+    for run in (f, weft.jit(f)):
+        for got, expected in zip(run(x), want):
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_jvp_of_references():
+    def f(ref, x):
+        y = ref[...] * x
+        ref[...] = wnp.sin(y)
+        return y + ref[...]
+
+    def g(value, x):
+        y = value * x
+        return y + wnp.sin(y), wnp.sin(y)
+
+    value, dvalue = np.float32([1.0, 2.0]), np.float32([0.5, 3.0])
+    want = weft.jvp(g, (value, 2.0), (dvalue, 1.0))
+
+    def run(value, dvalue):
+        ref, dref = weft.new_ref(value), weft.new_ref(dvalue)
+        out = weft.jvp(f, (ref, 2.0), (dref, 1.0))
+        return (out[0], ref[...]), (out[1], dref[...])
+
+    for got in (run(value, dvalue), weft.jit(run)(value, dvalue)):
+        for x, y in zip(weft.tree.leaves(got), weft.tree.leaves(want)):
+            np.testing.assert_allclose(x, y, rtol=1e-6)
+    ref = weft.new_ref(value)
+    with pytest.raises(TypeError, match="tangents of references"):
+        weft.jvp(f, (ref, 2.0), (dvalue, 1.0))
+    with pytest.raises(ValueError, match="twice"):
+        weft.jvp(f, (ref, 2.0), (ref, 1.0))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_backward_rules_write_references_among_arguments_of_jitted_functions(nested):
+    @weft.custom_vjp
+    def keep(ref, x):
+        return x
+
+    def backward(ref, ct):
+        ref[...] = ct
+        return None, ct
+
+    keep.defvjp(lambda ref, x: (x, ref), backward)
+
+    @weft.jit
+    def f(ref, x):
+        return wnp.sin(keep(ref, wnp.sin(x)))
+
+    g = weft.jit(lambda ref, x: f(ref, x)) if nested else f
+    ref = weft.new_ref(0.0)
+    for x in (1.0, 2.0):
+        np.testing.assert_allclose(g(ref, x), np.sin(np.sin(x)), rtol=1e-6)
+        slope = weft.grad(g, 1)(ref, x)
+        np.testing.assert_allclose(ref[...], np.cos(np.sin(x)), rtol=1e-6)
+        np.testing.assert_allclose(slope, np.cos(np.sin(x)) * np.cos(x), rtol=1e-6)
+    _, pull = weft.vjp(lambda x: g(ref, x), 3.0)
+    pull(2.0)
+    np.testing.assert_allclose(ref[...], 2 * np.cos(np.sin(3.0)), rtol=1e-6)
+
+
+def test_lowered_and_compiled_programs_of_references():
+    total, scale = weft.new_ref(0.0), weft.new_ref(wnp.ones(2))
+
+    @weft.jit
+    def f(ref, x):
+        ref[...] += x
+        total[...] += x.sum() * scale[0]
+        return ref[0]
+
+    ref = weft.new_ref(wnp.zeros(2))
+    lowered = f.lower(ref, wnp.ones(2))
+    assert "f32[2]" in lowered.as_text() and ref[...].tolist() == [0, 0] and float(total[...]) == 0
+    compiled = lowered.compile()
+    assert [float(compiled(ref, wnp.full(2, n))) for n in (1.0, 2.0)] == [1, 3]
+    assert ref[...].tolist() == [3, 3] and float(total[...]) == 6
+    scale[...] = 10 * scale[...]
+    other = weft.new_ref(wnp.ones(2))
+    assert float(compiled(other, wnp.ones(2))) == 2 and float(total[...]) == 26 and ref[...].tolist() == [3, 3]
+    with pytest.raises(TypeError, match="the program was compiled for"):
+        compiled(weft.new_ref(wnp.zeros(3)), wnp.ones(3))
+    assert float(f(ref, wnp.ones(2))) == 4
+
+
+def test_references_that_are_freed_have_ended():
+    ref = weft.new_ref(1.0)
+    weft.free_ref(ref)
+    with weft.jax_semantics():
+        for use in (lambda: ref[...], lambda: weft.free_ref(ref)):
+            with pytest.raises(RuntimeError, match="free_ref has ended"):
+                use()
+
+
+def test_jitted_functions_that_can_reach_references_are_traced_once():
+    refs, traced = [weft.new_ref(float(n)) for n in range(3)], []
+
+    @weft.jit
+    def f(x):
+        traced.append(1)
+        return x + sum(ref[...] for ref in refs[:2])
+
+    assert float(f(1.0)) == 2 and len(traced) == 1
+    refs[1][...] = 5.0
+    assert float(f(1.0)) == 6 and len(traced) == 1
+
+    def g(values):
+        left = list(map(weft.new_ref, values))
+        return weft.jit(lambda: wnp.sin(left.pop()[...]) * left.pop()[...])()
+
+    np.testing.assert_allclose(weft.grad(g)([2.0, 3.0]), [np.sin(3.0), 2 * np.cos(3.0)], rtol=1e-6)

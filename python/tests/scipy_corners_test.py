@@ -177,3 +177,69 @@ def test_refused_arguments():
     ]:
         with pytest.raises(kind):
             call()
+
+
+def test_named_matrices_of_batches_and_numbers():
+    c, r = matrix((1, 3), "float32"), matrix((2, 4), "float32", 1)
+    want = [[scipy.linalg.hankel(c[0], row) for row in r], [scipy.linalg.hankel(row, c[0]) for row in r]]
+    np.testing.assert_allclose(weft.scipy.linalg.hankel(c, r), want[0], rtol=1e-6)
+    np.testing.assert_allclose(weft.scipy.linalg.hankel(r, c[0]), want[1], rtol=1e-6)
+    assert weft.scipy.linalg.circulant(3.0).tolist() == [[3.0]] and weft.scipy.linalg.fiedler(3.0).tolist() == [[0.0]]
+
+
+def test_rsf2csf_of_batches():
+    a = matrix((3, 4, 4), "float32")
+    t, _ = (np.stack(parts) for parts in zip(*(scipy.linalg.schur(m) for m in a)))
+    z = np.eye(4, dtype=np.float32)
+    got_t, got_z = (np.asarray(x) for x in weft.scipy.linalg.rsf2csf(t, z))
+    np.testing.assert_allclose(got_z @ got_t @ np.conj(np.swapaxes(got_z, -1, -2)), t, atol=1e-5)
+    # What is no Schur form: the elements below the blocks are not touched.
+    got, want = weft.scipy.linalg.rsf2csf(a[0], z), scipy.linalg.rsf2csf(a[0], z)
+    for x, y in zip(got, want):
+        np.testing.assert_allclose(x, y, atol=1e-4)
+
+
+@pytest.mark.parametrize("left_side", [False, True])
+def test_triangular_solve_of_vectors(left_side):
+    a = np.tril(matrix((2, 4, 4), "float64")) + 3 * np.eye(4)
+    b = matrix((2, 4), "float64", 1)
+    x = np.asarray(weft.lax.linalg.triangular_solve(a, b, left_side=left_side, lower=True))
+    want = np.linalg.solve(a if left_side else np.swapaxes(a, -1, -2), b[..., None])[..., 0]
+    np.testing.assert_allclose(x, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [
+        ("hyp1f1", [(1.5, 2.5, 0.7), (-1.3, 0.4, 3.1), (2.3, -1.2, -2.1), (0.0, 1.5, 2.0), (1.2, 0.7, -30.0)]),
+        ("hyp2f1", [(1.5, 2.5, 0.7, 0.2), (-1.3, 0.4, 3.1, -0.7), (2.3, -1.2, -2.1, 0.4), (0.3, 0.6, 1.4, 0.95)]),
+    ],
+)
+def test_derivatives_of_hypergeometric_functions_by_all_arguments(name, points, jitted):
+    f = getattr(weft.scipy.special, name)
+    slopes = weft.grad(f, tuple(range(len(points[0]))))
+    slopes = weft.jit(slopes) if jitted else slopes
+    for point in np.array(points):
+        for i, slope in enumerate(slopes(*point)):
+            step = 1e-5 * np.eye(len(point))[i]
+            want = (float(f(*(point + step))) - float(f(*(point - step)))) / 2e-5
+            np.testing.assert_allclose(float(slope), want, rtol=2e-6, atol=1e-8, err_msg=f"{name}{tuple(point)}, {i}")
+    assert np.isnan(float(weft.grad(f, 0)(*points[0][:-1], 200.0)))
+
+
+def test_corners_that_scipy_has():
+    x = np.array([-2.0, -0.5, 0.5, 3.0])
+    for got, want in zip(weft.scipy.special.sici(x), scipy.special.sici(x)):
+        np.testing.assert_allclose(got, want, rtol=1e-10)
+    assert weft.scipy.stats.poisson.entropy(np.ones((3, 1)), loc=np.ones((2, 3, 4))).shape == (2, 3, 4)
+    x = np.array([3, 1, 3, 3, 2])
+    values, counts = wnp.unique(x, return_counts=True, size=2)
+    assert values.tolist() == [1, 2] and counts.tolist() == [1, 1]
+    values, counts = wnp.unique(x, return_counts=True, size=4)
+    assert counts.tolist() == [1, 1, 3, 0]
+    add = wnp.frompyfunc(lambda a, b: a + b, 2, 1, identity=0)
+    assert (
+        add.reduce(wnp.zeros((2, 0, 3)), axis=0).shape == (0, 3)
+        and float(add.reduce(wnp.zeros((3, 0)), axis=None)) == 0
+    )

@@ -9,13 +9,22 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from . import _weft
 from ._core.errors import value_error
 
+_JAX_SEMANTICS = 3  # as in tracer/context.h
+_WIDE = frozenset(["f64", "c128", "i64", "u64"])
+
 
 def array(dtype: str, shape: tuple[int, ...], data: bytes, weak: bool) -> _weft.Array:
-    """An array of these bytes. Raises ValueError where they do not fit its type."""
-    return _weft._array_from_bytes(dtype, shape, data, weak)
+    """An array of these bytes, in JAX's mode of 32 bits instead of 64 where NumPy's would be. Raises ValueError where
+    they do not fit its type."""
+    made = _weft._array_from_bytes(dtype, shape, data, weak)
+    if dtype in _WIDE and _weft.setting(_JAX_SEMANTICS):
+        return _weft.with_weak([_weft.array(np.asarray(made), None, False)], [weak])[0]
+    return made
 
 
 def placed_array(

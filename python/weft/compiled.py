@@ -22,7 +22,7 @@ from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .described import Described, MemoryAnalysis, Placed, in_places, places_asked_for
-from .jitted import ALL, UsesReferences, _call_stateful, _refuse, trace_jitted, without_references
+from .jitted import ALL, UsesReferences, _call_stateful, _refuse, lowered, trace_jitted
 from .optimization import explained_rules, plan_here, plan_of
 from .program import IR
 from .recording import Recorded, check_options_of_recordings
@@ -245,11 +245,11 @@ def jit(
     return jitted if script is None else script._under(jitted)
 
 
-def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
+def _lower(jitted, *args: Any, **kwargs: Any) -> Any:
     # No argument of a compiled function is a string, unless it is static.
     names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
     target = kwargs.pop("target") if names_target else None
-    return without_references(jitted, args, kwargs, lambda: Lowered(jitted, args, kwargs, target))
+    return lowered(jitted, args, kwargs, lambda f, values, named: Lowered(f, values, named, target))
 
 
 def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:

@@ -8,6 +8,8 @@ import string
 from collections.abc import Callable
 from typing import IO, Any
 
+import numpy as np
+
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import index_error, key_error, type_error, value_error
@@ -109,15 +111,19 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
 
 
 def _print_by_python(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
-    """What JAX does: Python's format of the arrays, into what sys.stdout is when the program runs."""
+    """What JAX does: Python's format of the arrays, with NumPy's options of now, into what sys.stdout is when the
+    program runs."""
     leaves, tree = _tree.flatten((args, kwargs))
     moving = [_weft.is_operand(leaf) for leaf in leaves]
+    options = np.get_printoptions()
 
     def show(*values: Any) -> None:
         rest = iter(values)
         every = [next(rest) if on else leaf for on, leaf in zip(moving, leaves)]
         given, named = _tree.unflatten(tree, every)
-        builtins.print(fmt.format(*given, **named))
+        with np.printoptions(**options):
+            text = fmt.format(*given, **named)
+        builtins.print(text)
 
     callback(show, *[leaf for on, leaf in zip(moving, leaves) if on])
 

@@ -122,6 +122,11 @@ def _weights(old: int, new: int, scale, translation, method: ResizeMethod, antia
     return wnp.where(inside[None, :], weights, 0).astype(dtype)
 
 
+def _real(x: Array) -> Any:
+    """The dtype of places in an image, which are real."""
+    return wnp.finfo(x.dtype).dtype
+
+
 def _inexact(image: NestedLike) -> Array:
     return _weft.promote_inexact(wnp.asarray(image))
 
@@ -130,7 +135,7 @@ def _scaled(x: Array, shape, dims, scales, translations, method: ResizeMethod, a
     if method == ResizeMethod.CUBIC_PYTORCH and antialias:
         method = ResizeMethod.CUBIC
     for d, scale, translation in zip(dims, scales, translations):
-        weights = _weights(x.shape[d], shape[d], scale, translation, method, antialias, x.dtype)
+        weights = _weights(x.shape[d], shape[d], scale, translation, method, antialias, _real(x)).astype(x.dtype)
         x = wnp.moveaxis(wnp.tensordot(x, weights, ((d,), (0,))), -1, d)
     return x
 
@@ -177,7 +182,7 @@ def scale_and_translate(
     if chosen == ResizeMethod.NEAREST:
         raise value_error("scale_and_translate: method must not be 'nearest'")
     dims = [_weft.check_axis(d, x.ndim, "scale_and_translate") for d in spatial_dims]
-    scale, translation = wnp.asarray(scale, x.dtype), wnp.asarray(translation, x.dtype)
+    scale, translation = wnp.asarray(scale, _real(x)), wnp.asarray(translation, _real(x))
     if scale.shape != (len(dims),) or translation.shape != (len(dims),):
         raise value_error(
             f"scale_and_translate: scale and translation must have {len(dims)} elements, one a dimension, got shapes "
@@ -230,8 +235,9 @@ def resize(
             x = wnp.take(x, wnp.floor(place).astype("int32"), d)
         return x
     x = _inexact(x)
-    scales = [wnp.asarray(1.0 if x.shape[d] == 0 else int(shape[d]) / int(x.shape[d]), x.dtype) for d in dims]
-    return _scaled(x, shape, dims, scales, [wnp.zeros((), x.dtype)] * len(dims), chosen, antialias)
+    real = _real(x)
+    scales = [wnp.asarray(1.0 if x.shape[d] == 0 else int(shape[d]) / int(x.shape[d]), real) for d in dims]
+    return _scaled(x, shape, dims, scales, [wnp.zeros((), real)] * len(dims), chosen, antialias)
 
 
 _docs.complete(globals(), {})

@@ -14,7 +14,7 @@ from . import _pickled as _pickles
 from . import _weft
 from ._core import options, stateful, watching
 from ._core import tree as _tree
-from ._core.errors import not_implemented, type_error
+from ._core.errors import type_error
 from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
 from .arguments import licences_of
 
@@ -78,6 +78,8 @@ def _traced(jitted: Any, flat: Flat) -> Any:
     if references is None or jitted._stateful:
         return trace_flat(flat, "jit", known=False)
     if isinstance(jitted, _weft.JitFunction) and not references.is_inner(jitted):
+        if references.found_before(jitted):
+            raise UsesReferences
         flat.function = references.first_trace(jitted, flat.function)
     try:
         return trace_flat(flat, "jit", known=False)
@@ -92,19 +94,17 @@ def _call_stateful(jitted: Any, args: tuple, kwargs: dict) -> Any:
     return stateful.references.call_jitted(jitted, args, kwargs)
 
 
-def without_references(jitted: Any, args: tuple, kwargs: dict, lower: Callable[[], Any]) -> Any:
-    """lower(); NotImplementedError where the function uses references."""
+def lowered(jitted: Any, args: tuple, kwargs: dict, lower: Callable[..., Any]) -> Any:
+    """lower(jitted, args, kwargs); of a function that uses references a program that takes and returns what they
+    hold."""
     if stateful.references is None:
-        return lower()
+        return lower(jitted, args, kwargs)
     try:
         if not jitted._stateful and not stateful.references.refs_among((args, kwargs)):
-            return lower()
+            return lower(jitted, args, kwargs)
     except UsesReferences:
         pass
-    raise not_implemented(
-        f"lower: '{call_name(jitted._function)}' uses references, which its program takes and returns; lower a "
-        "function that takes and returns arrays"
-    )
+    return stateful.references.lowered(jitted, args, kwargs, lower)
 
 
 def _refuse(jitted, args: tuple, kwargs: dict):

@@ -13,10 +13,14 @@ from ._core.tracing import Flat, call_name, flat_function
 from .arguments import ints, names_of
 from .program import eval_shape
 
+_JAX_SEMANTICS = 3  # as in tracer/context.h
+
 
 def static_arguments(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
-    """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
+    """Static or donated arguments by position and by name: each way of naming them covers both ways of passing; in
+    JAX's mode each only its own where both are given."""
     named = names_of(argnames)
+    completed = argnums is None or argnames is None or not _weft.setting(_JAX_SEMANTICS)
     nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(named)
     if not nums and not names:
         return nums, names
@@ -42,7 +46,7 @@ def static_arguments(function, argnums, argnames, kind: str = "static") -> tuple
                 f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional "
                 f"arguments"
             )
-        if 0 <= n < len(positional):
+        if completed and 0 <= n < len(positional):
             names.add(positional[n])
     unnamed = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
     for name in named:
@@ -52,7 +56,8 @@ def static_arguments(function, argnums, argnames, kind: str = "static") -> tuple
                 f"{kind}_argnums"
             )
         if name in positional:
-            nums.add(positional.index(name))
+            if completed:
+                nums.add(positional.index(name))
         elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
             raise value_error(f"jit: {kind}_argnames has '{name}', which is no argument of '{call_name(function)}'")
     return nums, names

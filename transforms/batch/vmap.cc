@@ -1,6 +1,8 @@
 #include "transforms/batch/vmap.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "ir/builder.h"
 #include "ir/ops.h"
@@ -35,6 +37,47 @@ int64_t Normalised(int64_t axis, int rank, const char* what, size_t index) {
                     ", outside an array of rank ", rank);
   }
   return positive;
+}
+
+std::optional<size_t> HandedOn(const Eqn& e, size_t result);
+
+// Which parameter of `fn` an atom is, whatever happens.
+std::optional<size_t> ParameterOf(const Fn& fn, Atom atom) {
+  while (atom.is_var()) {
+    if (atom.id() < fn.params().size()) return atom.id();
+    const auto after = std::upper_bound(fn.eqns().begin(), fn.eqns().end(), atom.id(),
+                                        [](auto id, const Eqn& e) { return id < e.first_result; });
+    const Eqn& e = *std::prev(after);
+    const std::optional<size_t> operand = HandedOn(e, atom.id() - e.first_result);
+    if (!operand) return std::nullopt;
+    atom = e.operands[*operand];
+  }
+  return std::nullopt;
+}
+
+// The operand that a result of an equation is, whatever happens: all branches return it, or a loop leaves it as it is.
+std::optional<size_t> HandedOn(const Eqn& e, size_t result) {
+  switch (e.prim->region_use) {
+    case RegionUse::kCall: return ParameterOf(*e.regions[0], e.regions[0]->results()[result]);
+    case RegionUse::kBranches: {
+      std::optional<size_t> found;
+      for (const FnRef& branch : e.regions) {
+        const std::optional<size_t> parameter = ParameterOf(*branch, branch->results()[result]);
+        if (!parameter || (found && *found != *parameter)) return std::nullopt;
+        found = parameter;
+      }
+      return found ? std::optional(*found + 1) : std::nullopt;
+    }
+    case RegionUse::kCounted:
+    case RegionUse::kUncounted: {
+      const Fn& body = *e.regions.back();
+      if (result >= static_cast<size_t>(e.attrs.GetInt("num_carry"))) return std::nullopt;
+      const size_t carry = static_cast<size_t>(e.attrs.GetOr<int64_t>("num_consts", 0)) + result;
+      const size_t lead = e.operands.size() - body.params().size();
+      return ParameterOf(body, body.results()[result]) == carry ? std::optional(lead + carry) : std::nullopt;
+    }
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -74,6 +117,16 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
       e.prim->batch(c);
       y = c.y;
       out = c.batched_out;
+      // What is handed on depends on the batch no more than it did before.
+      for (uint32_t r = 0; r < e.num_results && !e.regions.empty(); ++r) {
+        if (!out[r]) continue;
+        const std::optional<size_t> operand = HandedOn(e, r);
+        if (!operand || mask[*operand]) continue;
+        const Atom& given = e.operands[*operand];
+        if (fn->TypeOf(given) != fn->TypeOf(e.result(static_cast<int>(r)))) continue;
+        y[r] = x[*operand];
+        out[r] = false;
+      }
     }
     WEFT_CHECK(y.size() == e.num_results && out.size() == e.num_results) << "batching of " << e.prim->name;
     for (uint32_t r = 0; r < e.num_results; ++r) {

@@ -46,6 +46,10 @@ void cgeev_(const char*, const char*, const int*, void*, const int*, void*, void
             const int*, void*, int*, size_t, size_t);
 void zgeev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
             const int*, void*, int*, size_t, size_t);
+void sgeev_(const char*, const char*, const int*, void*, const int*, void*, void*, void*, const int*, void*, const int*,
+            void*, const int*, int*, size_t, size_t);
+void dgeev_(const char*, const char*, const int*, void*, const int*, void*, void*, void*, const int*, void*, const int*,
+            void*, const int*, int*, size_t, size_t);
 void sgesdd_(const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
              const int*, void*, int*, size_t);
 void dgesdd_(const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
@@ -254,6 +258,47 @@ void Eigh(WeftFrame* frame, const abi::Eigh<InWords>& op) {
   });
 }
 
+template <class R>
+int EigOfComplex(Matrix<std::complex<R>>* a, int n, bool vectors, std::complex<R>* values, std::complex<R>* columns) {
+  Matrix<std::complex<R>> work(static_cast<size_t>(66 * n));
+  std::vector<R> real_work(static_cast<size_t>(2 * n));
+  const int lwork = static_cast<int>(work.size()), one = 1, ldv = vectors ? n : 1;
+  int info = 0;
+  (std::is_same_v<R, float> ? cgeev_ : zgeev_)("N", vectors ? "V" : "N", &n, a->data(), &n, values, nullptr, &one,
+                                               columns, &ldv, work.data(), &lwork, real_work.data(), &info, 1, 1);
+  return info;
+}
+
+// Of a matrix without imaginary parts: complex eigenvalues come in pairs of exact conjugates.
+template <class R>
+int EigOfReal(const Matrix<std::complex<R>>& matrix, int n, bool vectors, std::complex<R>* values,
+              std::complex<R>* columns) {
+  Matrix<R> a(matrix.size()), found(vectors ? matrix.size() : 1), work(static_cast<size_t>(66 * n));
+  std::transform(matrix.begin(), matrix.end(), a.begin(), [](const std::complex<R>& x) { return x.real(); });
+  std::vector<R> re(static_cast<size_t>(n)), im(static_cast<size_t>(n));
+  const int lwork = static_cast<int>(work.size()), one = 1, ldv = vectors ? n : 1;
+  int info = 0;
+  (std::is_same_v<R, float> ? sgeev_ : dgeev_)("N", vectors ? "V" : "N", &n, a.data(), &n, re.data(), im.data(),
+                                               nullptr, &one, found.data(), &ldv, work.data(), &lwork, &info, 1, 1);
+  for (int c = 0; c < n; ++c) {
+    values[c] = {re[c], im[c]};
+    if (!vectors) continue;
+    // The first of a pair has a positive imaginary part; their columns hold its vector's real and imaginary parts.
+    const R* parts = found.data() + static_cast<size_t>(im[c] < 0 ? c - 1 : c) * n;
+    std::complex<R>* column = columns + static_cast<size_t>(c) * n;
+    for (int i = 0; i < n; ++i) {
+      const R other = im[c] == 0 ? R(0) : parts[n + i];
+      column[i] = {parts[i], im[c] < 0 ? -other : other};
+    }
+    // Of complex matrices LAPACK makes the largest entry positive.
+    const auto* largest =
+        std::max_element(column, column + n, [](auto x, auto y) { return std::norm(x) < std::norm(y); });
+    if (largest->real() >= 0) continue;
+    for (int i = 0; i < n; ++i) column[i] = {-column[i].real(), im[c] == 0 ? R(0) : -column[i].imag()};
+  }
+  return info;
+}
+
 void Eig(WeftFrame* frame, const abi::Eig<InWords>& op) {
   const bool vectors = op.vectors;
   const DenseTensor x(frame, op.x), w(frame, op.w);
@@ -261,7 +306,6 @@ void Eig(WeftFrame* frame, const abi::Eig<InWords>& op) {
   OnMatrices(x, 25, [&](auto tag, int64_t k, int64_t n64, int64_t) {
     using T = typename decltype(tag)::type;
     if constexpr (kComplex<T>) {
-      using R = Real<T>;
       const int n = static_cast<int>(n64);
       if (n == 0) return;
       const T* matrix = x.as<T>() + k * n64 * n64;
@@ -271,16 +315,10 @@ void Eig(WeftFrame* frame, const abi::Eig<InWords>& op) {
         if (vectors) std::fill_n(columns, n64 * n64, Nan<T>());
       };
       if (!AllFinite(matrix, n64 * n64)) return fail();
-      Matrix<T> a = Columns(matrix, n, n), found(vectors ? static_cast<size_t>(n) * n : 1), own(static_cast<size_t>(n)),
-                work(static_cast<size_t>(66 * n));
-      std::vector<R> real_work(static_cast<size_t>(2 * n));
-      const int lwork = static_cast<int>(work.size()), one = 1, ldv = vectors ? n : 1;
-      int info = 0;
-      void *pa = a.data(), *pw = own.data(), *pv = found.data(), *pk = work.data(), *pr = real_work.data();
-      if constexpr (std::is_same_v<T, C64>)
-        cgeev_("N", vectors ? "V" : "N", &n, pa, &n, pw, nullptr, &one, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
-      else
-        zgeev_("N", vectors ? "V" : "N", &n, pa, &n, pw, nullptr, &one, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
+      Matrix<T> a = Columns(matrix, n, n), found(vectors ? static_cast<size_t>(n) * n : 1), own(static_cast<size_t>(n));
+      const bool real = std::all_of(a.begin(), a.end(), [](const T& value) { return value.imag() == 0; });
+      const int info = real ? EigOfReal(a, n, vectors, own.data(), found.data())
+                            : EigOfComplex(&a, n, vectors, own.data(), found.data());
       if (info != 0) return fail();
       // LAPACK has them in the order in which they came off.
       std::vector<int> order(static_cast<size_t>(n));

@@ -203,8 +203,8 @@ def explicitly(function: Callable[[], Any], x: Any) -> Any:
 
 
 def ranks_differ(what: str, shapes: list[str]) -> None:
-    """Operands of different ranks meet. (Those of where do by its definition, as in JAX.)"""
-    if what == "where":
+    """Operands of different ranks meet. (Those of where and arrays of one index do by definition, as in JAX.)"""
+    if what in ("where", "index arrays"):
         return
     level = options.numpy_rank_promotion.value
     if level == "warn":

@@ -90,7 +90,9 @@ def packed_hessenberg(a: Array) -> tuple[Array, Array]:
     """(packed, taus) of one square matrix: its Hessenberg form, the tails of the reflections below."""
     n = a.shape[0]
     count = max(n - 1, 0)
-    if n < 3:
+    # Of complex matrices the last element below the diagonal is made real, too.
+    steps = count if wnp.issubdtype(a.dtype, wnp.complexfloating) else count - 1
+    if steps < 1:
         return a, wnp.zeros(count, a.dtype)
     rows = wnp.arange(n)
 
@@ -105,7 +107,7 @@ def packed_hessenberg(a: Array) -> tuple[Array, Array]:
         before = (wnp.arange(n)[None, :] < k) & (rows[:, None] > wnp.arange(n)[None, :] + 1)
         return wnp.where(before, a, both).at[:, k].set(kept), taus.at[k].set(tau)
 
-    out: tuple[Array, Array] = fori_loop(0, n - 2, step, (a, wnp.zeros(count, a.dtype)))
+    out: tuple[Array, Array] = fori_loop(0, steps, step, (a, wnp.zeros(count, a.dtype)))
     return out
 
 

@@ -210,7 +210,8 @@ def schur(a: Array) -> tuple[Array, Array]:
 
 
 def complex_of_real(t: Array, q: Array) -> tuple[Array, Array]:
-    """The complex Schur form from the real one: each 2 x 2 block is made triangular."""
+    """The complex Schur form from the real one: each 2 x 2 block is made triangular. What stands below the blocks is
+    left alone."""
     n = t.shape[0]
     if n < 2:
         return t, q
@@ -226,8 +227,10 @@ def complex_of_real(t: Array, q: Array) -> tuple[Array, Array]:
         g = _givens(mu, c)
         keep = c == 0
         g = wnp.where(keep, wnp.eye(2, dtype=t.dtype), g)
-        t = _rotated(_rotated(t, k - 1, g, True), k - 1, g, False)
+        t = wnp.where(places[None, :] >= k - 1, _rotated(t, k - 1, g, True), t)
+        t = wnp.where(places[:, None] <= k, _rotated(t, k - 1, g, False), t)
         return wnp.where(_only(n, k, k - 1), 0, t), _rotated(q, k - 1, g, False)
 
+    places = wnp.arange(n)
     out: tuple[Array, Array] = fori_loop(0, n - 1, step, (t, q))
     return out

@@ -182,6 +182,28 @@ def forward(run: Callable, fun: Callable, primals: tuple, has_aux: bool, what: s
     return attempts(what, (fun, primals), attempt, differentiates=True)
 
 
+def jvp_of_references(jvp: Callable, fun: Callable, primals: tuple, tangents: tuple, has_aux: bool) -> Any:
+    """jvp along what references among the tangents hold: both hold at the end what the function makes of it."""
+    (leaves, tree), (moving, moving_tree) = _tree.flatten(primals), _tree.flatten(tangents)
+    if moving_tree != tree or any(isinstance(x, Ref) != isinstance(dx, Ref) for x, dx in zip(leaves, moving)):
+        raise type_error("jvp: tangents of references are references; these tangents have others, or another structure")
+    refs, tangent_refs = refs_among(leaves), refs_among(moving)
+    if len({id(ref) for ref in [*refs, *tangent_refs]}) < 2 * len(refs):
+        raise value_error(f"jvp: a reference is given to '{call_name(fun)}' twice; its tangent would have two places")
+
+    def function(*arguments: Any) -> Any:
+        own = [new_ref(x) if isinstance(leaf, Ref) else x for x, leaf in zip(_tree.leaves(arguments), leaves)]
+        out = fun(*_tree.unflatten(tree, own))
+        value, aux = _pair(out, "jvp", fun) if has_aux else (out, None)
+        return (value, [scopes.read(ref) for ref in refs_among(own)]), aux
+
+    contents = lambda xs: _tree.unflatten(tree, [scopes.read(x) if isinstance(x, Ref) else x for x in xs])
+    (value, last), (slope, moved), aux = jvp(naming(function, fun), contents(leaves), contents(moving), has_aux=True)
+    for ref, new in zip([*refs, *tangent_refs], [*last, *moved]):
+        scopes.write(ref, settled(ref, new))
+    return (value, slope, aux) if has_aux else (value, slope)
+
+
 def _of_references(run: Callable, fun: Callable, primals: tuple, has_aux: bool) -> Any:
     """vjp with respect to what references among the arguments hold. Inside, the function has references of its own;
     what they hold at the end is a result of it, whose cotangent is what the reference of the gradient holds."""
@@ -278,6 +300,10 @@ def custom_vjp(function: Any, args: tuple, kwargs: dict) -> Any:
     changed = [*refs_among(every_arg), *reachable(function._backward)]
     changed = [r for i, r in enumerate(changed) if _weft.is_inexact(r.dtype) and not any(r is c for c in changed[:i])]
     for ref in changed:
+        if (around := scopes.stands_for_argument(ref)) is not None:
+            around.inlined = True
+            if scopes.differentiated_around(ref):
+                raise Unbound(ref, around, inlined=True)
         site = scopes.differentiating(ref)
         if site is not None and site.kind in ("grad", "value_and_grad", "vjp") and ref not in site.backward:
             raise Unbound(ref, site, backward=True)

@@ -12,7 +12,7 @@ from .._core import tree as _tree
 from .._core.errors import value_error
 from .._core.tracing import call_name
 from . import scopes
-from .refs import Ref, RefPart
+from .refs import Ref, RefPart, base
 
 
 class Given:
@@ -49,7 +49,7 @@ def parts_as_references(
         else:
             new.append(node)
         number += len(_tree.leaves(node))
-    bases = [_base(part) for part, _ in made]
+    bases = [base(part) for part, _ in made]
     others = [r for r in refs_among(new) if all(r is not own for _, own in made)]
     refuse_aliases([*bases, *others] if made else [], [], what, name, lambda i: f"mapped reference {i}")
 
@@ -58,11 +58,6 @@ def parts_as_references(
             part[...] = ref[...]
 
     return _tree.unflatten(structure, new), write, bases
-
-
-def _base(part: Any) -> Ref:
-    """The reference that a part is of."""
-    return _base(part._ref) if isinstance(part, RefPart) else part
 
 
 def released(tree: Any) -> Any:

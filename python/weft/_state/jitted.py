@@ -13,7 +13,7 @@ from .._core import tree as _tree
 from .._core.errors import value_error
 from .._core.tracing import call_name, leaf_names
 from . import scopes
-from .given import called_as, naming, refuse_aliases, refuse_references_in, settled
+from .given import called_as, naming, reachable, refuse_aliases, refuse_references_in, settled
 from .refs import Ref
 from .scopes import Site, Unbound
 
@@ -30,6 +30,46 @@ class _Slot:
 _tree.register(_Slot, lambda slot: ((), slot.place), lambda place, _: _Slot(place))
 
 
+def _slotted(tree: Any, given: list[Ref]) -> Any:
+    """The tree with places instead of references, which are appended to `given`."""
+
+    def slot(x: Any) -> Any:
+        if not isinstance(x, Ref):
+            return x
+        given.append(x)
+        return _Slot(len(given) - 1)
+
+    return _tree.map(slot, tree)
+
+
+class _Program:
+    """A lowered or compiled program that takes what references hold, and returns what they hold at the end. It shows
+    what that program shows."""
+
+    def __init__(self, state: _Jitted, inner: Any):
+        self._state, self._inner = state, inner
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+
+class _Lowered(_Program):
+    """... lowered."""
+
+    def compile(self, *args: Any, **kwargs: Any) -> _Compiled:
+        """The program, compiled."""
+        return _Compiled(self._state, self._inner.compile(*args, **kwargs))
+
+
+class _Compiled(_Program):
+    """... compiled."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._state.run(self._inner, args, kwargs)
+
+
 class _Jitted(Site):
     """What is known of a jitted function that uses references. `used`: those from outside, in the order in which its
     program takes them."""
@@ -38,11 +78,15 @@ class _Jitted(Site):
         super().__init__("jit")
         self.used: list[Ref] = []
         self.touched: set[int] = set()
+        self.slots: list[Ref] = []  # what stands for references among the arguments, while it is traced
+        # Whether a backward rule may write references among the arguments, which then have to be the caller's own.
+        self.inlined = False
         self.jitted = jitted
         self.inner = self._made(jitted)
 
     def _made(self, jitted: Any) -> Any:
-        """The jitted function (what references hold, *arguments) -> (result, what they hold at the end)."""
+        """The jitted function (what references hold, *arguments) -> (result, what those that change hold at the
+        end)."""
 
         def pure(held: Any, *args: Any, **kwargs: Any) -> Any:
             return self._pure(held, *args, **kwargs)
@@ -76,7 +120,8 @@ class _Jitted(Site):
         used = self.used[: len(values)]
         for ref, value in zip(used, values):
             scope.bind(ref, value)
-        inner = [Ref(value) for value in contents]
+        inner = self.slots = [Ref(value) for value in contents]
+        before = [scope.value(r) for r in inner]
         is_slot = lambda x: isinstance(x, _Slot)
         put = lambda tree: _tree.map(lambda x: inner[x.place] if is_slot(x) else x, tree, is_leaf=is_slot)
         static = self.jitted._static_argnums
@@ -86,39 +131,73 @@ class _Jitted(Site):
         out = function(*placed, **named)
         refuse_references_in(function, out, "jit")
         self.touched |= scope.touched | set(self.written)
-        return out, [scope.value(r) for r in used], [scope.value(r) for r in inner]
+        # What stays as it was is no result: a program would copy it.
+        news = [scope.value(r) if id(r) in self.written else None for r in used]
+        contents = [None if scope.value(r) is old else scope.value(r) for r, old in zip(inner, before)]
+        return out, news, contents
 
     def __call__(self, args: tuple, kwargs: dict) -> Any:
+        given, placed, named = self._placed(args, kwargs)
+        if self.inlined and any(scopes.differentiating(r) is not None for r in given):
+            return self.jitted._function(*args, **kwargs)
+        where = lambda i: self._path(args, kwargs, i)
+        try:
+            results = self._with_held(given, where, lambda held: self.inner(held, *placed, **named))
+        except Unbound as unbound:
+            if unbound.site is not self or not unbound.inlined:
+                raise
+            return self.jitted._function(*args, **kwargs)
+        for ref in given if self.inlined else ():
+            if (around := scopes.stands_for_argument(ref)) is not None:
+                around.inlined = True
+        return self._written(given, results)
+
+    def lowered(self, args: tuple, kwargs: dict, lower: Callable[..., Any]) -> _Lowered:
+        """lower(jitted function, args, kwargs), for a function that uses references."""
+        given, placed, named = self._placed(args, kwargs)
+        where = lambda i: self._path(args, kwargs, i)
+        return _Lowered(self, self._with_held(given, where, lambda held: lower(self.inner, (held, *placed), named)))
+
+    def run(self, program: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+        """A compiled program on arguments, of which those that are static are not there."""
+        given: list[Ref] = []
+        args, kwargs = _slotted(args, given), _slotted(kwargs, given)
+        held = [scopes.read(r) for r in self.used], [scopes.read(r) for r in given]
+        return self._written(given, program(held, *args, **kwargs))
+
+    def _placed(self, args: tuple, kwargs: dict) -> tuple[list[Ref], list, dict]:
+        """The references among arguments, and the arguments with places in theirs."""
         static, names = self.jitted._static_argnums, self.jitted._static_argnames
         given: list[Ref] = []
+        placed = [a if i in static else _slotted(a, given) for i, a in enumerate(args)]
+        return given, placed, {k: v if k in names else _slotted(v, given) for k, v in kwargs.items()}
 
-        def slot(x: Any) -> Any:
-            if not isinstance(x, Ref):
-                return x
-            given.append(x)
-            return _Slot(len(given) - 1)
-
-        placed = [a if i in static else _tree.map(slot, a) for i, a in enumerate(args)]
-        named = {k: v if k in names else _tree.map(slot, v) for k, v in kwargs.items()}
-        where = lambda i: self._path(args, kwargs, i)
+    def _with_held(self, given: list[Ref], where: Callable[[int], str], run: Callable[[Any], Any]) -> Any:
+        """run(what references hold), with more and more of those from outside."""
         name = call_name(self.jitted._function)
+        touched = lambda: [r for r in self.used if id(r) in self.touched]
         refuse_aliases(given, [], "jit", name, where)
         while True:
             if not all(map(scopes.usable, self.used)):
                 self.used = [r for r in self.used if scopes.usable(r)]
                 self.inner = self._made(self.jitted)
-            refuse_aliases(given, [r for r in self.used if id(r) in self.touched], "jit", name, where)
+            refuse_aliases(given, touched(), "jit", name, where)
             held = ([scopes.read(r) for r in self.used], [scopes.read(r) for r in given])
             try:
-                out, news, contents = self.inner(held, *placed, **named)
+                results = run(held)
                 break
             except Unbound as unbound:
-                if unbound.site is not self:
+                if unbound.site is not self or unbound.inlined:
                     raise
                 self.used.append(unbound.ref)
-        refuse_aliases(given, [r for r in self.used if id(r) in self.touched], "jit", name, where)
+        refuse_aliases(given, touched(), "jit", name, where)
+        return results
+
+    def _written(self, given: list[Ref], results: Any) -> Any:
+        """The result, with what references hold at the end written into them."""
+        out, news, contents = results
         for ref, new in zip([*self.used, *given], [*news, *contents]):
-            if any(ref is g for g in given) or id(ref) in self.written:
+            if new is not None:
                 scopes.write(ref, settled(ref, new))
         return out
 
@@ -129,12 +208,21 @@ class _Jitted(Site):
         return f"argument {[name for name, on in zip(names, is_ref) if on][i]}"
 
 
-def call_jitted(jitted: Any, args: tuple, kwargs: dict) -> Any:
-    """A call of a jitted function that uses references."""
+def _state_of(jitted: Any) -> _Jitted:
     state = jitted.__dict__.get("_state")
     if state is None:
         state = jitted.__dict__["_state"] = _Jitted(jitted)
-    return state(args, kwargs)
+    return state
+
+
+def call_jitted(jitted: Any, args: tuple, kwargs: dict) -> Any:
+    """A call of a jitted function that uses references."""
+    return _state_of(jitted)(args, kwargs)
+
+
+def lowered(jitted: Any, args: tuple, kwargs: dict, lower: Callable[..., Any]) -> Any:
+    """lower(jitted function, args, kwargs), for one that uses references."""
+    return _state_of(jitted).lowered(args, kwargs, lower)
 
 
 def is_inner(jitted: Any) -> bool:
@@ -156,13 +244,21 @@ def first_trace(jitted: Any, function: Callable) -> Callable:
     return naming(watched, function)
 
 
+def found_before(jitted: Any) -> bool:
+    """Whether a jitted function can reach references from outside; it is called with them from now on, so that its
+    first trace is the only one."""
+    found = reachable(jitted._function)
+    if not found:
+        return False
+    _state_of(jitted).used += found
+    jitted._stateful = True
+    return True
+
+
 def found_in(jitted: Any, unbound: Unbound) -> bool:
     """Whether a reference was found unbound in the trace of this jitted function; it is called with it from now on."""
     if unbound.site is not jitted:
         return False
-    state = jitted.__dict__.get("_state")
-    if state is None:
-        state = jitted.__dict__["_state"] = _Jitted(jitted)
-    state.used.append(unbound.ref)
+    _state_of(jitted).used.append(unbound.ref)
     jitted._stateful = True
     return True

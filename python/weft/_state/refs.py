@@ -61,7 +61,7 @@ class Ref:
         self._type = f"Ref{{{text}}}"
         stack = _weft.user_stack()
         self._line = f" ({stack.splitlines()[0].strip()})" if stack else ""
-        self._frozen = False
+        self._frozen = ""  # what has ended it
         self._back: Any = None
         self._home = scopes.here()
         self._value: Any = None
@@ -180,8 +180,9 @@ class Ref:
         return self._read("sharding").sharding
 
     def _read(self, doing: str) -> Any:
-        if self._frozen and not _weft.setting(_JAX_SEMANTICS):
-            raise runtime_error(f"{doing} of a reference of type {self._type}{self._line}, which freeze has ended")
+        if self._frozen and (self._frozen == "free_ref" or not _weft.setting(_JAX_SEMANTICS)):
+            ended = f"which {self._frozen} has ended"
+            raise runtime_error(f"{doing} of a reference of type {self._type}{self._line}, {ended}")
         return scopes.read(self)
 
     def _checked(self, index: Any) -> Any:
@@ -286,6 +287,11 @@ class RefPart:
 
     def __repr__(self) -> str:
         return f"{self._ref!r}.at[{self._index!r}]"
+
+
+def base(part: Any) -> Ref:
+    """The reference that a part is of."""
+    return base(part._ref) if isinstance(part, RefPart) else part
 
 
 # A part is a container of its reference and of the arrays in its index, so that functions that are traced take it.
@@ -406,7 +412,7 @@ def get(ref: Any, idx: Any = ...) -> Any:
     """What a reference holds: ref[idx].
 
     Args:
-        ref: the reference.
+        ref: the reference, or a part of one, ref.at[i].
         idx: as in brackets; `...`: all of it.
 
     Returns: array.
@@ -418,14 +424,19 @@ def get(ref: Any, idx: Any = ...) -> Any:
         >>> weft.ref.get(weft.new_ref(wnp.arange(3)), 1)
         Array(1, dtype=int32)
     """
-    return _checked_ref(ref, "ref.get")[idx]
+    return (ref if isinstance(ref, RefPart) else _checked_ref(ref, "ref.get"))[idx]
+
+
+def _held(ref: Any, what: str) -> Any:
+    """What a reference, or a part of one, holds."""
+    return _held(ref._ref, what)[ref._index] if isinstance(ref, RefPart) else ref._read(what)
 
 
 def set(ref: Any, idx: Any, value: Any) -> None:
     """Writes into a reference: ref[idx] = value.
 
     Args:
-        ref: the reference.
+        ref: the reference, or a part of one, ref.at[i].
         idx: as in brackets; `...`: all of it.
         value: of the shape and dtype of what is there.
 
@@ -447,7 +458,7 @@ def swap(ref: Any, idx: Any, value: Any) -> Any:
     """Writes into a reference, and returns what was there.
 
     Args:
-        ref: the reference.
+        ref: the reference, or a part of one, ref.at[i].
         idx: as in brackets; `...`: all of it.
         value: of the shape and dtype of what is there.
 
@@ -465,6 +476,12 @@ def swap(ref: Any, idx: Any, value: Any) -> Any:
 
 
 def _swap(ref: Any, idx: Any, value: Any, what: str) -> Any:
+    if isinstance(ref, RefPart):
+        held = _held(ref, what)
+        before = held if _is_everything(idx) else held[idx]
+        value = base(ref)._fitting(value, before, what)
+        _swap(ref._ref, ref._index, value if _is_everything(idx) else held.at[idx].set(value), what)
+        return before
     ref = _checked_ref(ref, what)
     held = ref._read(what)
     if _is_everything(idx):
@@ -480,7 +497,7 @@ def addupdate(ref: Any, idx: Any, value: Any) -> None:
     """Adds to what a reference holds, at an index that occurs several times as often.
 
     Args:
-        ref: the reference.
+        ref: the reference, or a part of one, ref.at[i].
         idx: as in brackets; `...`: all of it.
         value: of the shape and dtype of what is there.
 
@@ -496,6 +513,13 @@ def addupdate(ref: Any, idx: Any, value: Any) -> None:
         Ref([2., 1.], dtype=float32)
     """
     what = "ref.addupdate"
+    if isinstance(ref, RefPart):
+        held = _held(ref, what)
+        value = base(ref)._fitting(value, held if _is_everything(idx) else held[idx], what)
+        if not _is_everything(idx):
+            value = _weft.full(held.shape, 0, held.dtype).at[idx].add(value)
+        addupdate(ref._ref, ref._index, value)
+        return
     ref = _checked_ref(ref, what)
     held = ref._read(what)
     if _is_everything(idx):
@@ -572,7 +596,7 @@ def freeze(ref: Any) -> Any:
         Array([1., 0.], dtype=float32)
     """
     value = _checked_ref(ref, "freeze")._read("freeze")
-    ref._frozen = True
+    ref._frozen = "freeze"
     return value
 
 
@@ -586,8 +610,11 @@ def free_ref(ref: Any) -> None:
 
     Raises:
         ValueError: it is no reference.
+        RuntimeError: it has been ended before.
 
     Example:
         >>> weft.free_ref(weft.new_ref(1.0))
     """
-    _checked_ref(ref, "free_ref")._frozen = True
+    ref = _checked_ref(ref, "free_ref")
+    ref._read("free_ref")
+    ref._frozen = "free_ref"

@@ -50,11 +50,12 @@ class Scope:
 class Unbound(BaseException):
     """A reference is used in a function that does not take its contents yet; for the site of that function.
     `backward`: a
-    backward rule may change it, so that the site has to say what it holds then."""
+    backward rule may change it, so that the site has to say what it holds then. `inlined`: it may change that of the
+    caller, so that the site, a jitted function, has to be a part of its caller."""
 
-    def __init__(self, ref: Any, site: Any, backward: bool = False):
+    def __init__(self, ref: Any, site: Any, backward: bool = False, inlined: bool = False):
         super().__init__("a reference is not bound")
-        self.ref, self.site, self.backward = ref, site, backward
+        self.ref, self.site, self.backward, self.inlined = ref, site, backward, inlined
 
 
 class _Thread(threading.local):
@@ -120,6 +121,21 @@ def differentiating(ref: Any) -> Any:
         if isinstance(scope.site, Site) and scope.site.differentiates:
             return scope.site
     return None
+
+
+def stands_for_argument(ref: Any) -> Any:
+    """The site of the jitted function in which a reference stands for one among its arguments; None where it does
+    not."""
+    home = ref._home
+    slots = getattr(home.site, "slots", ()) if home in _thread.scopes else ()
+    return home.site if any(ref is own for own in slots) else None
+
+
+def differentiated_around(ref: Any) -> bool:
+    """Whether the function in which a reference was made is part of one that is differentiated."""
+    return any(
+        isinstance(s.site, Site) and s.site.differentiates for s in _thread.scopes[: _thread.scopes.index(ref._home)]
+    )
 
 
 def _locate(ref: Any, writing: bool) -> Scope | None:

@@ -16,7 +16,7 @@ from .._core.errors import type_error, value_error
 from .._core.tracing import call_name
 from . import scopes
 from .binding import Bound, attempts
-from .derivatives import check_aux, custom_jvp, custom_vjp, forward, value_and_grad
+from .derivatives import check_aux, custom_jvp, custom_vjp, forward, jvp_of_references, value_and_grad
 from .given import (
     held,
     naming,
@@ -28,7 +28,7 @@ from .given import (
     released,
     settled,
 )
-from .jitted import call_jitted, first_trace, found_in, is_inner
+from .jitted import call_jitted, first_trace, found_before, found_in, is_inner, lowered
 from .refs import Ref, RefPart
 from .scopes import Unbound
 
@@ -41,8 +41,11 @@ __all__ = [
     "custom_vjp",
     "first_trace",
     "forward",
+    "found_before",
     "found_in",
     "is_inner",
+    "jvp_of_references",
+    "lowered",
     "refs_among",
     "refuse_result",
     "value_and_grad",

@@ -28,6 +28,11 @@ def ds(start: Any, size: int) -> Any:
     return slice(start, start + size)
 
 
+_INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+_FLOATS = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+SUPPORTED_DTYPES_SET = frozenset(_weft.dtype(name) for name in ["bool", *_INTEGERS, *_FLOATS])
+
+
 def is_dlpack_dtype(dtype: Any) -> bool:
     """Whether DLPack carries arrays of a dtype."""
     return isinstance(_weft.dtype(dtype), np.dtype)
@@ -133,6 +138,7 @@ def install() -> None:
     jax_check_static_indices counts."""
     _weft.ask_about_bounds(lambda _: config.read("jax_check_static_indices"))
     array: Any = weft.Array
+    array.__name__ = "ArrayImpl"  # in messages
     array.__contains__ = _contains
     array._value = property(np.asarray)
     array._npy_value = property(lambda self: None)

@@ -291,6 +291,14 @@ class VJPHiPrimitive:
         """(result, tangent)."""
         raise not_implemented(f"for jvp support, subclass {type(self)} must implement `jvp`")
 
+    def lin(self, nzs_in: Any, /, *args: Any) -> Any:
+        """(result, residuals); nzs_in: which arguments move."""
+        raise not_implemented(f"for linearize support, subclass {type(self)} must implement `lin` and `linearized`")
+
+    def linearized(self, residuals: Any, /, *tangents: Any) -> Any:
+        """The tangent, linear in those of the arguments."""
+        raise not_implemented(f"for linearize support, subclass {type(self)} must implement `lin` and `linearized`")
+
     def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
         """Adds the cotangents of what is linear."""
         raise not_implemented(f"for transpose support, subclass {type(self)} must implement `transpose`")
@@ -311,9 +319,21 @@ class VJPHiPrimitive:
         call = _Call(self, self.in_avals, self.out_aval)
         if not self._has("vjp_fwd") and (self._has("jvp") or self._has("transpose")):
             return self._on_arrays().call(call, args)
+        if not self._has("vjp_fwd") and self._has("lin"):
+            linear = weft.custom_jvp(lambda *xs: self._on_arrays().call(call, xs))
+            linear.defjvp(self._by_lin, symbolic_zeros=True)
+            return linear(*args)
         function = weft.custom_vjp(lambda *xs: self._on_arrays().call(call, xs))
         function.defvjp(self._forward, self._backward, symbolic_zeros=True)
         return function(*args)
+
+    def _by_lin(self, primals: Any, tangents: Any) -> Any:
+        is_zero = lambda t: isinstance(t, SymbolicZero)
+        marks = _tree.map(lambda t: not is_zero(t), tuple(tangents), is_leaf=is_zero)
+        moving = _by_type(self.in_avals, marks, lambda _, part: any(_tree.leaves(part)))
+        moved = _tree.map(lambda t: Zero(t.aval).instantiate() if is_zero(t) else t, tuple(tangents), is_leaf=is_zero)
+        out, residuals, *_ = self.lin(moving, *primals)
+        return out, self.linearized(residuals, *moved)
 
     def _forward(self, *args: Any) -> Any:
         is_primal = lambda x: hasattr(x, "perturbed")

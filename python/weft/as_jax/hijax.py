@@ -1,18 +1,19 @@
 """Types of a library's own (jax.experimental.hijax): an object of a registered class is a container of the arrays that
 its type lowers it to, so that it passes through every transform.
 
-Not there: types of objects that change (Box), and types whose tangents are other than the tangents of these arrays:
-where a derivative meets one it is an error."""
+Not there: types of objects that change other than Box, and types whose tangents are other than the tangents of these
+arrays: where a derivative meets one it is an error."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import weft.numpy as wnp
 
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error
+from .._core.errors import not_implemented
 from .._core.shapes import ShapedArray
 from ..ref import AbstractRef, Ref
 from .core import AbstractValue, own_types
@@ -171,6 +172,10 @@ def install() -> None:
     kind.raise_val = lambda self, value: value
     kind.vspace_zero = lambda self: wnp.zeros(self.shape, self.dtype)
     kind.vspace_add = lambda self, x, y: x + y
+    of_references: Any = AbstractRef
+    of_references.str_short = lambda self, *args, **kwargs: f"Ref{{{self.inner_aval.str_short(*args, **kwargs)}}}"
+    for name in ("ndim", "size", "weak_type", "sharding"):
+        setattr(of_references, name, property(operator.attrgetter(f"inner_aval.{name}")))
 
 
 class AvalQDD:
@@ -205,25 +210,13 @@ class BoxEffect(Effect):
 box_effect = BoxEffect()
 
 
-def _no_boxes(*_: Any, **__: Any) -> Any:
-    raise not_implemented(
-        "weft.as_jax: there are no objects that change and whose type changes with them; jax.new_ref makes references "
-        "of one type"
-    )
-
-
-class Box:
-    """An object that changes; there are none."""
+class Log:
+    """A list that grows; there are none: what a traced function returns has one size."""
 
     def __init__(self, *_: Any):
-        _no_boxes()
-
-
-class Log(Box):
-    """A list that grows; there are none."""
-
-
-new_box = box_get = box_set = _no_boxes
+        raise not_implemented(
+            "weft.as_jax: there are no lists that grow in traced functions; return the values, or use jax.new_ref"
+        )
 
 
 def instantiate_zeros(tangent: Any) -> Any:
@@ -234,11 +227,6 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 MutableArray = Ref
-
-
-def cur_qdd(x: Any) -> Any:
-    """The state of an object that changes; of none here."""
-    raise type_error(f"weft.as_jax: {x!r} is no object that changes")
 
 
 class TransformedRef:

@@ -154,7 +154,7 @@ _CHANGED = {"through", "num_consts"}
 class Var:
     """A variable; each is one object."""
 
-    def __init__(self, aval: ShapedArray, name: str = ""):
+    def __init__(self, aval: Any, name: str = ""):
         self.aval, self._name = aval, name
 
     def __repr__(self) -> str:
@@ -328,6 +328,14 @@ class ClosedJaxpr:
     @property
     def eqns(self) -> list[JaxprEqn]:
         return self.jaxpr.eqns
+
+    @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        return self.jaxpr.outvars
 
     @property
     def in_avals(self) -> list[ShapedArray]:

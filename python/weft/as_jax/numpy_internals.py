@@ -199,9 +199,15 @@ def _select_and_gather_add(
         first = a[0] >= b[0] if larger else a[0] <= b[0]
         return tuple(wnp.where(first, x, y) for x, y in zip(a, b))
 
-    start = (-np.inf if larger else np.inf, 0.0)
     arrays = wnp.asarray(operand), wnp.asarray(tangents)
-    init = tuple(wnp.asarray(value, x.dtype) for value, x in zip(start, arrays))
+    kind = arrays[0].dtype
+    if _weft.is_inexact(kind):
+        start: Any = -np.inf if larger else np.inf
+    elif kind == "bool":
+        start = not larger
+    else:
+        start = wnp.iinfo(kind).min if larger else wnp.iinfo(kind).max
+    init = wnp.asarray(start, kind), wnp.zeros((), arrays[1].dtype)
     return weft.lax.reduce_window(
         arrays, init, chosen, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )[1]

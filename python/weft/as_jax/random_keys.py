@@ -83,6 +83,7 @@ def _impl_of(made: Any) -> PRNGImpl:
 
 prngs = {name: _impl_of(made) for name, made in _GENERATORS.items()}
 _IMPLS.update(prngs)
+_WEFTS_OWN = frozenset(_IMPLS)
 threefry_prng_impl, rbg_prng_impl = prngs["threefry2x32"], prngs["rbg"]
 unsafe_rbg_prng_impl = prngs["unsafe_rbg"]
 
@@ -95,6 +96,57 @@ def default_prng_impl() -> PRNGImpl:
 def resolve_prng_impl(spec: Any = None) -> PRNGImpl:
     """The generator that a name, a dtype of keys or the generator itself says."""
     return prngs[_keys._implementation("key", spec)]
+
+
+def define_prng_impl(
+    *,
+    key_shape: tuple[int, ...],
+    seed: Callable[[Any], Any],
+    split: Callable[[Any, tuple[int, ...]], Any],
+    random_bits: Callable[[Any, int, tuple[int, ...]], Any],
+    fold_in: Callable[[Any, Any], Any],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> PRNGImpl:
+    """A generator of a program's own functions."""
+    return PRNGImpl(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
+
+
+def key_impl(keys: Any) -> Any:
+    """The name of the generator of keys; one of a program's own is itself."""
+    name = weft.random.key_impl(keys)
+    own = _IMPLS.get(name)
+    return own if own is not None and name not in _WEFTS_OWN else name
+
+
+def _own_impl(said: Any) -> PRNGImpl | None:
+    """The generator that an argument names, if it is one of a program's own."""
+    generator = getattr(said, "generator", None)
+    return None if generator is None or generator.name in _WEFTS_OWN else _IMPLS.get(generator.name)
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """weft.random.wrap_key_data; words of a generator of a program's own have its shape."""
+    own = _own_impl(impl if dtype is None else dtype)
+    if own is not None:
+        words = wnp.asarray(key_bits_array)
+        before = words.ndim - len(own.key_shape)
+        if before < 0 or words.shape[before:] != own.key_shape:
+            raise value_error(f"wrap_key_data: words of shape {words.shape} do not end with {own.key_shape}")
+        key_bits_array = words.reshape(*words.shape[:before], math.prod(own.key_shape))
+    return weft.random.wrap_key_data(key_bits_array, impl=impl, dtype=dtype)
+
+
+def key_data(keys: Any) -> Any:
+    """weft.random.key_data; words of a generator of a program's own have its shape."""
+    words = weft.random.key_data(keys)
+    own = key_impl(keys) if _has_keys(keys) else None
+    return words.reshape(*words.shape[:-1], *own.key_shape) if isinstance(own, PRNGImpl) else words
+
+
+def seed_with_impl(impl: PRNGImpl, seeds: Any) -> Any:
+    """A key of a generator of each seed."""
+    return random_seed(seeds, impl)
 
 
 def _has_keys(x: Any) -> bool:

@@ -22,7 +22,7 @@ from .._sharding.meshes import chosen_mesh, current_mesh
 from .._sharding.partitioning import OnAllDevices, shardings_of
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
-from . import jaxprs
+from . import jaxprs, ref_programs
 from .core import get_aval
 from .layouts import without_layouts
 from .stages import check_options, with_trace
@@ -187,6 +187,8 @@ def make_jaxpr(
 
     @functools.wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
+        if not static_argnums and not return_shape and ref_programs.has_references((args, kwargs)):
+            return ref_programs.traced(functools.partial(make_jaxpr, axis_env=axis_env), fun, args, kwargs)
         with keeps_calls(True):
             ir, shapes = make(*args, **kwargs)
         closed = jaxprs.closed(ir)

@@ -174,6 +174,8 @@ _EXPLAINED = {
 
 
 def _with_words(message: str) -> str:
+    if "\nJAX says: " in message:  # of an exception that passed through a trace
+        return message
     words = (
         _ranks(message)
         or _mapped_axis(message)

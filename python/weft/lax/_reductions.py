@@ -16,10 +16,12 @@ from .._weft import Array
 from ..arguments import axes_of
 from ..control import scan
 from ..numpy._dtypes import iinfo
+from ..numpy._reductions import complex_extreme
 from ..program import ShapeDtype, make_ir
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from . import _primitives
 from ._convolution import named_padding
+from ._scans import associative_scan
 from ._shapes import pad
 from ._slicing import slice
 
@@ -41,6 +43,15 @@ __all__ = [
     "reduce_window",
     "reduce_xor",
 ]
+
+
+# Of complex numbers by order of the real and then of the imaginary part.
+_EXTREMES = {
+    "reduce_max": _primitives.max,
+    "reduce_min": _primitives.min,
+    "cummax": _primitives.max,
+    "cummin": _primitives.min,
+}
 
 
 def _described(function, name: str, what: str, arguments: str, returns: str, example: str) -> Any:
@@ -66,7 +77,10 @@ def _described(function, name: str, what: str, arguments: str, returns: str, exa
 def _reduction(name: str, what: str, example: str) -> Callable[..., Array]:
     def reduction(operand: NDArrayLike, axes: Sequence[int]) -> Array:
         operand = _weft.array(operand, None, False)
-        return _weft.bind(name, [operand], {"dims": sorted(axes_of(tuple(axes), operand.ndim, name))})[0]
+        dims = sorted(axes_of(tuple(axes), operand.ndim, name))
+        if name in _EXTREMES and _weft.dtype_kind(operand.dtype) == "complex":
+            return complex_extreme(name, operand, dims, False)
+        return _weft.bind(name, [operand], {"dims": dims})[0]
 
     axes = "axes: the axes that are gone over, negative from the end."
     return _described(reduction, name, what, axes, "array without the axes, of the dtype of the operand.", example)
@@ -75,6 +89,9 @@ def _reduction(name: str, what: str, example: str) -> Callable[..., Array]:
 def _cumulative(name: str, what: str, example: str) -> Callable[..., Array]:
     def cumulative(operand: NestedLike, axis: int = 0, reverse: bool = False) -> Array:
         operand = _weft.array(operand, None, False)
+        if name in _EXTREMES and _weft.dtype_kind(operand.dtype) == "complex":
+            axis = _weft.check_axis(axis, operand.ndim, name)
+            return associative_scan(_EXTREMES[name], operand, reverse, axis)
         return _weft.cumulative(name, operand, _weft.check_axis(axis, operand.ndim, name), reverse)
 
     axis = """axis: the axis, negative from the end.

@@ -73,7 +73,7 @@ def triangular_solve(
 
     Args:
         a: array [..., n, n]; only one triangle is read.
-        b: array [..., n, k], or [..., k, n] without left_side.
+        b: array [..., n, k], or [..., k, n] without left_side; or of one dimension less than a: vectors [..., n].
         left_side: whether a stands left of x.
         lower: whether a is lower triangular; otherwise upper.
         transpose_a: whether a is transposed.
@@ -99,7 +99,11 @@ def triangular_solve(
         "conjugate": conjugate_a,
         "unit_diagonal": unit_diagonal,
     }
-    return _weft.bind("triangular_solve", [_weft.astype(a, kind), _weft.astype(b, kind)], attrs)[0]
+    a, b = _weft.astype(a, kind), _weft.astype(b, kind)
+    if b.ndim != a.ndim - 1:
+        return _weft.bind("triangular_solve", [a, b], attrs)[0]
+    axis = -1 if left_side else -2
+    return wnp.squeeze(_weft.bind("triangular_solve", [a, wnp.expand_dims(b, axis)], attrs)[0], axis)
 
 
 def eigh(

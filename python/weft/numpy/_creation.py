@@ -486,7 +486,8 @@ def linspace(
     n = num - 1 if endpoint else num
     shape = _weft.broadcast_shapes(start.shape, stop.shape)
     steps = _weft.iota((num,), 0, kind).reshape((num,) + (1,) * len(shape))
-    step = (stop - start) / (n if n > 0 else float("nan"))
+    # Without a second number there is none, and it is NaN whatever the shape of the ends.
+    step = (stop - start) / n if n > 0 else _weft.full((), float("nan"), kind)
     # Weighted from both sides, so that both ends are exact.
     fraction = steps / builtins.max(n, 1)
     out = start * (1 - fraction) + stop * fraction if num > 1 else start

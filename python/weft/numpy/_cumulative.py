@@ -113,7 +113,9 @@ def _cumulative(x, axis, dtype, include_initial: bool, prim: str, neutral) -> Ar
     x = _array(x, dtype)
     if axis is None:
         if x.ndim != 1:
-            raise value_error(f"cumulative_{prim[3:]}: give the axis for an array of shape {x.shape}")
+            raise value_error(
+                f"cumulative_{prim[3:]}: give the axis for an array of {x.ndim} dimensions, of shape {x.shape}"
+            )
         axis = 0
     out = _in_dtype(_weft.cumulative(prim, x, axis, False), dtype)
     if not include_initial:

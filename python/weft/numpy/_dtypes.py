@@ -433,7 +433,7 @@ def isscalar(x: NestedLike) -> bool:
         (True, False)
     """
     x = _as_array(x)
-    return np.isscalar(x) or (isinstance(x, Array) and x.ndim == 0)
+    return np.isscalar(x) or (isinstance(x, (Array, np.ndarray)) and x.ndim == 0)
 
 
 _docs.complete(globals())

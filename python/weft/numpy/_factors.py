@@ -118,7 +118,7 @@ def qr(a: NestedLike, mode: str = "reduced") -> Any:
 
     Args:
         mode: "reduced": q [..., m, k] and r [..., k, n] for k = min(m, n); "complete": q [..., m, m] and r [..., m, n];
-            "r": the reduced r alone.
+            "full" is an older name of "reduced"; "r": the reduced r alone.
 
     Returns: named tuple (Q, R), or R.
 
@@ -134,7 +134,7 @@ def qr(a: NestedLike, mode: str = "reduced") -> Any:
         Array([[5. , 2.2],
                [0. , 0.4]], dtype=float32)
     """
-    if mode not in ("reduced", "complete", "r"):
+    if mode not in ("reduced", "full", "complete", "r"):
         raise value_error(f"qr: there is no mode {mode!r}; the modes are 'reduced', 'complete' and 'r'")
     q, r = _weft.bind("qr", [_matrix(a, "qr")], {})
     if mode == "complete":
@@ -158,8 +158,9 @@ def eig(a: NestedLike) -> EigResult:
     Args:
         a: array [..., n, n].
 
-    Returns: named tuple (eigenvalues [..., n], by ascending real and then imaginary part; eigenvectors [..., n, n], as
-        columns of length 1 whose largest entry is real and positive), complex64 or complex128.
+    Returns: named tuple (eigenvalues [..., n], by ascending real and then imaginary part, those of real matrices real
+        or in pairs of exact conjugates; eigenvectors [..., n, n], as columns of length 1 whose largest entry is real
+        and positive), complex64 or complex128.
 
     Raises:
         ValueError: a is not square.
@@ -181,7 +182,8 @@ def eigvals(a: NestedLike) -> Array:
     Args:
         a: array [..., n, n].
 
-    Returns: array [..., n] of complex64 or complex128, by ascending real and then imaginary part.
+    Returns: array [..., n] of complex64 or complex128, by ascending real and then imaginary part; those of real
+        matrices are real or in pairs of exact conjugates.
 
     Raises:
         ValueError: a is not square.

@@ -158,7 +158,8 @@ def deviating(a: NestedLike, dtype: DTypeLike | None, name: str) -> tuple[Array,
         raise value_error(f"{name}: dtype must be complex for complex numbers, got {to}")
     if dtype is not None and not narrow(to):
         a = a.astype(_as_complex(a, to))
-    return widened(a), _real(to)
+    asked = dtype is not None and _weft.dtype_kind(to) == "complex" and jax_semantics()
+    return widened(a), to if asked else _real(to)
 
 
 def _as_complex(a, dtype):

@@ -173,12 +173,12 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
         return _weft.broadcast_to(_number(initial, a.dtype), shape)
     if _weft.dtype_kind(a.dtype) == "complex":
         pair = lambda x, y: _weft.stack([x, _weft.broadcast_to(y, x.shape)], 0)
-        combine = lambda x, y: _complex_extreme(prim, pair(x, y), 0, False)
-        return _initial(_complex_extreme(prim, a, axis, keepdims), initial, combine)
+        combine = lambda x, y: complex_extreme(prim, pair(x, y), 0, False)
+        return _initial(complex_extreme(prim, a, axis, keepdims), initial, combine)
     return _initial(_weft.reduce(prim, a, axis, keepdims), initial, combine)
 
 
-def _complex_extreme(prim, a, axis, keepdims) -> Array:
+def complex_extreme(prim, a, axis, keepdims) -> Array:
     """By the real parts, and where those are equal by the imaginary ones, as NumPy has it."""
     part = lambda name: _weft.bind_elementwise(name, (a,), {})
     real, imag = part("real"), part("imag")

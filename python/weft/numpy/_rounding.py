@@ -90,7 +90,7 @@ def round(a: NestedLike, decimals: int = 0) -> Array:
 
 
 def spacing(x: NestedLike) -> Array:
-    """The distance from x to the next number away from 0.
+    """The distance from x to the next number away from 0; of float16 to the next larger one, as in NumPy.
 
     Returns: array of the shape of x, of a float dtype.
 
@@ -99,7 +99,8 @@ def spacing(x: NestedLike) -> Array:
         Array([1.1920929e-07], dtype=float32)
     """
     x = _weft.promote_inexact(x)
-    away = _weft.where(x < 0, float("-inf"), float("inf")).astype(x.dtype)
+    upwards = (x >= 0) | (x.dtype == "float16")
+    away = _weft.where(upwards, float("inf"), float("-inf")).astype(x.dtype)
     return nextafter(x, away) - x
 
 

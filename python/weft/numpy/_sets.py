@@ -124,9 +124,8 @@ def unique(
         inverse = _weft.full((n,), 0, "int32").at[order].set(rank)
         out.append((inverse.reshape(a.shape) if axis is None else inverse).astype(int))
     if return_counts:
-        following = _weft.concatenate([at[1:], _weft.full((1,), n, "int32")], 0) if count else at
-        last = _weft.iota((count,), 0, "int32") == total - 1
-        out.append(_weft.where(valid, _weft.where(last, n, following) - at, 0).astype(int))
+        (begins,) = nonzero(first, size=count + 1, fill_value=n)  # each ends where the next one begins
+        out.append(_weft.where(valid, begins[1:] - at, 0).astype(int))
     return out[0] if len(out) == 1 else tuple(out)
 
 
@@ -386,8 +385,13 @@ def setxor1d(
         >>> wnp.setxor1d(wnp.array([3, 1]), wnp.array([2, 3]))
         Array([1, 2], dtype=int32)
     """
-    del assume_unique
     ar1, ar2 = _together(ar1, ar2)
+    if assume_unique:  # what has no equal beside it
+        values = sort(_weft.concatenate([ar1, ar2], 0))
+        ends = _weft.full((min(values.shape[0], 1),), True, "bool")
+        differs = values[1:] != values[:-1]
+        keep = _weft.concatenate([ends, differs], 0) & _weft.concatenate([differs, ends], 0)
+        return _chosen(values, keep, size, fill_value)
     # NaN is in neither of two arrays that hold it.
     one, in_one = _distinct(ar1, lambda v: isin(v, ar2, invert=True))
     other, in_other = _distinct(ar2, lambda v: isin(v, ar1, invert=True))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
+
 from .. import _weft
 from .._core.errors import type_error, value_error
 from .._sharding.devices import Device, devices
@@ -61,13 +63,16 @@ class _NamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
-        """The standard's dtypes that there are, by name: all, those of a kind, or of one of several kinds."""
+        """The standard's dtypes that arrays may have, by name: all, those of a kind, or of one of several kinds."""
         _check_device(device, "dtypes")
         kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
         for k in kinds:
             if k not in _KINDS:
                 raise value_error(f"dtypes: there is no kind {k!r}; the kinds are {', '.join(map(repr, _KINDS))}")
-        return {name: getattr(_dtypes, "bool_" if name == "bool" else name).dtype for k in kinds for name in _KINDS[k]}
+        # In JAX's mode arrays of 64 bits have 32 instead, unless x64 is on.
+        there = lambda name: _weft.array(np.zeros(0, name), None, False).dtype == name
+        names = [name for k in kinds for name in _KINDS[k] if there(name)]
+        return {name: getattr(_dtypes, "bool_" if name == "bool" else name).dtype for name in names}
 
 
 def _check_device(device: Any, name: str) -> None:

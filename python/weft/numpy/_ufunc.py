@@ -128,7 +128,8 @@ class ufunc(metaclass=_IsUfunc):
             reduced = fast(x, axes, keepdims=keepdims, **given_more)
             return reduced if dtype is None else reduced.astype(dtype)
         rest = tuple(i for i in range(x.ndim) if i not in axes)
-        merge = lambda v: v.transpose((*axes, *rest)).reshape((-1, *(shape[i] for i in rest)))
+        merged = math.prod(shape[i] for i in axes)
+        merge = lambda v: v.transpose((*axes, *rest)).reshape((merged, *(shape[i] for i in rest)))
         rows, mask = merge(x), None if mask is None else merge(mask)
         start = self.identity if initial is None else initial
         if start is None and (mask is not None or not rows.shape[0]):

@@ -306,7 +306,10 @@ class KeyArray:
     def __eq__(self, other: Any) -> Any:
         if not isinstance(other, KeyArray) or other._generator is not self._generator:
             return NotImplemented
-        return (self._words == other._words).all(-1)
+        a, b = self._words, other._words
+        if not (self.ndim and other.ndim):  # one key beside several, whatever numpy_rank_promotion says
+            a, b = wnp.broadcast_arrays(a, b)
+        return (a == b).all(-1)
 
     def __ne__(self, other: Any) -> Any:
         same = self.__eq__(other)

@@ -18,6 +18,7 @@ from .._special.incomplete import _until
 from .._weft import Array
 from ..custom import custom_jvp
 from ..numpy._reductions import narrowed, widened
+from ..symbolic_zeros import SymbolicZero
 from ..typing import NestedLike
 from ._floats import _float, _floats
 from ._gamma import gamma, gammaln
@@ -45,6 +46,26 @@ def _series(factor: Callable[[Any], Array], like: Array) -> Array:
     return _until(add, (one, one, one), small)[2]
 
 
+def _slope_of_series(factor: Callable[[Any], Array], slope: Callable[[Any], Array], like: Array) -> Array:
+    """The derivative of _series by a parameter; slope(k): that of factor(k)."""
+    eps = float(wnp.finfo(like.dtype).eps)
+    one, zero = wnp.ones_like(like), wnp.zeros_like(like)
+
+    def add(k, term, moved, before, total):
+        new = moved * factor(k) + term * slope(k)
+        return term * factor(k), new, moved, total + new
+
+    small = lambda term, moved, before, total: (
+        (wnp.abs(moved) + wnp.abs(before) <= 0.1 * eps * wnp.abs(total)) | ~wnp.isfinite(total)
+    )
+    return _until(add, (one, zero, zero, zero), small, least=2)[3]
+
+
+def _moving(rate: Callable[[], Array], tangent: Any) -> Any:
+    """rate() * tangent, which need not be computed where nothing moves."""
+    return 0 if isinstance(tangent, SymbolicZero) else rate() * tangent
+
+
 @functools.cache
 def _hyp1f1() -> Callable[..., Array]:
     @custom_jvp
@@ -67,11 +88,20 @@ def _hyp1f1() -> Callable[..., Array]:
         calm = gamma(b) / gamma(p) * large ** (p - b) * tail
         return wnp.where(x == 0, 1, wnp.where(below & far, calm, inner * of_e))
 
-    @value.defjvp
     def rule(primals, tangents):
-        (a, b, x), (_, _, dx) = primals, tangents
-        return value(a, b, x), dx * a / b * value(a + 1, b + 1, x)
+        (a, b, x), (da, db, dx) = primals, tangents
+        below = x < 0
+        p, y = wnp.where(below, b - a, a), wnp.where(wnp.abs(x) > 100, math.nan, wnp.abs(x))
+        of_e = wnp.where(below, wnp.exp(wnp.where(below, x, 0)), 1)
+        factor = lambda k: (p + k - 1) / (b + k - 1) * y / k
+        by_p = functools.cache(lambda: of_e * _slope_of_series(factor, lambda k: y / ((b + k - 1) * k), y))
+        by_b = lambda: of_e * _slope_of_series(factor, lambda k: -factor(k) / (b + k - 1), y)
+        moves = _moving(lambda: wnp.where(below, -by_p(), by_p()), da)
+        moves = moves + _moving(lambda: by_b() + wnp.where(below, by_p(), 0), db)
+        moves = moves + _moving(lambda: a / b * value(a + 1, b + 1, x), dx)
+        return value(a, b, x), moves
 
+    value.defjvp(rule, symbolic_zeros=True)
     return value
 
 
@@ -79,9 +109,9 @@ def hyp1f1(a: NestedLike, b: NestedLike, x: NestedLike) -> Array:
     """The confluent hypergeometric function M(a, b, x).
 
     Args:
-        a: array or number; it has no derivative.
-        b: array or number, no whole number <= 0; it has no derivative.
-        x: array or number.
+        a: array or number.
+        b: array or number, no whole number <= 0.
+        x: array or number. Beyond 100 derivatives by a and b are NaN.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -121,11 +151,24 @@ def _hyp2f1() -> Callable[..., Array]:
         at_1 = wnp.where((a == 0) | (b == 0), 1, wnp.where(above > 0, at_1, math.inf))
         return wnp.where(x == 1, at_1, wnp.where(x > 1, math.nan, wnp.where(by_rest, first + second, direct)))
 
-    @value.defjvp
     def rule(primals, tangents):
-        (a, b, c, x), (_, _, _, dx) = primals, tangents
-        return value(a, b, c, x), dx * a * b / c * value(a + 1, b + 1, c + 1, x)
+        (a, b, c, x), (da, db, dc, dx) = primals, tangents
+        below = x < 0
+        y = wnp.where(below, x / (x - 1), wnp.where(x >= 1, math.nan, x))
+        q = wnp.where(below, c - b, b)
+        log = wnp.where(below, wnp.log1p(wnp.where(below, -x, 0)), 0)
+        outside = wnp.exp(-a * log)
+        factor = lambda k: (a + k - 1) * (q + k - 1) / (c + k - 1) * y / k
+        slope = lambda of: outside * _slope_of_series(factor, of, y)
+        by_q = functools.cache(lambda: slope(lambda k: (a + k - 1) / (c + k - 1) * y / k))
+        by_a = lambda: slope(lambda k: (q + k - 1) / (c + k - 1) * y / k) - log * value(a, b, c, x)
+        by_c = lambda: slope(lambda k: -factor(k) / (c + k - 1))
+        moves = _moving(by_a, da) + _moving(lambda: wnp.where(below, -by_q(), by_q()), db)
+        moves = moves + _moving(lambda: by_c() + wnp.where(below, by_q(), 0), dc)
+        moves = moves + _moving(lambda: a * b / c * value(a + 1, b + 1, c + 1, x), dx)
+        return value(a, b, c, x), moves
 
+    value.defjvp(rule, symbolic_zeros=True)
     return value
 
 
@@ -133,10 +176,10 @@ def hyp2f1(a: NestedLike, b: NestedLike, c: NestedLike, x: NestedLike) -> Array:
     """Gauss's hypergeometric function F(a, b; c; x).
 
     Args:
-        a: array or number; it has no derivative.
-        b: array or number; it has no derivative.
-        c: array or number, no whole number <= 0; it has no derivative.
-        x: array or number <= 1.
+        a: array or number.
+        b: array or number.
+        c: array or number, no whole number <= 0.
+        x: array or number <= 1; at 1 derivatives by a, b and c are NaN.
 
     Returns: array of the common shape, of a float dtype; NaN above 1.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
+from .. import numpy as wnp
 from .._core import docs as _docs
 from .._special import exponential
 from .._weft import Array
 from ..typing import NestedLike
+from ._floats import _floats
 
 __all__ = ["dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "sici", "wofz"]
 
@@ -59,7 +63,8 @@ def expn(n: NestedLike, x: NestedLike) -> Array:
 def sici(x: NestedLike) -> tuple[Array, Array]:
     """The sine and cosine integrals: of sin(t) / t from 0 to x, and minus that of cos(t) / t from x on.
 
-    Returns: pair of arrays of the shape of x, of a float dtype; the cosine integral is -inf at 0, NaN below.
+    Returns: pair of arrays of the shape of x, of a float dtype; the cosine integral is -inf at 0, and even: below it
+        is the real part of the complex one.
 
     Source: Abramowitz & Stegun 5.2.14 and 5.2.16 below 2, 5.2.21 and 5.1.22 above.
 
@@ -67,7 +72,8 @@ def sici(x: NestedLike) -> tuple[Array, Array]:
         >>> weft.scipy.special.sici(wnp.array([1.0]))
         (Array([0.946083], dtype=float32), Array([0.33740395], dtype=float32))
     """
-    return exponential.sine_integral(x), exponential.cosine_integral(x)
+    (x,) = _floats(x)
+    return exponential.sine_integral(x), exponential.cosine_integral(wnp.where(x == -math.inf, math.nan, wnp.abs(x)))
 
 
 def fresnel(x: NestedLike) -> tuple[Array, Array]:

@@ -87,8 +87,9 @@ def rsf2csf(T: NestedLike, Z: NestedLike, check_finite: bool = True) -> tuple[Ar
     """
     del check_finite
     t, z = functions.as_complex(_square(T, "rsf2csf")), functions.as_complex(_square(Z, "rsf2csf"))
-    if t.shape != z.shape:
-        raise value_error(f"rsf2csf: T and Z must have the same shape, got {t.shape} and {z.shape}")
+    if t.shape[-1] != z.shape[-1]:
+        raise value_error(f"rsf2csf: T and Z must be matrices of one size, got shapes {t.shape} and {z.shape}")
+    t, z = wnp.broadcast_arrays(t, z)
     out: tuple[Array, Array] = of_batches(_schur.complex_of_real, t, z)
     return out
 

@@ -47,12 +47,9 @@ def circulant(c: NestedLike) -> Array:
     """The matrix whose columns are a vector, each turned by one place.
 
     Args:
-        c: array [..., n]: the first column.
+        c: array [..., n]: the first column; a number is one of length 1.
 
     Returns: array [..., n, n].
-
-    Raises:
-        ValueError: c is a single number.
 
     Source: Golub and Van Loan, "Matrix computations", 4.8.2.
 
@@ -62,7 +59,7 @@ def circulant(c: NestedLike) -> Array:
                [2, 1, 3],
                [3, 2, 1]], dtype=int32)
     """
-    c = _vector(c, "circulant", "c")
+    c = wnp.asarray(wnp.atleast_1d(c))
     i, j = _places(c.shape[-1], c.shape[-1])
     return wnp.take(c, wnp.asarray((i - j) % max(c.shape[-1], 1), "int32"), axis=-1)
 
@@ -90,6 +87,8 @@ def hankel(c: NestedLike, r: NestedLike | None = None) -> Array:
     c = _vector(c, "hankel", "c")
     r = wnp.zeros_like(c) if r is None else _vector(r, "hankel", "r")
     dtype = wnp.result_type(c, r)
+    batch = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    c, r = (wnp.broadcast_to(x, (*batch, x.shape[-1])) for x in (c, r))
     both = wnp.concatenate([c.astype(dtype), r[..., 1:].astype(dtype)], -1)
     i, j = _places(c.shape[-1], r.shape[-1])
     return wnp.take(both, wnp.asarray(i + j, "int32"), axis=-1)
@@ -200,12 +199,9 @@ def fiedler(a: NestedLike) -> Array:
     """The matrix of the distances between numbers: |a_i - a_j|.
 
     Args:
-        a: array [..., n].
+        a: array [..., n]; a number is one of length 1.
 
     Returns: array [..., n, n].
-
-    Raises:
-        ValueError: a is a single number.
 
     Source: Higham, "Accuracy and stability of numerical algorithms", chapter 28.
 
@@ -214,7 +210,7 @@ def fiedler(a: NestedLike) -> Array:
         Array([[0., 3.],
                [3., 0.]], dtype=float32)
     """
-    a = _vector(a, "fiedler", "a")
+    a = wnp.asarray(wnp.atleast_1d(a))
     return wnp.abs(a[..., :, None] - a[..., None, :])
 
 

@@ -22,7 +22,6 @@ _ABSENT_MODULES = {
     "jax.experimental.mosaic": KERNELS,
     "jax.experimental.jax2tf": "TensorFlow is not a target; programs are exported by weft.aot",
     "jax.experimental.transfer": "arrays move between processes by collectives",
-    "jax.experimental.roofline": "jit(f).lower(...).cost_analysis() counts work",
     "jax.experimental.topologies": "programs are compiled for the devices that are there",
     "jax.experimental.serialize_executable": "weft.aot writes compiled programs",
     "jaxlib.mlir": "programs are Weft's own IR; weft.make_ir shows it",

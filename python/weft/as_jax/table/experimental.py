@@ -13,7 +13,8 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental": Served(
         names={
             **of("weft.as_jax.callbacks", "io_callback"),
-            **of("weft.as_jax.hijax", "MutableArray cur_qdd EArray"),
+            **of("weft.as_jax.hijax", "MutableArray EArray"),
+            **of("weft.as_jax.boxes", "cur_qdd"),
             **refused("jax.experimental", "primal_tangent_dtype", "a dtype of one's own has no arrays"),
             "enable_x64": "weft.as_jax.settings:enable_x64",
             "disable_x64": "weft.as_jax.settings:disable_x64",
@@ -109,6 +110,7 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental.scheduling_groups": Served(names=of("weft.as_jax.hints", "scheduling_group xla_metadata_call")),
     "jax.experimental.xla_metadata": Served(names=of("weft.as_jax.hints", "set_xla_metadata")),
     "jax.experimental.x64_context": Served(names=of("weft.as_jax.settings", "enable_x64 disable_x64")),
+    "jax.experimental.roofline": Served(everything_of=("weft.as_jax.roofline",)),
     "jax.experimental.rnn": Served(
         names=of(
             "weft.as_jax.rnn",

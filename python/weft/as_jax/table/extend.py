@@ -30,6 +30,11 @@ EXTEND: dict[str, Served] = {
     "jax.extend.ifrt_programs": Served(
         names=refused("jax.extend.ifrt_programs", "ifrt_programs make_plugin_program make_plugin_compile_options", _XLA)
     ),
-    "jax.extend.random": Served(),
+    "jax.extend.random": Served(
+        names=of(
+            "weft.as_jax.random_keys",
+            "define_prng_impl random_seed seed_with_impl threefry_prng_impl rbg_prng_impl unsafe_rbg_prng_impl",
+        )
+    ),
     "jax.extend.source_info_util": Served(everything_of=("weft.as_jax.source_info_util",)),
 }

@@ -15,11 +15,12 @@ _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
-_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD Box HiPspec HiType Log MappingSpec
-MutableArray MutableHiType Ref TransformedRef Ty Zero aval_method aval_property box_effect box_get
-box_set instantiate_zeros is_undefined_primal new_box register_hitype"""
+_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPspec HiType Log MappingSpec
+MutableArray MutableHiType Ref TransformedRef Ty Zero aval_method aval_property box_effect
+instantiate_zeros is_undefined_primal register_hitype"""
 HIJAX = {
     **of("weft.as_jax.hijax", _OF_HIJAX),
+    **of("weft.as_jax.boxes", "Box box_get box_set new_box"),
     **of("weft.as_jax.hi_primitives", "HiPrimitive VJPHiPrimitive custom_vjp3 Static"),
     **of("weft.as_jax.core", "ShapedArray"),
 }
@@ -54,7 +55,8 @@ PRIVATE: dict[str, Served] = {
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
             **of("weft.as_jax.user_primitives", "Primitive"),
             **of("weft.as_jax.jaxprs", "jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr DropVar"),
-            **of("weft.as_jax.hijax", "AbstractRef cur_qdd"),
+            **of("weft.as_jax.hijax", "AbstractRef"),
+            **of("weft.as_jax.boxes", "cur_qdd"),
             **of("weft.as_jax.meshes", "get_abstract_mesh"),
             **of(_INTERNALS, "call_p closed_call_p call MemorySpace"),
             **refused("jax._src.core", "Token pp_kv_pair take_current_trace set_current_trace", _TRACES),
@@ -217,7 +219,7 @@ PRIVATE: dict[str, Served] = {
         )
     ),
     "jax._src.errors": Served(everything_of=("weft.errors",)),
-    "jax._src.dlpack": Served(names=PUBLIC["jax.dlpack"].names),
+    "jax._src.dlpack": Served(names={**PUBLIC["jax.dlpack"].names, **of("weft.as_jax.arrays", "SUPPORTED_DTYPES_SET")}),
     "jax._src.deprecations": Served(),
     "jax._src.monitoring": Served(everything_of=("weft.as_jax.monitoring",)),
     "jax._src.source_info_util": Served(everything_of=("weft.as_jax.source_info_util",)),
@@ -275,7 +277,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),
     "jax._src.lax": Served(
-        everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient")}
+        everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient"), **PRIMITIVES}
     ),
     "jax._src.lax.lax": Served(
         everything_of=("weft.lax",),
@@ -283,6 +285,7 @@ PRIVATE: dict[str, Served] = {
             **PRIMITIVES,
             **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros"),
             **of("weft.numpy", "asarray"),
+            **of("weft.as_jax.lists", "remaining"),
         },
     ),
     "jax._src.numpy.util": Served(
@@ -343,6 +346,9 @@ PRIVATE: dict[str, Served] = {
         },
     ),
     "jax._src.version": Served(names={"__version__": Value(VERSION), "__version_info__": Value(VERSION_INFO)}),
+    "jax._src.export.shape_poly": Served(
+        names=of("weft.as_jax.export", "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape")
+    ),
     "jax._src.xla_bridge": Served(
         names=of(
             "weft.as_jax.devices",
@@ -367,7 +373,12 @@ PRIVATE: dict[str, Served] = {
         }
     ),
     "jax._src.ad_util": Served(
-        names={**of("weft.as_jax.rules", "Zero SymbolicZero"), "stop_gradient_p": PRIMITIVES["stop_gradient_p"]}
+        names={
+            **of("weft.as_jax.rules", "Zero SymbolicZero"),
+            "stop_gradient_p": PRIMITIVES["stop_gradient_p"],
+            "add_any_p": PRIMITIVES["add_any_p"],
+            "add_jaxvals_p": PRIMITIVES["add_any_p"],
+        }
     ),
     "jax._src.checkify": Served(
         everything_of=("weft.experimental.checkify",),
@@ -380,7 +391,7 @@ PRIVATE: dict[str, Served] = {
         names={
             **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),
             **of("weft.as_jax.effects", "RefEffect ReadEffect WriteEffect AccumEffect"),
-            **refused("jax._src.state.types", "shaped_array_ref", _TRACES),
+            **of("weft.as_jax.ref_programs", "shaped_array_ref"),
         }
     ),
     "jax._src.state.primitives": Served(
@@ -394,7 +405,7 @@ PRIVATE: dict[str, Served] = {
         names={
             "run_state": "weft.as_jax.state:run_state",
             "run_state_reference": "weft.as_jax.state:run_state",
-            **refused("jax._src.state.discharge", "discharge_state", _TRACES),
+            **of("weft.as_jax.ref_programs", "discharge_state"),
         }
     ),
     "jax._src.hijax": Served(names=HIJAX),

@@ -139,7 +139,10 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.lax.linalg",),
         names={**of("weft.as_jax.choices", "EigImplementation EighImplementation SvdAlgorithm"), **PRIMITIVES},
     ),
-    "jax.random": Served(everything_of=("weft.random",), names=of("weft.as_jax.random_keys", "random_gamma_p")),
+    "jax.random": Served(
+        everything_of=("weft.random",),
+        names=of("weft.as_jax.random_keys", "key_data key_impl random_gamma_p wrap_key_data"),
+    ),
     "jax.tree_util": Served(
         everything_of=("weft.tree_util",),
         names={

@@ -49,8 +49,12 @@ WORDS: list[tuple[str, str]] = [
     ),
     (
         r"the result (\[.*?\]|)(?: |)of '([^']*)' is (.*) of type '([^']*)'; a traced function returns",
-        "function {1} returned a value of type <class '{3}'> at output component {0}, which is not a valid JAX type. "
-        "Output from batched function {2} with type <class '{3}'> is not a valid JAX type",
+        "function {1} at the lines below returned a value of type <class '{3}'> at output component {0}, which is not "
+        "a valid JAX type. Output from batched function {2} with type <class '{3}'> is not a valid JAX type",
+    ),
+    (
+        r"jit: donate_argnames names arguments of '([^']*)', whose signature cannot be read",
+        "Getting the signature of function {0} failed. Pass donate_argnums instead of donate_argnames.",
     ),
     (
         r"(\w+): (\w+) is no prefix of the structure of the values(?:.*?(Mismatch details.*))?",
@@ -84,6 +88,16 @@ WORDS: list[tuple[str, str]] = [
     (
         r"complex\(\) of a traced value",
         "Abstract tracer value encountered where concrete value is expected. Try using `x.astype(complex)` instead.",
+    ),
+    (r"the truth value of an array of shape \((?:.*, )?0[,)]", "The truth value of an empty array is ambiguous."),
+    (
+        r"the truth value of an array of shape",
+        "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
+    ),
+    (
+        r"(tolist|tobytes)\(\) of a traced value",
+        "Abstract tracer value encountered where concrete value is expected. The {0}() method was called on traced "
+        "array.",
     ),
     (r"item\(\) of a traced value", "Abstract tracer value encountered where concrete value is expected."),
     (
@@ -144,6 +158,15 @@ WORDS: list[tuple[str, str]] = [
     (
         r"(jacfwd|jacrev|hessian): '[^']*' has an argument c(\d+)\[.*\]; expected real floating-point ones",
         "{0} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got complex{1}.",
+    ),
+    (
+        r"jvp: the tangent of argument \S+ is (\w+)\[([^\]]*)\], the argument itself (\w+)\[\2\]",
+        "primal and tangent arguments to jax.jvp do not match. dtypes must be equal, or in case of int/bool primal "
+        "dtype the tangent dtype must be float0. Got primal dtype {type2} and tangent dtype {type0}.",
+    ),
+    (
+        r"jvp: the tangent of argument \S+ is (\w+\[[^\]]*\]), the argument itself (\w+\[[^\]]*\])",
+        "jvp called with different primal and tangent shapes; Got primal {type1} and tangent {type0}.",
     ),
     (
         r"jvp: tangents are .*, primals ",
@@ -230,6 +253,10 @@ WORDS: list[tuple[str, str]] = [
     ),
     # Batches.
     (
+        r"vmap: out_axes has (-?\d+) for a result of (\d+) dimensions",
+        "axis {0} is out of bounds for array of dimension {1}, and one more, which is mapped",
+    ),
+    (
         r"(vmap|pmap): (in_axes|out_axes) must hold integers and None, got (.*)",
         "{0} {1} must be an int, None, or a tuple of entries corresponding to the positional arguments, or a container "
         "of them, but got {2}.",
@@ -254,6 +281,7 @@ WORDS: list[tuple[str, str]] = [
         "function: {1} and {2}",
     ),
     # References.
+    (r"^Box.set: .* changes the structure", "type-changing mutations not allowed"),
     (r"argument (\S+) and argument (\S+) of '[^']*' are the same reference", "appeared at both {0} and {1}"),
     (
         r"argument (\S+) of '[^']*' is a reference .* also uses from outside",

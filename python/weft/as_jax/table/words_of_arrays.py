@@ -28,9 +28,16 @@ FIRST: list[tuple[str, str]] = [
         "mode='clip' instead.",
     ),
     (
-        r"(\w+): where must be None or a boolean array, got (.*)",
+        r"^(\w+):.* where must be None or a boolean array, got (.*)",
         "jnp.{0}: where must be None or a boolean array; got {1}",
     ),
+    (r"^ravel_multi_index: an index is out of range", "invalid entry in coordinates array"),
+    (
+        r"^cumulative_(?:sum|prod): give the axis for an array of (\d+) dimensions",
+        "The input array has rank {0}, however axis was not set to an explicit value. The axis argument is only "
+        "optional for one-dimensional arrays.",
+    ),
+    (r"^pad: mode '(.*?)'", "Unimplemented padding mode '{0}' for np.pad."),
     (r"^clip: complex numbers have no order", "Complex values have no ordering and cannot be clipped."),
     (r"^hypot: .*complex", "jnp.hypot is not well defined for complex-valued inputs."),
     (

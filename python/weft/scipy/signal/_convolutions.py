@@ -9,6 +9,7 @@ from ... import numpy as wnp
 from ..._core import docs as _docs
 from ..._core.errors import value_error
 from ..._weft import Array
+from ...arguments import axes_of
 from ...lax import conv_general_dilated
 from ...typing import NestedLike
 
@@ -201,14 +202,14 @@ def correlate2d(
     return full[index]
 
 
-def fftconvolve(in1: NestedLike, in2: NestedLike, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
+def fftconvolve(in1: NestedLike, in2: NestedLike, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
     """The convolution of two arrays by Fourier transforms.
 
     Args:
         in1: array.
         in2: array of as many dimensions.
         mode: as of convolve.
-        axes: the axes that are convolved; the others broadcast. None: all.
+        axes: the axes that are convolved, or one; the others broadcast. None: all.
 
     Returns: array of a float or complex dtype.
 
@@ -222,7 +223,7 @@ def fftconvolve(in1: NestedLike, in2: NestedLike, mode: str = "full", axes: Sequ
     in1, in2 = _both(in1, in2, "fftconvolve", mode)
     if in1.ndim == 0:
         return in1 * in2
-    chosen = tuple(range(in1.ndim)) if axes is None else tuple(a % in1.ndim for a in axes)
+    chosen = tuple(range(in1.ndim)) if axes is None else axes_of(axes, in1.ndim, "fftconvolve")
     if mode == "valid":
         first = all(in1.shape[d] >= in2.shape[d] for d in chosen)
         if not first and not all(in1.shape[d] <= in2.shape[d] for d in chosen):

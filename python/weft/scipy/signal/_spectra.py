@@ -172,7 +172,7 @@ def csd(
         >>> weft.scipy.signal.csd(wnp.ones(8), wnp.ones(8), nperseg=4, detrend=False)[1].shape
         (3,)
     """
-    same = y is None or y is x
+    same = y is None
     a = wnp.asarray(x)
     b = a if y is None else wnp.asarray(y)
     dtype = wnp.result_type(a, b, 1.0)

@@ -370,7 +370,7 @@ class poisson:
     @staticmethod
     def entropy(mu: NestedLike, loc: NestedLike = 0) -> Array:
         """The entropy: the sum of -p log p, beyond mu = 50 by its asymptotic series (Evans and Boersma, 1988)."""
-        mu, _ = sp._floats(mu, loc)
+        mu, _ = wnp.broadcast_arrays(*sp._floats(mu, loc))
         few = mu <= 50
         small, large = wnp.where(few, mu, 1), wnp.where(few, 50, mu)
         k = wnp.arange(160.0).astype(mu.dtype)

@@ -1,0 +1,95 @@
+"""weft.as_jax: modules of jax.experimental that are written anew: LSTM networks, what a program costs. Programs run
+under JAX, too, where it is installed."""
+
+from as_jax_both import both, lines
+
+
+def test_lstm():
+    both(
+        """
+        from jax.experimental import rnn
+
+        sizes = 3, 4, 2
+        for name, two_ways in {"one way": False, "two ways": True}.items():
+            w = rnn.init_lstm_weight(jax.random.key(0), *sizes, two_ways)
+            out[name + " count"] = rnn.get_num_params_in_lstm(*sizes, two_ways), w.shape[0]
+            layers = 2 * (1 + two_ways)
+            draw = lambda n, *shape: jax.random.normal(jax.random.key(n), shape)
+            x, h, c = draw(1, 2, 5, 3), draw(2, layers, 2, 4), draw(3, layers, 2, 4)
+            lengths = jnp.array([5, 3], "int32")
+            parts = rnn.unpack_lstm_weights(w, *sizes, two_ways)
+            found = rnn.lstm_ref(x, h, c, *parts, lengths, *sizes, 0.0, two_ways)
+            out[name] = [np.round(np.asarray(a, np.float64), 3).tolist() for a in found]
+            swapped = rnn.unpack_lstm_weights(rnn.swap_lstm_gates(w, *sizes, two_ways), *sizes, two_ways)
+            rows = [np.abs(np.asarray(a - b)).max(-1).reshape(4, 4).max(-1) > 0
+                    for a, b in zip(jax.tree.leaves(parts[:2]), jax.tree.leaves(swapped[:2]))]
+            out[name + " swapped"] = [row.tolist() for row in rows]
+        """
+    )
+
+
+def test_lstm_of_one_vector_and_its_derivative():
+    found = lines(
+        """
+        from jax.experimental import rnn
+
+        sizes = 3, 4, 1
+        w = rnn.init_lstm_weight(jax.random.key(0), *sizes, False)
+        x, h = jax.random.normal(jax.random.key(1), (2, 5, 3)), jnp.zeros((1, 2, 4))
+        lengths = jnp.array([5, 2], "int32")
+
+        def loss(w):
+            y, h_n, c_n = rnn.lstm(x, h, h, w, lengths, *sizes, 0.0, False)
+            return (y ** 2).sum() + (h_n * c_n).sum()
+
+        direction = jax.random.normal(jax.random.key(2), w.shape)
+        slope = float(jax.grad(loss)(w) @ direction)
+        difference = float(loss(w + 1e-2 * direction) - loss(w - 1e-2 * direction)) / 2e-2
+        out["near"] = abs(slope - difference) < 1e-2 * max(abs(slope), 1)
+        y, h_n, _ = rnn.lstm(x, h, h, w, lengths, *sizes, 0.0, False)
+        out["padding"] = float(jnp.abs(y[1, 2:]).max()), bool((h_n[0, 1] == y[1, 1]).all())
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    assert found == {"near": True, "padding": [0.0, True]}
+
+
+def test_roofline():
+    both(
+        """
+        import logging, sys, types
+
+        if "absl" not in sys.modules:  # of which JAX's module takes its log alone
+            sys.modules["absl"] = types.SimpleNamespace(logging=logging)
+        from jax.experimental.roofline import roofline
+
+        dimensions = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+        rows = lambda mode: lambda x, i: lax.gather(
+            x, i, dimension_numbers=dimensions, slice_sizes=(1, 8), mode=mode)
+        def conv(x, k, **more):
+            return lax.conv_general_dilated(x, k, **{"window_strides": (2, 1), "padding": "SAME", **more})
+
+        x, y = jnp.ones((4, 8)), jnp.ones((8, 3))
+        image, kernel = jnp.ones((2, 6, 9, 7)), jnp.ones((3, 2, 3, 2))
+        index = jnp.zeros((2, 1), "int32")
+        programs = {
+            "elements": (lambda x: jnp.sin(x) * 2 + x ** 2, x),
+            "product": (lambda x, y: jnp.maximum(x @ y, 0.0), x, y),
+            "products": (lambda a, b: jnp.einsum("bij,bjk->bk", a, b), jnp.ones((2, 4, 8)), jnp.ones((2, 8, 3))),
+            "jit": (lambda x: jax.jit(jnp.exp)(x) + 1, x),
+            "sums": (lambda x: (jnp.cumsum(x, 1), x.sum(0)), x),
+            "gather": (rows("fill"), x, index),
+            "clipped": (rows("clip"), x, index),
+            "conv": (lambda x, k: conv(x, k, feature_group_count=3), image, kernel),
+            "holes": (lambda x, k: conv(x, k, feature_group_count=3, rhs_dilation=(2, 3), lhs_dilation=(1, 2),
+                      padding=((1, 2), (0, 1))), image, kernel),
+            "callback": (lambda x: jax.pure_callback(np.sin, x, x), x),
+        }
+        for name, (f, *args) in programs.items():
+            shapes, found = roofline(f)(*args)
+            out[name] = shown([s.shape for s in jax.tree.leaves(shapes)]), found.flops, found.unfused_flops, \\
+                found.hbm_bytes, found.unfused_hbm_bytes
+        out["peak"] = roofline(lambda x, y: jnp.tanh(x @ y))(x, y)[1].peak_hbm_bytes
+        """
+    )

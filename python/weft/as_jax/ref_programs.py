@@ -1,0 +1,111 @@
+"""Programs of functions of references: Weft's program takes what the references hold and returns what they hold at the
+end; the view says which of its arguments are references, and what happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core import tree as _tree
+from .._core.errors import value_error
+from .._core.shapes import ShapedArray
+from ..ref import AbstractRef, Ref
+from .dtypes import canonicalize_dtype
+from .effects import AccumEffect, ReadEffect, RefEffect, WriteEffect
+from .jaxprs import ClosedJaxpr, Jaxpr, Var
+
+_EFFECTS: dict[str, type[RefEffect]] = {"read": ReadEffect, "freeze": ReadEffect, "ref.addupdate": AccumEffect}
+
+
+class _Watched(Ref):
+    """A reference that knows what has been done to it."""
+
+    __slots__ = ("uses",)
+
+    def __init__(self, value: Any):
+        super().__init__(value)
+        self.uses: set[type[RefEffect]] = set()
+
+    def _read(self, doing: str) -> Any:
+        self.uses.add(_EFFECTS.get(doing, WriteEffect))
+        return super()._read(doing)
+
+
+class RefJaxpr(Jaxpr):
+    """A program some of whose arguments are references.
+
+    Args:
+        pure: the program of arrays, whose last results are what the references hold at the end.
+        uses: by the number of an argument that is a reference: what happens to it.
+    """
+
+    def __init__(self, pure: Jaxpr, uses: dict[int, set[type[RefEffect]]]):
+        self.pure, self.uses = pure, uses
+        invars = list(pure.invars)
+        for place in uses:
+            aval = invars[place].aval
+            invars[place] = Var(AbstractRef(aval), repr(invars[place]))
+        effects = {kind(invars[place]) for place, kinds in uses.items() for kind in kinds}
+        outs = pure.outvars[: len(pure.outvars) - len(uses)]
+        super().__init__(pure.constvars, invars, outs, pure.eqns, effects | pure.effects)
+
+    def discharged(self, which: Sequence[bool]) -> Jaxpr:
+        """The program in which some of the references are arguments and, in the end, results."""
+        outs = len(self.pure.outvars) - len(self.uses)
+        ends = dict(zip(self.uses, self.pure.outvars[outs:]))
+        kept = {place: kinds for place, kinds in self.uses.items() if not which[place]}
+        given = [end for place, end in ends.items() if place not in kept]
+        pure = self.pure.replace(outvars=[*self.pure.outvars[:outs], *given, *(ends[place] for place in kept)])
+        return RefJaxpr(pure, kept) if kept else pure
+
+
+def has_references(tree: Any) -> bool:
+    """Whether there are references, or types of them, among arguments."""
+    return any(isinstance(leaf, (AbstractRef, Ref)) for leaf in _tree.leaves(tree))
+
+
+def traced(make_jaxpr: Callable[..., Any], fun: Callable[..., Any], args: Any, kwargs: Any) -> ClosedJaxpr:
+    """The program of a function, some of whose arguments are references."""
+    leaves, tree = _tree.flatten((args, kwargs))
+    uses: dict[int, set[type[RefEffect]]] = {}
+
+    def pure(*values: Any) -> Any:
+        mine = [_Watched(v) if isinstance(leaf, (AbstractRef, Ref)) else v for leaf, v in zip(leaves, values)]
+        inner_args, inner_kwargs = _tree.unflatten(tree, mine)
+        out = fun(*inner_args, **inner_kwargs)
+        uses.clear()
+        uses.update((i, ref.uses) for i, ref in enumerate(mine) if isinstance(ref, _Watched))
+        return out, [Ref._read(mine[i], "read") for i in uses]
+
+    closed = make_jaxpr(pure)(*map(_contents, leaves))
+    jaxpr = closed.jaxpr
+    ends = jaxpr.outvars[len(jaxpr.outvars) - len(uses) :]
+    for place, end in zip(uses, ends):
+        # Through transforms, whose references are others.
+        if end is not jaxpr.invars[place] and not uses[place] & {WriteEffect, AccumEffect}:
+            uses[place].add(WriteEffect)
+    return ClosedJaxpr(RefJaxpr(jaxpr, uses), closed.consts)
+
+
+def _contents(leaf: Any) -> Any:
+    """The type of what a reference holds; of others the type itself."""
+    if isinstance(leaf, Ref):
+        leaf = leaf.aval
+    return leaf.inner_aval if isinstance(leaf, AbstractRef) else leaf
+
+
+def discharge_state(closed: ClosedJaxpr, should_discharge: bool | Sequence[bool] = True) -> ClosedJaxpr:
+    """The program with arrays in the places of references, whose last results are what these hold at the end."""
+    jaxpr = closed.jaxpr
+    if not isinstance(jaxpr, RefJaxpr):
+        return closed
+    count = len(jaxpr.invars)
+    which = [should_discharge] * count if isinstance(should_discharge, bool) else list(should_discharge)
+    if len(which) != count:
+        raise value_error(f"discharge_state: should_discharge has {len(which)} entries for {count} arguments")
+    return ClosedJaxpr(jaxpr.discharged(which), closed.consts)
+
+
+def shaped_array_ref(shape: Any, dtype: Any, weak_type: bool = False) -> AbstractRef:
+    """The type of references to arrays of a shape and a dtype."""
+    return AbstractRef(ShapedArray(shape, canonicalize_dtype(dtype), weak_type))
