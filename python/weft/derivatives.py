@@ -23,14 +23,7 @@ from .arguments import by_name, checked_argnums, flag, hold_others, holding_aux,
 from .pullbacks import Pullback
 from .tree_util import Partial
 
-__all__ = [
-    "grad",
-    "jvp",
-    "linear_transpose",
-    "linearize",
-    "value_and_grad",
-    "vjp",
-]
+__all__ = ["grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
 
 def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[bool], list[int]]:
@@ -43,8 +36,6 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
     mask = [o in nums for o in owner]
     return mask, nums
 
-
-_JAX_SEMANTICS = 3  # as in tracer/context.h
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -336,9 +327,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         kinds = f"{type(primals).__name__} and {type(tangents).__name__}"
         raise type_error(f"jvp: primals and tangents must be tuples of arguments, got {kinds}")
-    if isinstance(primals, list) is not isinstance(tangents, list) and _weft.setting(_JAX_SEMANTICS):
-        names = [type(x).__name__ for x in (tangents, primals)]
-        raise type_error(f"jvp: tangents are a {names[0]}, primals a {names[1]}")
+    if isinstance(primals, list) is not isinstance(tangents, list) and _tree.jax_semantics():
+        raise type_error(f"jvp: tangents are a {type(tangents).__name__}, primals a {type(primals).__name__}")
     primals, tangents = tuple(primals), tuple(tangents)
     if stateful.references is not None:
         if stateful.references.refs_among(primals):

@@ -14,6 +14,7 @@ from .._core.errors import index_error, runtime_error, type_error, value_error
 from .._core.shapes import ShapedArray
 from ..arguments import is_integer
 from . import scopes
+from .indices import index_apart, index_of
 
 # Set by weft.ref.
 before_first: Callable[[], None] = lambda: None
@@ -297,45 +298,12 @@ def base(part: Any) -> Ref:
 # A part is a container of its reference and of the arrays in its index, so that functions that are traced take it.
 
 
-def _index_apart(index: Any) -> tuple[list[Any], Any]:
-    """The arrays in an index, and the rest of it."""
-    entries = index if isinstance(index, tuple) else (index,)
-    arrays, rest = [], []
-    for entry in entries:
-        if isinstance(entry, slice):
-            bounds = (entry.start, entry.stop, entry.step)
-            fixed = [None if _is_dynamic(bound) else bound for bound in bounds]
-            arrays += [bound for bound in bounds if _is_dynamic(bound)]
-            rest.append(("slice", *map(_is_dynamic, bounds), *fixed))
-        elif _is_dynamic(entry):
-            arrays.append(entry)
-            rest.append(("array",))
-        else:
-            rest.append(("fixed", entry))
-    return arrays, (isinstance(index, tuple), tuple(rest))
-
-
-def _is_dynamic(entry: Any) -> bool:
-    return isinstance(entry, (_weft.Array, np.ndarray, list))
-
-
-def _index_of(rest: Any, arrays: Any) -> Any:
-    several, entries = rest
-    left, made = iter(arrays), []
-    for kind, *entry in entries:
-        if kind == "slice":
-            made.append(slice(*(next(left) if on else bound for on, bound in zip(entry[:3], entry[3:]))))
-        else:
-            made.append(next(left) if kind == "array" else entry[0])
-    return tuple(made) if several else made[0]
-
-
 def _part_apart(part: RefPart) -> tuple[list[Any], Any]:
-    arrays, rest = _index_apart(part._index)
+    arrays, rest = index_apart(part._index)
     return [part._ref, *arrays], rest
 
 
-_tree.register(RefPart, _part_apart, lambda rest, held: RefPart(held[0], _index_of(rest, list(held)[1:])))
+_tree.register(RefPart, _part_apart, lambda rest, held: RefPart(held[0], index_of(rest, list(held)[1:])))
 
 
 class AbstractRef:
