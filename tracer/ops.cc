@@ -156,6 +156,17 @@ Value Power(const Operand& x, const Operand& y) {
   return site.Finish(site.b().Emit1(FindPrim("pow"), p.atoms), t.weak);
 }
 
+// What chooses between complex numbers goes by the order of the real and then of the imaginary part.
+const PrimTable<Value (*)(Operands)>& OfComplexNumbers() {
+  static const auto& table = *new PrimTable<Value (*)(Operands)>{
+      {"max", [](Operands xs) { return ApplyFunction(Binary::kMaximum, xs[0], xs[1]); }},
+      {"min", [](Operands xs) { return ApplyFunction(Binary::kMinimum, xs[0], xs[1]); }},
+      {"clamp", [](Operands xs) {
+         return ApplyFunction(Binary::kMinimum, ApplyFunction(Binary::kMaximum, xs[0], xs[1]), xs[2]);
+       }}};
+  return table;
+}
+
 }  // namespace
 
 void SetElementwiseRunner(ElementwiseRunner runner) { g_elementwise_runner = runner; }
@@ -168,10 +179,8 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
   // Its first operand has a dtype of its own.
   if (Is<"select">(prim)) return Where(xs[0], xs[1], xs[2]);
   const WeakDType t = CommonDType(prim, xs, promotion);
-  if (IsComplex(t.dtype)) {  // by order of the real and then of the imaginary part
-    if (Is<"max">(prim)) return ApplyFunction(Binary::kMaximum, xs[0], xs[1]);
-    if (Is<"min">(prim)) return ApplyFunction(Binary::kMinimum, xs[0], xs[1]);
-    if (Is<"clamp">(prim)) return ApplyFunction(Binary::kMinimum, ApplyFunction(Binary::kMaximum, xs[0], xs[1]), xs[2]);
+  if (IsComplex(t.dtype)) {
+    if (const auto by_order = OfComplexNumbers()[prim]) return by_order(xs);
   }
   const auto is_traced = [](const Operand& x) { return !x.is_scalar() && x.value().traced(); };
   if (g_elementwise_runner != nullptr && Trace::Current() == nullptr && std::none_of(xs.begin(), xs.end(), is_traced)) {
