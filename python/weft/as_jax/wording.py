@@ -115,9 +115,7 @@ def _replication(message: str) -> str:
     )
 
 
-_PLACE = (
-    r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?(.*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
-)
+_PLACE = r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?(.*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
 _HOLDERS = {
     "its mesh": "sharding_constraint inside jit",
     "its functions' mesh": "shard_map inside jit",
