@@ -115,8 +115,8 @@ def test_arguments_on_other_devices_are_refused():
         (lambda: f(put(x, rows, first), at(3)), r"argument a, \S+, on \[0, 1, 2, 3\], argument b, \S+, on \[3\]"),
         (lambda: f(put(x, rows, first), put(x, rows, last)), r"argument b, \S+, on \[4, 5, 6, 7\]"),
         (lambda: f(put(x, rows, first), put(x, rows, back)), r"argument b, \S+, on \[3, 2, 1, 0\]"),
-        (lambda: cut(at(3)), r"its mesh on \[0, 1, 2, 3\], argument b, \S+, on \[3\]"),
-        (lambda: cut(put(x, rows, back)), r"its mesh on \[0, 1, 2, 3\], argument b, \S+, on \[3, 2, 1, 0\]"),
+        (lambda: cut(at(3)), r"mesh on \[0, 1, 2, 3\], argument b, \S+, on \[3\]"),
+        (lambda: cut(put(x, rows, back)), r"mesh on \[0, 1, 2, 3\], argument b, \S+, on \[3, 2, 1, 0\]"),
     ]:
         with pytest.raises(ValueError, match=words + "; weft.device_put"):
             call()

@@ -258,7 +258,8 @@ def test_arrays_of_which_each_process_has_a_part():
         np.testing.assert_array_equal(y.addressable_shards[0].data, whole[4 - 4 * RANK : 6 - 4 * RANK])
         np.testing.assert_array_equal(multihost_utils.process_allgather(weft.jit(lambda y: y * 2)(y)), whole * 2)
         assert weft.jit(f)(np.arange(4)).sharding.mesh == mesh
-        refused(lambda: weft.jit(f)(y), ValueError, "one in different orders: its mesh on [0, 1, 2, 3], argument")
+        words = "one in different orders: its functions' mesh on [0, 1, 2, 3], argument"
+        refused(lambda: weft.jit(f)(y), ValueError, words)
         """
     )
 

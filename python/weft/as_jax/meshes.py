@@ -83,8 +83,8 @@ def _check_mesh(mesh: Any, args: Any) -> None:
     named = [place for place in places if isinstance(place, weft.NamedSharding)]
     if not named:
         raise value_error(
-            "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` to the "
-            "mesh argument."
+            "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` to "
+            "the mesh argument."
         )
     for place in named:
         if place.mesh.shape_tuple != mesh.shape_tuple:
