@@ -13,6 +13,7 @@ void RegisterShape(PrimRegistry& r);
 void RegisterReductions(PrimRegistry& r);
 void RegisterContraction(PrimRegistry& r);
 void RegisterIndexing(PrimRegistry& r);
+void RegisterDynamicSlices(PrimRegistry& r);  // of RegisterIndexing
 void RegisterControl(PrimRegistry& r);
 void RegisterCustom(PrimRegistry& r);
 void RegisterCustomBatching(PrimRegistry& r);

@@ -1,49 +1,26 @@
 #include "ir/text/parser.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/hash/hash.h"
-#include "absl/strings/escaping.h"
 #include "ir/builder.h"
 #include "ir/prim.h"
 #include "ir/text/attribute_names.h"
 #include "ir/text/element_text.h"
 #include "ir/text/printer.h"
+#include "ir/text/text_cursor.h"
+#include "ir/text/text_scope.h"
 
 namespace weft {
 namespace {
 
 constexpr int kMaxLiteralRank = 64;
-constexpr size_t kMaxWord = 4096;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsWordStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsWordPart(char c) { return IsWordStart(c) || IsDigit(c); }
-
-// The part of `line` around `column` that fits a screen, with a caret under the column.
-std::string LineWithCaret(const std::string& line, size_t column) {
-  constexpr size_t kReach = 60;
-  const size_t begin = column > kReach ? column - kReach : 0, end = std::min(line.size(), column + kReach);
-  std::string shown = begin > 0 ? "..." : "", pad(shown.size(), ' ');
-  for (size_t i = begin; i < end; ++i) {
-    const unsigned char c = static_cast<unsigned char>(line[i]);
-    shown += c == '\t' || (c >= 32 && c != 127) ? line[i] : '?';
-    // Continuation bytes of UTF-8 take no column of their own.
-    if (i < column && (c & 0xC0) != 0x80) pad += c == '\t' ? '\t' : ' ';
-  }
-  if (end < line.size()) shown += "...";
-  return "  " + shown + "\n  " + pad + "^";
-}
-
-class Parser {
+class Parser : TextCursor {
  public:
-  Parser(const std::string& text, const ParseOptions& options) : text_(text), options_(options) {}
+  Parser(const std::string& text, const ParseOptions& options) : TextCursor(text, options.file), options_(options) {}
 
   Attr Attribute() {
     Attr value = AttributeValue();
@@ -75,107 +52,6 @@ class Parser {
   }
 
  private:
-  struct Variable {
-    std::string_view name;  // in the text
-    Atom value;
-  };
-  // Variables of a function by name. The table holds numbers alone, so that it stays in the caches for long programs:
-  // what is looked up was mostly defined a few lines before.
-  struct ByName {
-    using is_transparent = void;
-    std::string_view Of(std::string_view name) const { return name; }
-    std::string_view Of(uint32_t i) const { return (*variables)[i].name; }
-    template <class T>
-    size_t operator()(const T& sought) const {
-      return absl::HashOf(Of(sought));
-    }
-    template <class T, class U>
-    bool operator()(const T& a, const U& b) const {
-      return Of(a) == Of(b);
-    }
-    const std::vector<Variable>* variables;
-  };
-  struct Scope {
-    Builder builder;
-    std::vector<Variable> variables;  // in the order of their definitions
-    absl::flat_hash_set<uint32_t, ByName, ByName> numbers{0, ByName{&variables}, ByName{&variables}};
-    explicit Scope(const std::string& name) : builder(name) {}
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-  };
-
-  // --- Errors ---
-
-  [[noreturn]] void Fail(size_t at, const std::string& message) const {
-    at = std::min(at, text_.size());
-    const size_t line_begin = at == 0 ? 0 : text_.rfind('\n', at - 1) + 1;  // npos + 1 == 0
-    const size_t line_end = std::min(text_.find('\n', at), text_.size());
-    const std::string line = text_.substr(line_begin, line_end - line_begin);
-    const auto number = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(line_begin), '\n') + 1;
-    throw UserError(ErrorKind::kParse, {}, options_.file.empty() ? "<text>" : options_.file, ":", number, ":",
-                    at - line_begin + 1, ": ", message, "\n", LineWithCaret(line, at - line_begin));
-  }
-  std::string Found() const {
-    if (AtEnd()) return "found the end of the text";
-    const char c = text_[pos_];
-    if (c == '\n') return "found the end of the line";
-    if (IsWordPart(c)) {
-      size_t end = pos_;
-      while (end < text_.size() && IsWordPart(text_[end]) && end - pos_ < 40) ++end;
-      return "found '" + text_.substr(pos_, end - pos_) + "'";
-    }
-    if (c > 32 && c < 127) return std::string("found '") + c + "'";
-    return "found a byte that no text of this form has";
-  }
-  [[noreturn]] void Expected(const std::string& what) const { Fail(pos_, "expected " + what + ", " + Found()); }
-
-  // --- Characters ---
-
-  bool AtEnd() const { return pos_ >= text_.size(); }
-  char Peek(size_t ahead = 0) const { return pos_ + ahead < text_.size() ? text_[pos_ + ahead] : '\0'; }
-  // Blanks and a comment, but not the end of the line.
-  void SkipSpace() {
-    while (!AtEnd() && (Peek() == ' ' || Peek() == '\t' || Peek() == '\r')) ++pos_;
-    if (Peek() == '#') {
-      while (!AtEnd() && Peek() != '\n') ++pos_;
-    }
-  }
-  void SkipLines() {
-    for (SkipSpace(); Peek() == '\n'; SkipSpace()) ++pos_;
-  }
-  bool Accept(char c) {
-    SkipSpace();
-    if (Peek() != c || AtEnd()) return false;
-    ++pos_;
-    return true;
-  }
-  // Inside brackets, where line ends mean nothing.
-  bool AcceptInside(char c) {
-    SkipLines();
-    return Accept(c);
-  }
-  void Expect(char c, const std::string& why) {
-    if (!Accept(c)) Expected(std::string("'") + c + "'" + why);
-  }
-  void ExpectInside(char c, const std::string& why) {
-    SkipLines();
-    Expect(c, why);
-  }
-  std::string PeekWord() const {
-    size_t end = pos_;
-    if (!IsWordStart(Peek())) return "";
-    while (end < text_.size() && IsWordPart(text_[end]) && end - pos_ < kMaxWord) ++end;
-    return text_.substr(pos_, end - pos_);
-  }
-  std::string Word(const std::string& what) {
-    SkipSpace();
-    std::string word = PeekWord();
-    if (word.empty()) Expected(what);
-    if (word.size() >= kMaxWord) Fail(pos_, "this name is too long");
-    pos_ += word.size();
-    return word;
-  }
-
   void Version() {
     Word("'weft'");
     SkipSpace();
@@ -251,36 +127,6 @@ class Parser {
   }
 
   // --- Literals ---
-
-  // 12  -0.5e+3  0x7fc00001  -inf  nan  true
-  std::string NumberToken() {
-    const size_t begin = pos_;
-    if (Peek() == '-') ++pos_;
-    const bool hex = Peek() == '0' && (Peek(1) == 'x' || Peek(1) == 'X');
-    while (IsWordPart(Peek()) || Peek() == '.' ||
-           (!hex && pos_ > begin && (Peek() == '+' || Peek() == '-') &&
-            (text_[pos_ - 1] == 'e' || text_[pos_ - 1] == 'E'))) {
-      ++pos_;
-    }
-    if (pos_ == begin || pos_ - begin > kMaxWord) {
-      pos_ = begin;
-      Expected("a number");
-    }
-    return text_.substr(begin, pos_ - begin);
-  }
-
-  // A number, or two in parentheses.
-  std::string ElementToken() {
-    if (Peek() != '(') return NumberToken();
-    ++pos_;
-    SkipLines();
-    std::string text = "(" + NumberToken();
-    ExpectInside(',', " between the real and the imaginary part");
-    SkipLines();
-    text += "," + NumberToken();
-    ExpectInside(')', " after the imaginary part");
-    return text + ")";
-  }
 
   struct Element {
     size_t at;
@@ -366,25 +212,6 @@ class Parser {
   }
 
   // --- Attributes ---
-
-  std::string String() {
-    const size_t at = pos_++;
-    while (!AtEnd() && Peek() != '"' && Peek() != '\n') pos_ += Peek() == '\\' && pos_ + 1 < text_.size() ? 2 : 1;
-    if (AtEnd() || Peek() != '"') Fail(at, "this string has no end");
-    const std::string quoted = text_.substr(at + 1, pos_++ - at - 1);
-    std::string value, error;
-    if (!absl::CUnescape(quoted, &value, &error)) Fail(at, "malformed string: " + error);
-    return value;
-  }
-
-  int64_t Int(const std::string& token, size_t at) const {
-    int64_t value = 0;
-    const auto result = std::from_chars(token.data(), token.data() + token.size(), value);
-    if (result.ec == std::errc::result_out_of_range) Fail(at, token + " does not fit a 64-bit integer");
-    if (result.ec != std::errc() || result.ptr != token.data() + token.size())
-      Fail(at, "'" + token + "' is not an integer");
-    return value;
-  }
 
   // Behind "mesh(".
   Mesh MeshAttribute() {
@@ -524,7 +351,7 @@ class Parser {
   // From the parameter list to the closing brace. `depth` counts the functions around this one, itself included.
   FnRef Function(const std::string& name, int depth) {
     if (depth > kMaxRegionDepth) Fail(pos_, "regions nested more than " + std::to_string(kMaxRegionDepth) + " deep");
-    Scope scope(name);
+    TextScope scope(name);
     depth_below_.push_back(0);
     Expect('(', " and the parameters");
     if (!AcceptInside(')')) {
@@ -553,7 +380,7 @@ class Parser {
     return fn;
   }
 
-  void Parameter(Scope& scope) {
+  void Parameter(TextScope& scope) {
     SkipSpace();
     size_t at = pos_;
     std::string name = Word("a parameter, 'name: type'");
@@ -570,7 +397,7 @@ class Parser {
     Define(scope, name, v, at);
   }
 
-  void Define(Scope& scope, const std::string& name, const Atom& value, size_t at) {
+  void Define(TextScope& scope, const std::string& name, const Atom& value, size_t at) {
     if (IsTextKeyword(name)) Fail(at, "'" + name + "' is a word of the grammar, not a name");
     scope.variables.push_back({std::string_view(text_).substr(at, name.size()), value});
     if (!scope.numbers.insert(static_cast<uint32_t>(scope.variables.size() - 1)).second)
@@ -584,7 +411,7 @@ class Parser {
     ++pos_;
   }
 
-  Atoms Body(Scope& scope, int depth) {
+  Atoms Body(TextScope& scope, int depth) {
     while (true) {
       do SkipLines();
       while (Accept(';'));
@@ -611,7 +438,7 @@ class Parser {
     return results;
   }
 
-  void CheckResults(const Scope& scope, const Atoms& results, const Types& declared, size_t at) const {
+  void CheckResults(const TextScope& scope, const Atoms& results, const Types& declared, size_t at) const {
     if (results.size() != declared.size()) {
       Fail(at, "the function returns " + std::to_string(results.size()) + " results, but " +
                    std::to_string(declared.size()) + " are declared");
@@ -625,7 +452,7 @@ class Parser {
     }
   }
 
-  Atom Operand(Scope& scope) {
+  Atom Operand(TextScope& scope) {
     SkipSpace();
     const size_t at = pos_;
     const std::string word = PeekWord();
@@ -669,7 +496,7 @@ class Parser {
     std::optional<Type> type;
   };
 
-  void Equation(Scope& scope, int depth) {
+  void Equation(TextScope& scope, int depth) {
     SkipSpace();
     const size_t begin = pos_;
     std::vector<WrittenResult> written;
@@ -717,7 +544,7 @@ class Parser {
     BindResults(scope, *prim, written, results, begin);
   }
 
-  void BindResults(Scope& scope, const Prim& prim, const std::vector<WrittenResult>& written, const Atoms& results,
+  void BindResults(TextScope& scope, const Prim& prim, const std::vector<WrittenResult>& written, const Atoms& results,
                    size_t at) {
     if (written.size() != results.size()) {
       Fail(at, prim.name + " has " + std::to_string(results.size()) + " results here, but " +
@@ -733,40 +560,17 @@ class Parser {
     }
   }
 
-  // Runs `body`, turning the user's mistakes that it reports into errors at a place of the text.
-  template <class Body>
-  void Guarded(size_t at, Body&& body) const {
-    try {
-      body();
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kInternal) throw;
-      Fail(at, error.message());
-    }
-  }
-
-  int LineAt(size_t at) {
-    // Places are asked for in order.
-    line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(line_pos_),
-                                         text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
-    line_pos_ = at;
-    return line_;
-  }
-
   int DepthOf(const Fn& fn) const {
     auto it = depth_of_.find(&fn);
     return it == depth_of_.end() ? 1 : it->second;
   }
   void RememberDepth(const Fn& fn, int depth) { depth_of_[&fn] = depth; }
 
-  const std::string& text_;
   const ParseOptions& options_;
-  size_t pos_ = 0;
   std::unordered_map<std::string, FnRef> functions_;
   std::unordered_map<const Fn*, int> depth_of_;  // of nested regions, 1 = none
   std::vector<int> depth_below_;                 // per open function: the deepest region so far
   int depth_of_elements_ = 0;                    // of the list literal being read
-  size_t line_pos_ = 0;
-  int line_ = 1;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 10
+#define WEFT_ABI_VERSION 11
 
 struct WeftRuntime;
 

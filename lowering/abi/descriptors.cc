@@ -97,6 +97,11 @@ class Reader {
     }
     if (!empty) Holds(a.place, fits ? bytes : Limits::kAny);
   }
+  void Whole(const Strided<InWords>& a) {
+    Extent elements(a.start);
+    for (size_t d = 0; d < a.dims.size(); ++d) elements.Along(a.dims[d], a.strides[d]);
+    if (!elements.empty()) Holds(a.place, elements, a.dtype);
+  }
   void Whole(const Scatter<InWords>& s) {
     const auto has = [](std::span<const int64_t> list, int64_t d) {
       return std::find(list.begin(), list.end(), d) != list.end();
@@ -220,7 +225,8 @@ class Reader {
     if (static_cast<uint64_t>(count) > words_.size() - at_) Refuse(Name(name, count - 1) + " is missing");
     return count;
   }
-  void HasRank(const char* name, const Array<InWords>& a, size_t least, size_t most = SIZE_MAX) const {
+  template <class A>
+  void HasRank(const char* name, const A& a, size_t least, size_t most = SIZE_MAX) const {
     if (a.dims.size() < least || a.dims.size() > most)
       Refuse(std::string(name) + " has " + std::to_string(a.dims.size()) + " dimensions; expected " +
              std::to_string(least) + (least == most ? "" : " or more"));

@@ -157,7 +157,12 @@ void Agree(TriangularSolve<Owned>& s) { AtLeast(s.a, 2), AtLeast(s.b, 3); }
 void Agree(TopK<Owned>& s) { AtLeast(s.x, 1); }
 void Agree(ReduceWindow<Owned>& s) { s.result.dims.resize(s.x.dims.size()); }
 void Agree(Convolution<Owned>& s) {
-  for (Array<Owned>* a : {&s.x, &s.w, &s.result}) a->dims.resize(s.strides.size() + 2, 1);
+  const size_t rank = s.strides.size() + 2;
+  s.result.dims.resize(rank, 1);
+  for (Strided<Owned>* a : {&s.x, &s.w}) {
+    a->dims.resize(rank, 1), a->strides.resize(rank, 1);
+    for (int64_t& stride : a->strides) stride = 1 + std::abs(stride) % 4;  // none leads before the array
+  }
 }
 void Agree(Fft<Owned>& s) {
   s.lengths.resize(std::max<size_t>(s.lengths.size(), 1), 3);
@@ -390,6 +395,21 @@ TEST(Descriptors, ArraysLieInTheirMemory) {
   EXPECT_NE(problem(Cholesky<Owned>{array(0, DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}), array(6, {}, {})}),
             "");
   EXPECT_EQ(problem(Cholesky<Owned>{array(4, DType::kF32, {0, int64_t{1} << 62, 8}), array(2, {}, {1000})}), "");
+  // 2 x 3 of f32 in slot 0, transposed.
+  Convolution<Owned> conv{{0, DType::kF32, 0, {2, 3}, {1, 2}},
+                          {6, DType::kF32, 0, {1, 3}, {3, 1}},
+                          array(6, DType::kF32, {2, 1}),
+                          {},
+                          {},
+                          {},
+                          {},
+                          1,
+                          1};
+  EXPECT_EQ(problem(conv), "");
+  conv.x.start = 1;
+  EXPECT_NE(problem(conv), "");
+  conv.x.start = 0, conv.x.strides = {1, 3};
+  EXPECT_NE(problem(conv), "");
   // 2 x 3 of f32 in slot 0, transposed and backwards in part.
   Contract<Owned> c{0, 3, 1, DType::kF32, DType::kF32, 0, 0, {}, {{2, 3, 0, 1}}, {}, {{3, 1, 0, 0}}};
   c.y = 5;
@@ -415,9 +435,10 @@ TEST(Descriptors, ArraysHaveTheDimensionsOfTheOperation) {
   EXPECT_NE(problem(Qr<Owned>{line, matrix, matrix}).find("qr: x has 1 dimensions; expected 2 or more"),
             std::string::npos);
   EXPECT_NE(problem(TopK<Owned>{scalar, 0, 1, 0}), "");
-  EXPECT_EQ(problem(Convolution<Owned>{matrix, matrix, matrix, {}, {}, {}, {}, 1, 1}), "");
-  EXPECT_NE(problem(Convolution<Owned>{matrix, line, matrix, {}, {}, {}, {}, 1, 1}), "");
-  EXPECT_NE(problem(Convolution<Owned>{matrix, matrix, matrix, {1}, {0}, {1}, {1}, 1, 1}), "");
+  const Strided<Owned> rows{0, DType::kF32, 0, {2, 2}, {2, 1}}, row{0, DType::kF32, 0, {2}, {1}};
+  EXPECT_EQ(problem(Convolution<Owned>{rows, rows, matrix, {}, {}, {}, {}, 1, 1}), "");
+  EXPECT_NE(problem(Convolution<Owned>{rows, row, matrix, {}, {}, {}, {}, 1, 1}), "");
+  EXPECT_NE(problem(Convolution<Owned>{rows, rows, matrix, {1}, {0}, {1}, {1}, 1, 1}), "");
   EXPECT_EQ(problem(Fft<Owned>{FftKind::kFft, {2}, line, line}), "");
   EXPECT_NE(problem(Fft<Owned>{FftKind::kFft, {2, 2}, line, line}), "");
   EXPECT_NE(problem(Fft<Owned>{FftKind::kFft, {}, line, line}), "");

@@ -23,6 +23,20 @@ struct Array {
   WEFT_ABI_FIELDS { v.Place("place", s.place), v.Word("dtype", s.dtype), v.Words("dims", s.dims, kSize); }
 };
 
+// An array that lies by strides, in elements, and begins `start` elements behind its place.
+template <class F>
+struct Strided {
+  typename F::Place place{};
+  weft::DType dtype{};
+  typename F::Number start{};
+  typename F::Numbers dims{}, strides{};
+  WEFT_ABI_FIELDS {
+    v.Place("place", s.place), v.Word("dtype", s.dtype), v.Word("start", s.start, kSize);
+    v.Words("dims", s.dims, kSize);
+    v.Words("strides", s.strides, kNumber, static_cast<int64_t>(s.dims.size()));
+  }
+};
+
 // A dimension of a contraction: its size, and its stride in each array, in elements; 0 in those that lack it.
 template <class F>
 struct Factor {
@@ -163,7 +177,8 @@ struct ReduceWindow {
 template <class F>
 struct Convolution {
   static constexpr WeftOpcode kOpcode = WEFT_OP_CONV;
-  Array<F> x{}, w{}, result{};
+  Strided<F> x{}, w{};
+  Array<F> result{};
   typename F::Numbers strides{}, lo{}, base_dilation{}, window_dilation{};
   int64_t feature_groups = 1, batch_groups = 1;
   WEFT_ABI_FIELDS {

@@ -162,6 +162,14 @@ void Fuser::DemandOperands(int i) {
       else
         DemandAtom(a);
     }
+  } else if (row.operands == OpRow::Operands::kMoved) {
+    for (const Atom& a : e.operands) {
+      StridedView view;
+      if (FindRead(fn_, defining_, e, a, &view))
+        demanded_[view.root] = true;
+      else
+        DemandAtom(a);
+    }
   } else if (row.operands == OpRow::Operands::kStored) {
     for (const Atom& a : e.operands) DemandAtom(a);
   }
@@ -278,7 +286,7 @@ void Fuser::CollectOperands(int i, const std::vector<Affine>& index, std::vector
   } else {
     for (const Atom& a : e.operands) {
       StridedView view;
-      if (row.operands == OpRow::Operands::kProduct && !IsOrderedSum(e) && FindStrided(fn_, defining_, a, &view)) {
+      if (FindRead(fn_, defining_, e, a, &view)) {
         out->push_back({plan_.Root(view.root), {}, true});
         continue;
       }

@@ -120,6 +120,10 @@ struct StridedView {
   std::vector<Dim> strides;
 };
 bool FindStrided(const Fn& fn, const std::vector<int>& defining_eqn, const Atom& atom, StridedView* out);
+// ... of an operand of a step that reads behind views (OpRow::Operands kProduct, kMoved); false where this one does
+// not.
+bool FindRead(const Fn& fn, const std::vector<int>& defining_eqn, const Eqn& eqn, const Atom& operand,
+              StridedView* out);
 // How the operands of a `contract` lie behind views, and what a product of them is told, but for the places.
 struct ContractLayout {
   StridedView x, y;

@@ -16,7 +16,8 @@
 #include "lowering/gpu/products.h"
 #include "lowering/ops/op_table.h"
 #include "lowering/program/program.h"
-#include "transforms/shard/partition.h"
+#include "transforms/shard/program_meshes.h"
+#include "transforms/shard/propagation.h"
 
 namespace weft {
 namespace {

@@ -123,6 +123,7 @@ class OpTable {
     Row("sort") = Library(library::Sort);
     Row("top_k") = Library(library::TopK);
     Row("conv") = Library(library::Convolution);
+    Row("conv").operands = Operands::kMoved;
     Row("debug_print") = Library(library::DebugPrint);
     Row("assert") = Library(library::Assert);
     Row("pure_callback") = Library(library::Callback);

@@ -29,6 +29,7 @@ struct OpRow {
     kComputed,  // may be computed by the kernels that write the result
     kFirst,     // the first one has a buffer, others may be computed
     kProduct,   // are read behind views
+    kMoved,     // are read behind views that move elements alone (transposes, slices), where the library takes strides
   };
   using Body = const FnRef& (*)(const Eqn& e);
   using Replace = Atoms (*)(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);

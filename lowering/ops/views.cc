@@ -148,4 +148,19 @@ bool FindStrided(const Fn& fn, const std::vector<int>& defining, const Atom& ato
   return true;
 }
 
+bool FindRead(const Fn& fn, const std::vector<int>& defining, const Eqn& e, const Atom& operand, StridedView* out) {
+  switch (RowOf(*e.prim).operands) {
+    case OpRow::Operands::kProduct: return !IsOrderedSum(e) && FindStrided(fn, defining, operand, out);
+    case OpRow::Operands::kMoved: {
+      if (fn.TypeOf(operand).dtype != DType::kF32 || !FindStrided(fn, defining, operand, out)) return false;
+      const Dims dims = fn.TypeOf(operand).dims;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (!(dims[d] == Dim(1)) && !(out->strides[d].TryValue().value_or(1) > 0)) return false;
+      }
+      return true;
+    }
+    default: return false;
+  }
+}
+
 }  // namespace weft

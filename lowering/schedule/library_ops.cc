@@ -85,6 +85,17 @@ class BlockLowering::LibraryCall {
     uses_.push_back(block_.p_.Read(block_.ValueOf(e_.operands[i])));
     return block_.ArrayOf(e_.operands[i]);
   }
+  // ... read where it lies, behind views.
+  abi::Strided<InSchedule> Moved(size_t i) {
+    const Atom& a = e_.operands[i];
+    const Type t = block_.fn_.TypeOf(a);
+    StridedView view;
+    const bool moved = FindRead(block_.fn_, block_.defining_, e_, a, &view);
+    const int value = moved ? block_.ValueOfRoot(block_.plan_.Root(view.root)) : block_.ValueOf(a);
+    uses_.push_back(block_.p_.Read(value));
+    return {value, t.dtype, moved ? view.start : Dim(0), std::vector<Dim>(t.dims.begin(), t.dims.end()),
+            moved ? view.strides : Strides(t.dims)};
+  }
   std::vector<Array> OperandsFrom(size_t first) {
     std::vector<Array> all;
     for (size_t i = first; i < e_.operands.size(); ++i) all.push_back(Operand(i));
@@ -211,8 +222,8 @@ void ReduceWindow(BlockLowering::LibraryCall& call, int kind) {
 
 void Convolution(BlockLowering::LibraryCall& call, int) {
   abi::Convolution<InSchedule> told;
-  told.x = call.Operand(0);
-  told.w = call.Operand(1);
+  told.x = call.Moved(0);
+  told.w = call.Moved(1);
   told.result = call.Result();
   told.strides = call.List("strides");
   told.lo = call.List("lo");

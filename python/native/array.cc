@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "python/native/array_docs.h"
+#include "python/native/array_slots.h"
 #include "python/native/convert.h"
 #include "python/native/frames.h"
 #include "python/native/placed.h"
@@ -18,17 +19,8 @@ namespace weft::python {
 
 PyTypeObject* g_array_type = nullptr;
 PyTypeObject* g_tracer_type = nullptr;
-const char* BufferFormat(DType t);  // convert.cc
 
 namespace {
-
-std::string DeletedText(PyObject* self) {
-  const auto* array = reinterpret_cast<ArrayObject*>(self);
-  std::string text = "the array " + array->deleted->type.ToString() + " " + array->deleted->how;
-  if (array->deleted_at) text += " at " + array->deleted_at.ToString();
-  return text + "; its memory is gone";
-}
-bool IsGone(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->deleted != nullptr; }
 
 PyObject* NotImplementedObject() { return Py_NewRef(Py_NotImplemented); }
 
@@ -74,73 +66,6 @@ PyObject* RichCompare(PyObject* a, PyObject* b, int op) {
 }
 
 // The only element, for conversions to Python numbers.
-Tensor OneElement(PyObject* self, const char* why) {
-  const Value& v = ValueOf(self);
-  const Type type = v.type();
-  if (type.dtype == DType::kKey) throw TypeError(why, ": ", kKeyIsNoNumber);
-  if (v.traced() && !v.home()->open()) return Demand(v, why);  // raises
-  if (!type.is_static() || !(type.size() == Dim(1))) {
-    if (std::string(why) == "bool()") {
-      throw ValueError("the truth value of an array of shape ", ShapeText(type.dims),
-                       " is ambiguous: use .any() or .all()");
-    }
-    throw TypeError(why, ": only arrays of one element can be converted to a Python number, got shape ",
-                    ShapeText(type.dims));
-  }
-  return Demand(v, why);
-}
-
-int BoolSlot(PyObject* self) {
-  return Guarded([&]() -> int {
-    const Tensor t = OneElement(self, "bool()");
-    return t.Get(0) != std::complex<double>(0);
-  });
-}
-
-// ... of which JAX wants that the array has no dimensions.
-Tensor OneNumber(PyObject* self, const char* why) {
-  const Value& v = ValueOf(self);
-  const bool one = v.type().is_static() && v.type().size() == Dim(1);
-  if (one && v.rank() != 0 && v.dtype() != DType::kKey && On(Setting::kJaxSemantics)) {
-    throw TypeError(why, ": only arrays of no dimensions can be converted to a Python number, got shape ",
-                    ShapeText(v.type().dims));
-  }
-  return OneElement(self, why);
-}
-
-PyObject* IntSlot(PyObject* self) {
-  return Guarded([&]() -> PyObject* {
-    Ref number(Check(PythonNumber(OneNumber(self, "int()"))));
-    if (PyComplex_Check(number.get())) throw TypeError("int() of a complex number");
-    return PyNumber_Long(number.get());
-  });
-}
-
-PyObject* FloatSlot(PyObject* self) {
-  return Guarded([&]() -> PyObject* {
-    Ref number(Check(PythonNumber(OneNumber(self, "float()"))));
-    if (PyComplex_Check(number.get())) throw TypeError("float() of a complex number");
-    return PyNumber_Float(number.get());
-  });
-}
-
-PyObject* IndexSlot(PyObject* self) {
-  return Guarded([&]() -> PyObject* {
-    const Value& v = ValueOf(self);
-    if (!IsInteger(v.dtype()) || v.rank() != 0) {
-      throw TypeError("only integer arrays of no dimensions can be used as an index, got ", v.type());
-    }
-    return PythonNumber(Demand(v, "an index"));
-  });
-}
-
-PyObject* ComplexMethod(PyObject* self, PyObject*) {
-  return Guarded([&]() -> PyObject* {
-    const std::complex<double> c = OneNumber(self, "complex()").Get(0);
-    return PyComplex_FromDoubles(c.real(), c.imag());
-  });
-}
-
 Py_ssize_t Length(PyObject* self) {
   return Guarded([&]() -> Py_ssize_t {
     const Value& v = ValueOf(self);
@@ -574,56 +499,6 @@ PyMethodDef kMethods[] = {{"astype", Function(AstypeMethod), METH_VARARGS | METH
 PyMemberDef kMembers[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs), READONLY, nullptr},
                           {nullptr, 0, 0, 0, nullptr}};
 
-// --- Buffer protocol: read-only, no copy -----------------------------------------------------------------------------
-
-struct Exported {
-  Tensor tensor;  // so that the memory is seen to have another holder
-  std::vector<Py_ssize_t> shape, strides;
-};
-
-int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
-  view->obj = nullptr;
-  return Guarded([&] {
-    if (IsGone(self)) {
-      SetPythonException(PyExc_BufferError, DeletedText(self));
-      return -1;
-    }
-    const Value& v = ValueOf(self);
-    if (v.traced()) {
-      SetPythonException(PyExc_BufferError, "a traced value has no memory");
-      return -1;
-    }
-    const Tensor& t = v.tensor();
-    const char* format = BufferFormat(t.dtype());
-    if (format == nullptr) {
-      SetPythonException(PyExc_BufferError, std::string("no buffer format for ") + Name(t.dtype()));
-      return -1;
-    }
-    if (flags & PyBUF_WRITABLE) {
-      SetPythonException(PyExc_BufferError, "arrays are read-only");
-      return -1;
-    }
-    auto exported = std::make_unique<Exported>();
-    exported->tensor = t;
-    exported->shape.assign(t.shape().begin(), t.shape().end());
-    for (int64_t s : RowMajorStrides(t.shape())) exported->strides.push_back(s * ByteWidth(t.dtype()));
-    view->buf = const_cast<void*>(t.raw());
-    view->obj = Py_NewRef(self);
-    view->len = t.bytes();
-    view->itemsize = ByteWidth(t.dtype());
-    view->readonly = 1;
-    view->ndim = t.rank();
-    view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
-    view->shape = flags & PyBUF_ND ? exported->shape.data() : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
-    view->suboffsets = nullptr;
-    view->internal = exported.release();
-    return 0;
-  });
-}
-
-void ReleaseBuffer(PyObject*, Py_buffer* view) { delete static_cast<Exported*>(view->internal); }
-
 PyType_Slot kSlots[] = {
     {Py_tp_doc, const_cast<char*>(docs::kArray)},
     {Py_tp_new, reinterpret_cast<void*>(NoNew)},
@@ -676,6 +551,12 @@ PyType_Spec kTracerSpec = {"weft.Tracer", sizeof(ArrayObject), 0, Py_TPFLAGS_DEF
 
 }  // namespace
 
+std::string DeletedText(PyObject* self) {
+  const auto* array = reinterpret_cast<ArrayObject*>(self);
+  std::string text = "the array " + array->deleted->type.ToString() + " " + array->deleted->how;
+  if (array->deleted_at) text += " at " + array->deleted_at.ToString();
+  return text + "; its memory is gone";
+}
 void ThrowDeleted(PyObject* array) { throw Error(ErrorKind::kRuntime, DeletedText(array)); }
 
 Value Delete(PyObject* array, std::shared_ptr<const Deletion> how, Loc where) {

@@ -31,7 +31,7 @@
 #include "tracer/regions.h"
 #include "transforms/ad/traced_rules.h"
 #include "transforms/shard/deterministic.h"
-#include "transforms/shard/partition.h"
+#include "transforms/shard/program_meshes.h"
 
 namespace weft::python {
 

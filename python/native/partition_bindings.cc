@@ -8,6 +8,7 @@
 #include "transforms/shard/deterministic.h"
 #include "transforms/shard/explicit_types.h"
 #include "transforms/shard/partition.h"
+#include "transforms/shard/program_meshes.h"
 
 namespace weft::python {
 namespace {

@@ -15,6 +15,7 @@
 #include "python/native/frames.h"
 #include "python/native/plans.h"
 #include "sdk/load_plugin.h"
+#include "transforms/opt/components.h"
 #include "transforms/opt/loops.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
@@ -255,6 +256,7 @@ void BindRewrites(py::module_& m) {
     for (const SimplifyRule* rule : SimplifyRules()) names.emplace_back(rule->name);
     for (const char* rule : LoopRuleNames()) names.emplace_back(rule);
     names.emplace_back(kRowBlocks);
+    names.emplace_back(kComponents);
     return names;
   });
   // Loads a plugin: (name, path, names of passes, rules and primitives that it added).

@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "ir/licences.h"
 #include "ir/verify.h"
+#include "transforms/opt/components.h"
 #include "transforms/opt/condense.h"
 #include "transforms/opt/row_blocks.h"
 #include "transforms/opt/simplify.h"
@@ -45,6 +46,8 @@ const std::vector<Pass>& PassesOfTheTree() {
       {"stabilize", "What runs before a derivative is taken: stable forms alone.", Stabilize},
       {"blocks", "Compute large products, and what follows row by row until it is small again, in blocks of rows.",
        ComputeInBlocks},
+      {"components", "Take dimensions of 2 to 4 elements that are summed over apart: arrays of coordinates.",
+       TakeComponentsApart},
       {"widen",
        "Compute in f64 what cancels or overflows in f32: a few operations on one value, all with \"rounding\".",
        WidenWhatCancels},
@@ -139,9 +142,9 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
 
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
-  static const auto& names =
-      *new std::vector<std::string>{"drop-rules", "inline-small", "fold", "simplify", "cse",   "dce", "loops", "blocks",
-                                    "fold",       "simplify",     "cse",  "hoist",    "widen", "cse", "dce"};
+  static const auto& names = *new std::vector<std::string>{
+      "drop-rules", "inline-small", "fold",     "simplify", "cse",   "dce",   "loops", "blocks",
+      "components", "fold",         "simplify", "cse",      "hoist", "widen", "cse",   "dce"};
   return names;
 }
 

@@ -1,10 +1,7 @@
 #include "transforms/shard/partition.h"
 
 #include <algorithm>
-#include <functional>
-#include <limits>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -17,42 +14,14 @@
 #include "ir/prims/control/while.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/shard/equation_cuts.h"
 #include "transforms/shard/implicit_batch.h"
+#include "transforms/shard/program_meshes.h"
 
 namespace weft {
 namespace {
 
-constexpr double kBytesPerFlop = 0.01;  // bytes that could be sent in the time of one operation
-constexpr double kBytesPerByte = 0.05;  // and while one byte is read or written
-constexpr double kSameWork = 3;  // per byte that is gathered for devices to do the same work: it also has to be held
-constexpr size_t kMostCandidates = 512;
-constexpr size_t kMostLayouts = 256;    // of one argument that are tried to find a cheaper one
-constexpr size_t kMostPrograms = 1000;  // that are partitioned for that
-
 using Kind = ShardingRule::Kind;
-using Cuts = std::vector<std::vector<int>>;  // the axes of each factor
-
-// A value of the program of one device, in every layout that was needed so far.
-struct Value {
-  Type type;  // of the whole
-  std::vector<std::pair<Layout, Atom>> versions;
-  int param = -1;
-  bool picked = false;  // its parts are what one device found, and -0.0 on the others: the sum is that, bit by bit
-};
-
-uint32_t PartialOf(const Value& v) {
-  for (const auto& [layout, atom] : v.versions) {
-    if (layout.partial == 0) return 0;
-  }
-  return v.versions[0].first.partial;
-}
-
-bool IsZero(const Atom& a) { return a.is_literal() && a.IsSplat(0); }
-
-Layout WithPartial(Layout l, uint32_t partial) {
-  l.partial = partial;
-  return l;
-}
 Layout Stacked(Layout l) {
   l.dims.insert(l.dims.begin(), std::vector<int>());
   return l;
@@ -69,20 +38,6 @@ FnRef WithoutConstraints(const FnRef& fn) {
   });
 }
 
-// Sums stay in parts through these for all dtypes: they only move, add or scale, without rounding of integers.
-bool ExactlyLinear(const Prim& prim) {
-  static const auto& set = *new PrimSet{
-      "add",     "sub",   "neg", "mul",         "contract", "reduce_sum", "broadcast",     "reshape",
-      "reverse", "slice", "pad", "concatenate", "gather",   "transpose",  "dynamic_slice", "dynamic_update_slice"};
-  return set.Has(prim);
-}
-
-// Makes -0.0 of nothing but -0.0, so that what was picked stays what one device found, or is a sum anyway.
-bool KeepsNegativeZeros(const Prim& prim) {
-  static const auto& makes = *new PrimSet{"sub", "neg", "mul", "pad", "concatenate", "dynamic_update_slice"};
-  return ExactlyLinear(prim) && !makes.Has(prim);
-}
-
 // Adds up what it is given.
 bool IsSum(const Prim& prim) {
   static const auto& sums = *new PrimSet{"contract", "reduce_sum"};
@@ -96,7 +51,7 @@ class Partitioner {
   // The region of the scope: parameters lie as `params`, results as `results`.
   FnRef Region(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results) {
     Builder b(scope.fn->name());
-    std::vector<Value> env(scope.fn->num_vars());
+    std::vector<CutValue> env(scope.fn->num_vars());
     for (size_t i = 0; i < params.size(); ++i) {
       const Param& p = scope.fn->params()[i];
       const Atom a = b.Parameter(LocalTypeOf(mesh(), params[i], p.type), p.name);
@@ -135,7 +90,7 @@ class Partitioner {
   const Mesh& mesh() const { return reshard_.mesh(); }
   std::string Text(const Layout& l) const { return ShardingOf(mesh(), l).ToString(); }
 
-  FnRef Finish(Builder& b, const Scope& scope, std::vector<Value>& env, const std::vector<Layout>& results) {
+  FnRef Finish(Builder& b, const Scope& scope, std::vector<CutValue>& env, const std::vector<Layout>& results) {
     const bool outermost = outermost_;
     outermost_ = false;
     const std::vector<int> uses = scope.fn->UseCounts();
@@ -146,7 +101,7 @@ class Partitioner {
     }
     Atoms out;
     for (size_t i = 0; i < results.size(); ++i) {
-      Value v = Read(scope, env, scope.fn->results()[i]);
+      CutValue v = Read(scope, env, scope.fn->results()[i]);
       const std::string who = (outermost ? "result " : "result of the region ") + std::to_string(i);
       const Atom a = Reach(b, v, results[i], who, LocOf(scope, scope.fn->results()[i]));
       Write(scope, env, scope.fn->results()[i], v);
@@ -162,12 +117,12 @@ class Partitioner {
     return {};
   }
 
-  static Value Read(const Scope& scope, const std::vector<Value>& env, const Atom& a) {
+  static CutValue Read(const Scope& scope, const std::vector<CutValue>& env, const Atom& a) {
     if (a.is_var()) return env[a.id()];
     return {scope.fn->TypeOf(a), {{Replicated(scope.fn->TypeOf(a).rank()), a}}, -1};
   }
   // What was moved is kept for who needs it next.
-  static void Write(const Scope&, std::vector<Value>& env, const Atom& a, const Value& v) {
+  static void Write(const Scope&, std::vector<CutValue>& env, const Atom& a, const CutValue& v) {
     if (a.is_var()) env[a.id()] = v;
   }
 
@@ -183,18 +138,7 @@ class Partitioner {
     return Pvary(b, a, axes);
   }
 
-  // `used`: the axes that divide the work. Gathering along another one makes all devices do the same.
-  double CostTo(const Value& v, const Layout& to, uint32_t used) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& [layout, atom] : v.versions) {
-      if ((to.partial & ~layout.partial) != 0) continue;
-      const ReshardPlan& plan = reshard_.Plan(v.type, layout, to);
-      least = std::min(least, plan.cost + ((plan.gathers & ~used) != 0 ? kSameWork * plan.gathered : 0));
-    }
-    return least;
-  }
-
-  Atom Reach(Builder& b, Value& v, const Layout& to, const std::string& who, Loc loc) {
+  Atom Reach(Builder& b, CutValue& v, const Layout& to, const std::string& who, Loc loc) {
     const std::pair<Layout, Atom>* from = nullptr;
     const ReshardPlan* plan = nullptr;
     for (const auto& version : v.versions) {
@@ -215,14 +159,14 @@ class Partitioner {
     return a;
   }
 
-  Atom Reach(Builder& b, const Scope& scope, std::vector<Value>& env, const Eqn& e, size_t i, const Layout& to) {
-    Value v = Read(scope, env, e.operands[i]);
+  Atom Reach(Builder& b, const Scope& scope, std::vector<CutValue>& env, const Eqn& e, size_t i, const Layout& to) {
+    CutValue v = Read(scope, env, e.operands[i]);
     const Atom a = Reach(b, v, to, "operand " + std::to_string(i) + " of " + e.prim->name, e.loc);
     Write(scope, env, e.operands[i], v);
     return a;
   }
 
-  void Define(const Scope& scope, std::vector<Value>& env, const Eqn& e, size_t i, const Layout& layout,
+  void Define(const Scope& scope, std::vector<CutValue>& env, const Eqn& e, size_t i, const Layout& layout,
               const Atom& a) {
     const uint32_t id = e.first_result + static_cast<uint32_t>(i);
     env[id] = {scope.fn->TypeOf(Var{id}), {{layout, a}}, -1};
@@ -232,12 +176,12 @@ class Partitioner {
     return scope.vars[e.first_result + i].layout;
   }
 
-  void EmitEqn(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env, const std::vector<int>& uses) {
+  void EmitEqn(Builder& b, const Scope& scope, size_t k, std::vector<CutValue>& env, const std::vector<int>& uses) {
     const Eqn& e = scope.fn->eqns()[k];
     const OpShardingRule& rule = OpShardingRuleOf(*e.prim);
     if (IsConstraint(e)) {
       Layout to = Target(scope, e, 0);
-      Value v = Read(scope, env, e.operands[0]);
+      CutValue v = Read(scope, env, e.operands[0]);
       const Atom a = Reach(b, v, to, "the constraint's operand", e.loc);
       Write(scope, env, e.operands[0], v);
       Define(scope, env, e, 0, to, a);
@@ -255,7 +199,7 @@ class Partitioner {
     }
   }
 
-  void EmitControl(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+  void EmitControl(Builder& b, const Scope& scope, size_t k, std::vector<CutValue>& env) {
     switch (scope.fn->eqns()[k].prim->region_use) {
       case RegionUse::kCall: return EmitCall(b, scope, k, env);
       case RegionUse::kBranches: return EmitCond(b, scope, k, env);
@@ -266,14 +210,14 @@ class Partitioner {
 
   // --- Operations that run on whole arrays ---
 
-  Atoms WholeOperands(Builder& b, const Scope& scope, const Eqn& e, std::vector<Value>& env) {
+  Atoms WholeOperands(Builder& b, const Scope& scope, const Eqn& e, std::vector<CutValue>& env) {
     Atoms x;
     for (size_t i = 0; i < e.operands.size(); ++i)
       x.push_back(Reach(b, scope, env, e, i, Replicated(scope.fn->TypeOf(e.operands[i]).rank())));
     return x;
   }
 
-  void EmitWhole(Builder& b, const Scope& scope, const Eqn& e, std::vector<Value>& env) {
+  void EmitWhole(Builder& b, const Scope& scope, const Eqn& e, std::vector<CutValue>& env) {
     std::vector<FnRef> regions;
     for (const FnRef& r : e.regions) {
       if (!r->FreeAxes().empty() || HasMesh(*r))
@@ -295,7 +239,7 @@ class Partitioner {
   }
 
   // The first device does it, with whole arrays; all have what it gives.
-  void EmitOnce(Builder& b, const Scope& scope, const Eqn& e, std::vector<Value>& env) {
+  void EmitOnce(Builder& b, const Scope& scope, const Eqn& e, std::vector<CutValue>& env) {
     Strings axes;
     for (const Mesh::Axis& a : mesh().axes) axes.push_back(a.name);
     std::sort(axes.begin(), axes.end());
@@ -343,7 +287,7 @@ class Partitioner {
   }
 
   // A program that was for the devices of the mesh anyway.
-  void EmitSpmd(Builder& b, const Scope& scope, const Eqn& e, std::vector<Value>& env) {
+  void EmitSpmd(Builder& b, const Scope& scope, const Eqn& e, std::vector<CutValue>& env) {
     const Mesh& own = e.attrs.Get<Mesh>("mesh");
     if (!(own == mesh()))
       throw UserError(ErrorKind::kValue, e.loc, "a function for the devices of ", own.ToString(),
@@ -376,20 +320,20 @@ class Partitioner {
   // --- Control flow ---
 
   // The layout of an operand as it is: no parts of sums.
-  Layout AsItIs(const Scope& scope, const std::vector<Value>& env, const Atom& a) {
-    const Value v = Read(scope, env, a);
+  Layout AsItIs(const Scope& scope, const std::vector<CutValue>& env, const Atom& a) {
+    const CutValue v = Read(scope, env, a);
     for (const auto& [layout, atom] : v.versions) {
       if (layout.partial == 0) return layout;
     }
     return a.is_var() ? scope.vars[a.id()].layout : WithPartial(v.versions[0].first, 0);
   }
 
-  Atom Operand(Builder& b, const Scope& scope, std::vector<Value>& env, const Eqn& e, size_t i, const Layout& to) {
+  Atom Operand(Builder& b, const Scope& scope, std::vector<CutValue>& env, const Eqn& e, size_t i, const Layout& to) {
     return Declare(b, Reach(b, scope, env, e, i, to), to);
   }
 
   // All calls of a function take and give what lies alike, and share its region.
-  void EmitCall(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+  void EmitCall(Builder& b, const Scope& scope, size_t k, std::vector<CutValue>& env) {
     const Eqn& e = scope.fn->eqns()[k];
     const Scope& body = *scope.regions[k][0];
     std::vector<Layout> params, results;
@@ -412,7 +356,7 @@ class Partitioner {
     for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, results[i], y[i]);
   }
 
-  void EmitCond(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+  void EmitCond(Builder& b, const Scope& scope, size_t k, std::vector<CutValue>& env) {
     const Eqn& e = scope.fn->eqns()[k];
     Atoms x = {Reach(b, scope, env, e, 0, Replicated(0))};
     std::vector<Layout> params, results;
@@ -427,7 +371,7 @@ class Partitioner {
     for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, results[i], y[i]);
   }
 
-  void EmitWhile(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+  void EmitWhile(Builder& b, const Scope& scope, size_t k, std::vector<CutValue>& env) {
     const Eqn& e = scope.fn->eqns()[k];
     const While loop(e.attrs, e.regions);
     Atoms x;
@@ -443,7 +387,7 @@ class Partitioner {
     for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, carries[i], y[i]);
   }
 
-  void EmitScan(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+  void EmitScan(Builder& b, const Scope& scope, size_t k, std::vector<CutValue>& env) {
     const Eqn& e = scope.fn->eqns()[k];
     const Scan loop(*e.prim, e.attrs, e.regions[0]);
     const Scope& body = *scope.regions[k][0];
@@ -479,53 +423,16 @@ class Partitioner {
 
   // --- Operations that have a sharding rule ---
 
-  struct Choice {
-    double cost = std::numeric_limits<double>::infinity();
-    Cuts cuts;
-    std::vector<Layout> operands, results;  // results with the sums that are left in parts
-    uint32_t kept = 0;                      // axes along which operands stay in parts
-  };
-
-  // Axes along which the equation may run on parts of sums, and the operands that are such parts.
-  uint32_t Keepable(const Scope& scope, const Eqn& e, const std::vector<Value>& x, const std::vector<int>& uses) const {
-    const Prim& p = *e.prim;
-    if (!p.is_linear() || deterministic_) return 0;
-    uint32_t axes = 0;
-    for (const Value& v : x) axes |= PartialOf(v);
-    const Type result = scope.fn->TypeOf(Var{e.first_result});
-    for (size_t i = 0; i < x.size(); ++i) {
-      const uint32_t partial = PartialOf(x[i]);
-      const bool linear = p.LinearIn(static_cast<int>(i));
-      if (partial == 0) {
-        // Where the operation is linear in several operands together, all of them have to be parts.
-        if (linear && !p.multilinear && !IsZero(e.operands[i])) return 0;
-        continue;
-      }
-      if (!linear || uses[e.operands[i].id()] > 1) return 0;
-      if (x[i].picked && !KeepsNegativeZeros(p)) return 0;
-      if (!ExactlyLinear(p) && (!IsInexact(x[i].type.dtype) || !IsInexact(result.dtype) ||
-                                ByteWidth(result.dtype) < ByteWidth(x[i].type.dtype)))
-        return 0;
-      if (!p.multilinear) axes &= partial;
-    }
-    int parts = 0;
-    for (const Value& v : x) parts += PartialOf(v) != 0;
-    return p.multilinear && parts > 1 ? 0 : axes;
-  }
-
-  void EmitCut(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env, const std::vector<int>& uses) {
+  void EmitCut(Builder& b, const Scope& scope, size_t k, std::vector<CutValue>& env, const std::vector<int>& uses) {
     const Eqn& e = scope.fn->eqns()[k];
     const ShardingRule& map = scope.maps[k];
-    std::vector<Value> x;
+    std::vector<CutValue> x;
     Types global, results;
     for (const Atom& a : e.operands) {
       x.push_back(Read(scope, env, a));
       global.push_back(x.back().type);
     }
-    const uint32_t keepable = Keepable(scope, e, x, uses);
-    Choice best;
-    if (keepable != 0) Choose(scope, e, map, x, keepable, best);
-    Choose(scope, e, map, x, 0, best);
+    const EquationCuts best = ChooseCuts(reshard_, deterministic_, {scope, e, map, x, uses});
     Atoms operands;
     for (size_t i = 0; i < x.size(); ++i) {
       // A number stands beside arrays as it is.
@@ -550,7 +457,7 @@ class Partitioner {
   }
 
   // Whether the results are picked by the equation, or from operands that are.
-  static bool Picks(const Eqn& e, const Choice& choice, const std::vector<Value>& x) {
+  static bool Picks(const Eqn& e, const EquationCuts& choice, const std::vector<CutValue>& x) {
     for (size_t i = 0; i < x.size(); ++i) {
       if (choice.operands[i].partial != 0 && !x[i].picked) return false;
     }
@@ -576,104 +483,6 @@ class Partitioner {
     return y;
   }
 
-  // The cheapest way to cut the equation, if it is cheaper than `best`.
-  void Choose(const Scope& scope, const Eqn& e, const ShardingRule& map, const std::vector<Value>& x, uint32_t kept,
-              Choice& best) {
-    // For every factor the ways in which somebody cuts it, longest first.
-    std::vector<Cuts> options(map.factors.size());
-    auto offer = [&](const ShardingRule::Tensor& tensor, const Layout& layout) {
-      const Cuts cuts = FactorCuts(mesh(), map, tensor, layout);
-      for (size_t f = 0; f < cuts.size(); ++f) {
-        for (size_t n = cuts[f].size(); n > 0; --n) {
-          const std::vector<int> axes(cuts[f].begin(), cuts[f].begin() + static_cast<int64_t>(n));
-          if (std::find(options[f].begin(), options[f].end(), axes) == options[f].end()) options[f].push_back(axes);
-        }
-      }
-    };
-    for (size_t i = 0; i < e.num_results; ++i) offer(map.results[i], Target(scope, e, i));
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (e.operands[i].is_var()) offer(map.operands[i], scope.vars[e.operands[i].id()].layout);
-      for (const auto& [layout, atom] : x[i].versions) offer(map.operands[i], layout);
-    }
-    const Cost cost = CostOf(*scope.fn, e);
-    Cuts cuts(map.factors.size());
-    size_t seen = 0;
-    std::function<void(size_t, uint32_t)> visit = [&](size_t f, uint32_t used) {
-      while (f < options.size() && options[f].empty()) ++f;
-      if (f == options.size()) {
-        ++seen;
-        Consider(scope, e, map, x, kept, cuts, cost, best);
-        return;
-      }
-      for (const auto& axes : options[f]) {
-        uint32_t bits = 0;
-        for (int a : axes) bits |= AxisBit(a);
-        if ((bits & used) || seen >= kMostCandidates) continue;
-        cuts[f] = axes;
-        visit(f + 1, used | bits);
-      }
-      cuts[f].clear();
-      visit(f + 1, used);
-    };
-    visit(0, kept);
-  }
-
-  // Whether devices that share factor f of a deterministic sum hold subtrees of it (deterministic.h).
-  bool KeepsOrder(const Scope& scope, const Eqn& e, const ShardingRule& map, size_t f,
-                  const std::vector<int>& axes) const {
-    if (map.factors[f].kind != Kind::kSum || OpShardingRuleOf(*e.prim).picks ||
-        !IsInexact(scope.fn->TypeOf(Var{e.first_result}).dtype))
-      return true;
-    const int64_t leaf = e.attrs.GetOr<int64_t>("leaf", 0);
-    if (leaf == 0) return false;
-    const size_t dim = e.attrs.Get<std::string>("spec").find(e.attrs.Get<std::string>("along"));
-    const std::vector<int>& along = map.operands[0][dim];
-    int64_t devices = 1;
-    for (int a : axes) devices *= mesh().axes[a].size;
-    return axes.size() == 1 && along.size() == 1 && along[0] == static_cast<int>(f) &&
-           map.factors[f].size % (leaf * devices) == 0 && (devices & (devices - 1)) == 0;
-  }
-
-  void Consider(const Scope& scope, const Eqn& e, const ShardingRule& map, const std::vector<Value>& x, uint32_t kept,
-                const Cuts& cuts, const Cost& work, Choice& best) {
-    Choice c;
-    c.kept = kept;
-    c.cuts = cuts;
-    uint32_t sums = 0, used = 0;
-    double devices = 1;
-    for (size_t f = 0; f < cuts.size(); ++f) {
-      if (deterministic_ && !cuts[f].empty() && !KeepsOrder(scope, e, map, f, cuts[f])) return;
-      for (int a : cuts[f]) {
-        used |= AxisBit(a);
-        devices *= static_cast<double>(mesh().axes[a].size);
-        if (map.factors[f].kind != Kind::kPass) sums |= AxisBit(a);
-      }
-    }
-    c.cost = (work.flops * kBytesPerFlop + work.bytes * kBytesPerByte) / devices;
-    for (size_t i = 0; i < x.size(); ++i) {
-      const std::optional<Layout> l = LayoutOfCuts(mesh(), map, map.operands[i], cuts);
-      if (!l) return;
-      c.operands.push_back(WithPartial(*l, kept & PartialOf(x[i])));
-      if (e.operands[i].is_literal() && x[i].type.rank() == 0) continue;
-      c.cost += CostTo(x[i], c.operands.back(), used | kept);
-      if (c.cost >= best.cost) return;
-    }
-    uint32_t left = kept;  // of sums: those that are not joined at once
-    for (size_t f = 0; f < cuts.size(); ++f) {
-      if (map.factors[f].kind != Kind::kSum) continue;
-      for (int a : cuts[f]) left |= AxisBit(a);
-    }
-    for (size_t i = 0; i < e.num_results; ++i) {
-      const std::optional<Layout> l = LayoutOfCuts(mesh(), map, map.results[i], cuts);
-      if (!l) return;
-      const Type type = scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)});
-      const Layout all = WithPartial(*l, kept | sums);
-      c.cost += reshard_.Plan(type, all, Target(scope, e, i)).cost;
-      c.results.push_back(WithPartial(*l, left));
-    }
-    if (c.cost < best.cost) best = std::move(c);
-  }
-
   Resharder reshard_;
   const bool deterministic_;
   double times_ = 1;  // that what is emitted runs when its body runs
@@ -682,20 +491,6 @@ class Partitioner {
   std::vector<size_t> finished_;  // functions, those that are called before their callers
   std::unordered_map<const Scope*, std::pair<FnRef, size_t>> functions_;
 };
-
-void CollectMeshes(const Fn& fn, std::unordered_set<const Fn*>& seen, std::vector<PlacedMesh>& meshes) {
-  for (const Eqn& e : fn.eqns()) {
-    const bool spmd = e.prim->region_use == RegionUse::kDevices;
-    if (spmd || IsConstraint(e)) {
-      const PlacedMesh mesh = PlacedMesh::Of(e);
-      if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
-    }
-    if (spmd) continue;
-    for (const FnRef& r : e.regions) {
-      if (seen.insert(r.get()).second) CollectMeshes(*r, seen, meshes);
-    }
-  }
-}
 
 void CheckLayouts(const Mesh& mesh, const OptionalLayouts& layouts, const Types& types, const char* what) {
   if (!layouts.empty() && layouts.size() != types.size())
@@ -715,23 +510,7 @@ double Partitioned::Bytes() const {
   return bytes;
 }
 
-PlacedMesh PlacedMesh::Of(const Eqn& e) { return {e.attrs.Get<Mesh>("mesh"), e.attrs.GetOr<Ints>("devices", {})}; }
-
-std::vector<PlacedMesh> MeshesOf(const Fn& fn) {
-  std::vector<PlacedMesh> meshes;
-  std::unordered_set<const Fn*> seen;
-  CollectMeshes(fn, seen, meshes);
-  return meshes;
-}
-
-bool HasConstraint(const Fn& fn) {
-  return AnyFunction(fn, [](const Fn& f) { return std::any_of(f.eqns().begin(), f.eqns().end(), IsConstraint); });
-}
-
-namespace {
-
-// The program that is cut, from the one that is given.
-FnRef Prepared(const FnRef& given, const Mesh& mesh) {
+FnRef PreparedToCut(const FnRef& given, const Mesh& mesh) {
   if (!given->Symbols().empty())
     throw TypeError("a program is cut over devices for sizes that are known; '", given->name(), "' has the symbols ",
                     absl::StrJoin(given->Symbols(), ", "));
@@ -778,89 +557,10 @@ Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) 
   return p;
 }
 
-}  // namespace
-
 Partitioned Partition(const FnRef& given, const PartitionOptions& options) {
   CheckLayouts(options.mesh, options.params, given->ParamTypes(), "parameter");
   CheckLayouts(options.mesh, options.results, given->ResultTypes(), "result");
-  return PartitionPrepared(Prepared(given, options.mesh), options);
-}
-
-namespace {
-
-// The program in which constraints on parameter i say something else.
-FnRef WithParamAs(const FnRef& fn, const Mesh& mesh, uint32_t i, const Layout& layout) {
-  Builder b(fn->name());
-  Atoms env;
-  for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
-  env.resize(fn->num_vars());
-  auto map = [&](const Atoms& atoms) {
-    Atoms out;
-    for (const Atom& a : atoms) out.push_back(a.is_var() ? env[a.id()] : a);
-    return out;
-  };
-  for (const Eqn& e : fn->eqns()) {
-    ScopedLoc loc(b, e.loc);
-    const bool says = IsConstraint(e) && e.operands[0].is_var() && e.operands[0].id() == i;
-    const Attrs attrs =
-        says ? e.attrs.With("sharding", Shardings{ShardingOf(mesh, layout)}).With("open", Ints{}) : e.attrs;
-    const Atoms y = b.Emit(*e.prim, map(e.operands), attrs, e.regions);
-    std::copy(y.begin(), y.end(), env.begin() + e.first_result);
-  }
-  return std::move(b).Build(map(fn->results()));
-}
-
-// The layouts of an array in which the axes cut its dimensions evenly, by how many axes do, and nothing else.
-std::vector<Layout> EvenLayouts(const Mesh& mesh, const Type& type) {
-  std::vector<Layout> layouts = {Replicated(type.rank())};
-  for (size_t i = 0; i < layouts.size(); ++i) {
-    const Layout from = layouts[i];
-    for (int a = 0; a < static_cast<int>(mesh.axes.size()); ++a) {
-      if (mesh.axes[a].size == 1 || (from.Axes() & AxisBit(a))) continue;
-      for (size_t d = 0; d < from.dims.size(); ++d) {
-        if (type.dims[d].value("an argument") % (Blocks(mesh, from.dims[d]) * mesh.axes[a].size) != 0) continue;
-        Layout to = from;
-        to.dims[d].push_back(a);
-        // Two axes that cut two dimensions are found in both orders.
-        if (std::find(layouts.begin(), layouts.end(), to) == layouts.end()) layouts.push_back(to);
-        if (layouts.size() >= kMostLayouts) return layouts;
-      }
-    }
-  }
-  return layouts;
-}
-
-}  // namespace
-
-std::vector<CheaperLayout> CheaperLayouts(const FnRef& program, size_t arguments, const PartitionOptions& options,
-                                          const Partitioned& given) {
-  std::vector<CheaperLayout> best;
-  if (given.Bytes() == 0) return best;
-  const FnRef fn = Prepared(program, options.mesh);
-  const std::vector<int> uses = fn->UseCounts();
-  std::vector<std::vector<Layout>> layouts(arguments);
-  size_t longest = 0;
-  for (size_t i = 0; i < arguments; ++i) {
-    best.push_back({static_cast<int>(i), given.params[i], given.Bytes()});
-    if (uses[i] > 0) layouts[i] = EvenLayouts(options.mesh, fn->params()[i].type);
-    longest = std::max(longest, layouts[i].size());
-  }
-  // The k-th layout of all arguments before any one's next, so that none goes without.
-  std::vector<std::pair<uint32_t, Layout>> tries;
-  for (size_t k = 0; k < longest; ++k) {
-    for (size_t i = 0; i < arguments && tries.size() < kMostPrograms; ++i) {
-      if (k < layouts[i].size() && !(layouts[i][k] == given.params[i])) tries.emplace_back(i, layouts[i][k]);
-    }
-  }
-  for (const auto& [param, layout] : tries) {
-    PartitionOptions other = options;
-    other.params.resize(given.params.size());
-    other.params[param] = layout;
-    const double bytes = PartitionPrepared(WithParamAs(fn, options.mesh, param, layout), other).Bytes();
-    if (bytes < best[param].bytes) best[param] = {static_cast<int>(param), layout, bytes};
-  }
-  std::erase_if(best, [&](const CheaperLayout& l) { return l.bytes >= given.Bytes(); });
-  return best;
+  return PartitionPrepared(PreparedToCut(given, options.mesh), options);
 }
 
 }  // namespace weft

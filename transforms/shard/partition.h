@@ -49,6 +49,9 @@ struct Partitioned {
 // Raises kType for a program with symbolic sizes, kValue for one that holds meshes of its own that are another one, and
 // for layouts that do not divide sizes evenly. A mesh of one device needs no spmd.
 Partitioned Partition(const FnRef& fn, const PartitionOptions& options);
+// Its two steps, for those who do the second more than once: the program that can be cut, and that, cut.
+FnRef PreparedToCut(const FnRef& given, const Mesh& mesh);
+Partitioned PartitionPrepared(const FnRef& prepared, const PartitionOptions& options);
 
 // The layout of a parameter with which the program would send least, if that is less than it does.
 struct CheaperLayout {
@@ -60,20 +63,6 @@ struct CheaperLayout {
 // first, up to 256 for a parameter and 1,000 in all.
 std::vector<CheaperLayout> CheaperLayouts(const FnRef& fn, size_t arguments, const PartitionOptions& options,
                                           const Partitioned& given);
-
-// A mesh, and the numbers of its devices in row-major order; empty: 0, 1, 2 ...
-struct PlacedMesh {
-  Mesh mesh;
-  Ints devices;
-  static PlacedMesh Of(const Eqn& e);  // of a constraint or spmd
-  friend bool operator==(const PlacedMesh& a, const PlacedMesh& b) {
-    return a.mesh == b.mesh && a.devices == b.devices;
-  }
-};
-// The meshes that a program names, in constraints and spmd, at any depth.
-std::vector<PlacedMesh> MeshesOf(const Fn& fn);
-// Whether a program says how a value is to lie, at any depth.
-bool HasConstraint(const Fn& fn);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_SHARD_PARTITION_H_

@@ -1,213 +1,287 @@
 #include "backends/cpu/ops/convolution.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
-#include "backends/cpu/core/buffer_cache.h"
-#include "backends/cpu/core/fork_safe_mutex.h"
 #include "backends/cpu/core/thread_pool.h"
+#include "backends/cpu/ops/convolution_plans.h"
 #include "backends/cpu/ops/openmp.h"
-#include "base/out_of_memory.h"
-#include <oneapi/dnnl/dnnl.hpp>
 
 namespace weft::cpu {
 namespace {
 
 using dnnl::memory;
 using Dims = memory::dims;
+using Plan = ConvolutionPlan;
 
 // A batch is cut into so many blocks at most, whatever the number of threads.
 constexpr int64_t kMaxBlocks = 16;
-// For making a plan, generously, and for what it puts on the stack.
-constexpr int64_t kMemoryOfPlan = int64_t{64} << 20, kStackOfLibrary = 1 << 20;
+// What the parts of a sum over blocks may take.
+constexpr int64_t kBytesOfParts = int64_t{64} << 20;
+// What the library puts on the stack.
+constexpr int64_t kStackOfLibrary = 1 << 20;
 
-const dnnl::engine& Engine() {
-  static const auto& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-// Row-major.
-memory::desc Plain(const Dims& dims) {
+Dims Dense(const Dims& dims) {
   Dims strides(dims.size(), 1);
   for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * std::max<int64_t>(dims[d + 1], 1);
-  return {dims, memory::data_type::f32, strides};
+  return strides;
 }
-memory::desc Any(const Dims& dims) { return {dims, memory::data_type::f32, memory::format_tag::any}; }
 
-// A convolution of one block of images, with the layouts the library likes best and the copies to and from them.
-struct Plan {
-  dnnl::convolution_forward convolution;
-  memory::desc x, w, y, plain_x, plain_w, plain_y, scratch;
-  dnnl::reorder in, weights, out;  // empty where the layout is row-major anyway
+// The first two dimensions exchanged.
+Strided Exchanged(Strided a) {
+  std::swap(a.dims[0], a.dims[1]), std::swap(a.strides[0], a.strides[1]);
+  return a;
+}
+
+// Dimension d as [groups, rest].
+void CutGroups(Strided* a, size_t d, int64_t groups) {
+  a->dims[d] /= groups;
+  a->dims.insert(a->dims.begin() + static_cast<int64_t>(d), groups);
+  a->strides.insert(a->strides.begin() + static_cast<int64_t>(d), a->strides[d] * a->dims[d + 1]);
+}
+
+// The padding behind the last window of a convolution; nullopt where that would cut off.
+std::optional<Dims> PaddingBehind(const ConvolutionProblem& p) {
+  Dims hi;
+  const size_t spatial = p.strides.size(), first = p.w.dims.size() - spatial;
+  for (size_t d = 0; d < spatial; ++d) {
+    const int64_t end = (p.y.dims[d + 2] - 1) * p.strides[d] + (p.w.dims[first + d] - 1) * (p.dilation[d] + 1) + 1;
+    const int64_t behind = end - p.lo[d] - p.x.dims[d + 2];
+    if (p.lo[d] < 0 || behind <= -p.strides[d]) return std::nullopt;
+    hi.push_back(std::max<int64_t>(behind, 0));
+  }
+  return hi;
+}
+
+bool AllOne(const std::vector<int64_t>& list) {
+  return std::all_of(list.begin(), list.end(), [](int64_t n) { return n == 1; });
+}
+
+Dims LessOne(Dims list) {
+  for (int64_t& n : list) --n;
+  return list;
+}
+
+// What the library computes instead. `turned`: it wants the weights with the window the other way round.
+struct Question {
+  ConvolutionProblem problem;
+  bool turned = false;
 };
 
-struct Problem {
-  Dims x, w, y;  // w with the groups in front where there are several
-  Dims strides, dilation, lo, hi;
-  friend bool operator<(const Problem& a, const Problem& b) {
-    return std::tie(a.x, a.w, a.y, a.strides, a.dilation, a.lo, a.hi) <
-           std::tie(b.x, b.w, b.y, b.strides, b.dilation, b.lo, b.hi);
+std::optional<Question> AsQuestion(const ConvolutionShape& s) {
+  const size_t spatial = s.x.size() - 2;
+  const Strided x{s.x, s.x_strides}, w{s.w, s.w_strides}, y{s.y, Dense(s.y)};
+  int64_t windows = 1, places = 1;
+  for (size_t d = 0; d < spatial; ++d) windows *= s.w[d + 2], places *= s.y[d + 2];
+  Question q;
+  ConvolutionProblem& p = q.problem;
+  if (s.batch_groups > 1 || (windows > places && s.feature_groups == 1 && AllOne(s.base_dilation))) {
+    // Of weights: x [c, n, ...] are the images, w [o, n, ...] the cotangents, and the dilation is the stride.
+    if (!AllOne(s.base_dilation)) return std::nullopt;
+    p.kind = ConvolutionKind::kWeights;
+    p.x = Exchanged(x), p.y = Exchanged(w), p.w = Exchanged(y);
+    if (s.batch_groups > 1) CutGroups(&p.w, 0, s.batch_groups);
+    p.strides = s.window_dilation, p.dilation = LessOne(s.strides), p.lo = s.lo;
+  } else if (!AllOne(s.base_dilation)) {
+    // Of the input: x are the cotangents, spread out by the stride.
+    if (!AllOne(s.strides)) return std::nullopt;
+    p.kind = ConvolutionKind::kInput;
+    p.y = x, p.x = y, p.w = w;
+    CutGroups(&p.w, 0, s.feature_groups);  // [g, c, o, ...]
+    std::swap(p.w.dims[1], p.w.dims[2]);
+    p.w.strides = Dense(p.w.dims);
+    q.turned = true;
+    p.strides = s.base_dilation, p.dilation = LessOne(s.window_dilation);
+    for (size_t d = 0; d < spatial; ++d) p.lo.push_back((s.w[d + 2] - 1) * s.window_dilation[d] - s.lo[d]);
+    if (s.feature_groups == 1) p.w.dims.erase(p.w.dims.begin()), p.w.strides.erase(p.w.strides.begin());
+  } else {
+    p.x = x, p.w = w, p.y = y;
+    if (s.feature_groups > 1) CutGroups(&p.w, 0, s.feature_groups);
+    p.strides = s.strides, p.dilation = LessOne(s.window_dilation), p.lo = s.lo;
+  }
+  std::optional<Dims> hi = PaddingBehind(p);
+  if (!hi) return std::nullopt;
+  p.hi = std::move(*hi);
+  return q;
+}
+
+// The weights [g c, o, window...] of a dilated convolution as [g, o, c, window...], the window the other way round.
+void Turn(const ConvolutionShape& s, const float* w, float* to) {
+  const int64_t groups = s.feature_groups, c = s.w[0] / groups, o = s.w[1];
+  int64_t window = 1;
+  for (size_t d = 2; d < s.w.size(); ++d) window *= s.w[d];
+  std::vector<int64_t> offsets;  // of the places of a window, last to first
+  for (int64_t k = window - 1; k >= 0; --k) {
+    int64_t rest = k, offset = 0;
+    for (size_t d = s.w.size() - 1; d >= 2; --d) {
+      offset += rest % s.w[d] * s.w_strides[d];
+      rest /= s.w[d];
+    }
+    offsets.push_back(offset);
+  }
+  for (int64_t g = 0; g < groups; ++g) {
+    for (int64_t j = 0; j < o; ++j) {
+      for (int64_t i = 0; i < c; ++i) {
+        const float* from = w + (g * c + i) * s.w_strides[0] + j * s.w_strides[1];
+        for (int64_t offset : offsets) *to++ = from[offset];
+      }
+    }
+  }
+}
+
+// One array of a plan while it runs: its own memory, and the library's copy where it wants one.
+struct Bound {
+  memory own, used;
+  std::unique_ptr<LayoutBuffer> buffer;
+  Bound(const Plan::Array& array, const float* data)
+      : own(array.own, ConvolutionEngine(), const_cast<float*>(data)), used(own) {
+    if (!array.copy) return;
+    buffer = std::make_unique<LayoutBuffer>(array.liked);
+    used = memory(array.liked, ConvolutionEngine(), buffer->data());
   }
 };
 
-std::shared_ptr<const Plan> Make(const Problem& p) {
-  auto plan = std::make_shared<Plan>();
-  const dnnl::convolution_forward::desc what(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-                                             Any(p.x), Any(p.w), Any(p.y), p.strides, p.dilation, p.lo, p.hi);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::convolution_forward::primitive_desc chosen(what, attributes, Engine());
-  plan->convolution = dnnl::convolution_forward(chosen);
-  plan->x = chosen.src_desc(), plan->w = chosen.weights_desc(), plan->y = chosen.dst_desc();
-  plan->scratch = chosen.scratchpad_desc();
-  plan->plain_x = Plain(p.x), plan->plain_w = Plain(p.w), plan->plain_y = Plain(p.y);
-  auto copy = [](const memory::desc& from, const memory::desc& to) {
-    return dnnl::reorder(dnnl::reorder::primitive_desc(Engine(), from, Engine(), to));
-  };
-  if (plan->x != plan->plain_x) plan->in = copy(plan->plain_x, plan->x);
-  if (plan->w != plan->plain_w) plan->weights = copy(plan->plain_w, plan->w);
-  if (plan->y != plan->plain_y) plan->out = copy(plan->y, plan->plain_y);
-  return plan;
+// An operand in the layout that the library likes.
+std::unique_ptr<Bound> Given(dnnl::stream& stream, const Plan::Array& array, const float* data) {
+  auto bound = std::make_unique<Bound>(array, data);
+  if (array.copy) array.copy.execute(stream, bound->own, bound->used);
+  return bound;
 }
 
-OutOfMemory NoRoom() { return OutOfMemory("out of memory: oneDNN has no room for a convolution"); }
-
-// Making one takes about as long as running a small one, so they are kept; null when the library has none.
-std::shared_ptr<const Plan> PlanFor(const Problem& problem) {
-  static auto& mutex = *new ForkSafeMutex;
-  static auto& plans = *new std::map<Problem, std::shared_ptr<const Plan>>;
-  constexpr size_t kMaxPlans = 512;
-  {
-    const std::lock_guard<ForkSafeMutex> lock(mutex);
-    auto it = plans.find(problem);
-    if (it != plans.end()) return it->second;
-  }
-  // It makes code, and does not look whether it got memory for that.
-  if (!CanAllocate(kMemoryOfPlan))
-    throw OutOfMemory("out of memory: oneDNN needs " + std::to_string(kMemoryOfPlan) +
-                      " bytes of address space to make a convolution");
-  std::shared_ptr<const Plan> plan;
-  try {
-    plan = Make(problem);
-  } catch (const dnnl::error& error) {
-    if (error.status == dnnl_out_of_memory) throw NoRoom();
-    // oneDNN has no such convolution: the caller has one.
-  }
-  const std::lock_guard<ForkSafeMutex> lock(mutex);
-  if (plans.size() >= kMaxPlans) plans.clear();
-  plans.emplace(problem, plan);
-  return plan;
-}
-
-// Memory for a layout, given back at the end of its scope.
-class Buffer {
- public:
-  explicit Buffer(const memory::desc& desc)
-      : bytes_(std::max<int64_t>(64, static_cast<int64_t>(desc.get_size()))), data_(AllocateRaw(bytes_)) {}
-  ~Buffer() { FreeRaw(data_, bytes_); }
-  Buffer(const Buffer&) = delete;
-  void* data() const { return data_; }
-
- private:
-  int64_t bytes_;
-  void* data_;
-};
-
-void RunBlock(const Plan& plan, const float* x, void* weights, float* y) {
+// `second`: the second operand, where it is the same for all blocks and was given already.
+void RunBlock(const Plan& plan, const float* a, const float* b, const Bound* second, float* result) {
   EnsureStack(kStackOfLibrary, "a convolution");
   const SingleOpenMpThread single;
-  dnnl::stream stream(Engine());
-  memory plain_x(plan.plain_x, Engine(), const_cast<float*>(x)), plain_y(plan.plain_y, Engine(), y);
-  memory in = plain_x, out = plain_y;
-  std::unique_ptr<Buffer> in_buffer, out_buffer;
-  if (plan.in) {
-    in_buffer = std::make_unique<Buffer>(plan.x);
-    in = memory(plan.x, Engine(), in_buffer->data());
-    plan.in.execute(stream, plain_x, in);
-  }
-  if (plan.out) {
-    out_buffer = std::make_unique<Buffer>(plan.y);
-    out = memory(plan.y, Engine(), out_buffer->data());
-  }
-  const Buffer scratch(plan.scratch);
-  plan.convolution.execute(stream, {{DNNL_ARG_SRC, in},
-                                    {DNNL_ARG_WEIGHTS, memory(plan.w, Engine(), weights)},
-                                    {DNNL_ARG_DST, out},
-                                    {DNNL_ARG_SCRATCHPAD, memory(plan.scratch, Engine(), scratch.data())}});
-  if (plan.out) plan.out.execute(stream, out, plain_y);
+  dnnl::stream stream(ConvolutionEngine());
+  const std::unique_ptr<Bound> first = Given(stream, plan.arrays[0], a);
+  std::unique_ptr<Bound> own_second;
+  if (second == nullptr) own_second = Given(stream, plan.arrays[1], b), second = own_second.get();
+  Bound out(plan.arrays[2], result);
+  const LayoutBuffer scratch(plan.scratch);
+  plan.primitive.execute(stream, {{plan.arrays[0].argument, first->used},
+                                  {plan.arrays[1].argument, second->used},
+                                  {plan.arrays[2].argument, out.used},
+                                  {DNNL_ARG_SCRATCHPAD, memory(plan.scratch, ConvolutionEngine(), scratch.data())}});
+  if (plan.arrays[2].copy) plan.arrays[2].copy.execute(stream, out.used, out.own);
   stream.wait();
+}
+
+// A batch, cut into blocks of `per_block` images; the last may have fewer.
+struct Cut {
+  int64_t images, per_block, blocks;
+  Cut(int64_t images, int64_t most_blocks)
+      : images(images),
+        per_block((images + most_blocks - 1) / most_blocks),
+        blocks((images + per_block - 1) / per_block) {}
+  int64_t Rest() const { return images - (blocks - 1) * per_block; }
+};
+
+// The plans of a block and of the last one; null where the library has none.
+struct Plans {
+  std::shared_ptr<const Plan> each, last;
+};
+Plans PlansFor(ConvolutionProblem p, const Cut& cut) {
+  p.x.dims[0] = p.y.dims[0] = cut.per_block;
+  Plans plans{PlanFor(p), nullptr};
+  plans.last = plans.each;
+  if (cut.Rest() != cut.per_block) {
+    p.x.dims[0] = p.y.dims[0] = cut.Rest();
+    plans.last = PlanFor(p);
+  }
+  return plans;
+}
+
+int64_t SizeOf(const Dims& dims) {
+  int64_t n = 1;
+  for (int64_t d : dims) n *= d;
+  return n;
+}
+
+// Images on their own: each block writes its part of the result.
+bool ByImages(const ConvolutionProblem& p, int64_t nanoseconds, bool parallel, const float* images, const float* w,
+              float* result) {
+  const Strided &in = p.kind == ConvolutionKind::kForward ? p.x : p.y,
+                &out = p.kind == ConvolutionKind::kForward ? p.y : p.x;
+  const Cut cut(p.x.dims[0], parallel ? kMaxBlocks : 1);
+  const Plans plans = PlansFor(p, cut);
+  if (plans.each == nullptr || plans.last == nullptr) return false;
+  // Weights are brought into their layout once.
+  dnnl::stream stream(ConvolutionEngine());
+  const std::unique_ptr<Bound> weights = Given(stream, plans.each->arrays[1], w);
+  std::unique_ptr<Bound> other;
+  if (plans.last != plans.each) other = Given(stream, plans.last->arrays[1], w);
+  stream.wait();
+  ParallelFor(cut.blocks, parallel ? nanoseconds : 0, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const bool is_last = b == cut.blocks - 1;
+      const int64_t first = b * cut.per_block;
+      RunBlock(is_last ? *plans.last : *plans.each, images + first * in.strides[0], nullptr,
+               is_last && other ? other.get() : weights.get(), result + first * out.strides[0]);
+    }
+  });
+  return true;
+}
+
+// A sum over images: each block writes a sum of its own, and those are added in their order.
+bool OverImages(const ConvolutionProblem& p, int64_t nanoseconds, bool parallel, const float* images,
+                const float* cotangents, float* result) {
+  const int64_t size = SizeOf(p.w.dims), bytes = size * static_cast<int64_t>(sizeof(float));
+  const Cut cut(p.x.dims[0], parallel ? std::clamp<int64_t>(kBytesOfParts / bytes, 2, kMaxBlocks) : 1);
+  const Plans plans = PlansFor(p, cut);
+  if (plans.each == nullptr || plans.last == nullptr) return false;
+  std::unique_ptr<LayoutBuffer> parts;
+  if (cut.blocks > 1)
+    parts = std::make_unique<LayoutBuffer>(
+        memory::desc({cut.blocks, size}, memory::data_type::f32, memory::format_tag::ab));
+  float* const sums = parts ? static_cast<float*>(parts->data()) : result;
+  ParallelFor(cut.blocks, parallel ? nanoseconds : 0, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t first = b * cut.per_block;
+      RunBlock(b == cut.blocks - 1 ? *plans.last : *plans.each, images + first * p.x.strides[0],
+               cotangents + first * p.y.strides[0], nullptr, sums + b * size);
+    }
+  });
+  if (!parts) return true;
+  ParallelFor(size, size * cut.blocks / 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) result[i] = sums[i];
+    for (int64_t b = 1; b < cut.blocks; ++b) {
+      for (int64_t i = begin; i < end; ++i) result[i] += sums[b * size + i];
+    }
+  });
+  return true;
 }
 
 }  // namespace
 
 bool ConvolveByLibrary(const ConvolutionShape& s, const float* x, const float* w, float* y) try {
   const size_t spatial = s.x.size() - 2;
-  if (spatial < 1 || spatial > 3 || s.batch_groups != 1) return false;
-  Problem p{s.x, s.w, s.y, s.strides, {}, s.lo, {}};
-  for (size_t d = 0; d < spatial; ++d) {
-    if (s.base_dilation[d] != 1 || s.lo[d] < 0) return false;
-    p.dilation.push_back(s.window_dilation[d] - 1);
-    // What the last window reads beyond the end.
-    const int64_t hi =
-        (s.y[d + 2] - 1) * s.strides[d] + (s.w[d + 2] - 1) * s.window_dilation[d] + 1 - s.lo[d] - s.x[d + 2];
-    if (hi <= -s.strides[d]) return false;  // padding that cuts off
-    p.hi.push_back(std::max<int64_t>(hi, 0));
-  }
-  if (s.feature_groups > 1) {
-    p.w[0] /= s.feature_groups;
-    p.w.insert(p.w.begin(), s.feature_groups);
-  }
-  const int64_t images = s.x[0], per_block = (images + kMaxBlocks - 1) / kMaxBlocks;
-  const int64_t blocks = (images + per_block - 1) / per_block;
-  double flops = 2;
-  int64_t x_size = 1, y_size = 1;
+  if (spatial < 1 || spatial > 3) return false;
+  const auto forwards = [](int64_t stride) { return stride > 0; };
+  if (!std::all_of(s.x_strides.begin(), s.x_strides.end(), forwards)) return false;
+  const std::optional<Question> q = AsQuestion(s);
+  if (!q) return false;
+  if (!q->turned && !std::all_of(s.w_strides.begin(), s.w_strides.end(), forwards)) return false;
+  double flops = 2.0 * static_cast<double>(SizeOf(s.y));
   for (size_t d = 1; d < s.w.size(); ++d) flops *= static_cast<double>(s.w[d]);
-  for (int64_t n : s.y) flops *= static_cast<double>(n);
-  for (size_t d = 1; d < s.x.size(); ++d) x_size *= s.x[d], y_size *= s.y[d];
+  for (int64_t n : s.base_dilation) flops /= static_cast<double>(n);
   // Below this the library's own copies and calls weigh more than threads bring.
   const int64_t nanoseconds = static_cast<int64_t>(flops / 50);
-  const bool whole = blocks == 1 || nanoseconds < 2 * kMinParallelNanoseconds;
-  if (!whole) p.x[0] = p.y[0] = per_block;
+  const bool parallel = nanoseconds >= 2 * kMinParallelNanoseconds;
   const SingleOpenMpThread single;
-  const std::shared_ptr<const Plan> plan = PlanFor(p);
-  std::shared_ptr<const Plan> last = plan;
-  const int64_t rest = images - (blocks - 1) * per_block;
-  if (!whole && rest != per_block) {
-    p.x[0] = p.y[0] = rest;
-    last = PlanFor(p);
+  if (q->problem.kind == ConvolutionKind::kWeights) return OverImages(q->problem, nanoseconds, parallel, x, w, y);
+  std::unique_ptr<LayoutBuffer> turned;
+  if (q->turned) {
+    turned = std::make_unique<LayoutBuffer>(q->problem.w.desc());
+    Turn(s, w, static_cast<float*>(turned->data()));
+    w = static_cast<const float*>(turned->data());
   }
-  if (plan == nullptr || last == nullptr) return false;
-  // Weights are brought into their layout once.
-  auto weights_for = [&](const Plan& of, std::unique_ptr<Buffer>& buffer) -> void* {
-    if (!of.weights) return const_cast<float*>(w);
-    buffer = std::make_unique<Buffer>(of.w);
-    dnnl::stream stream(Engine());
-    memory plain(of.plain_w, Engine(), const_cast<float*>(w)), liked(of.w, Engine(), buffer->data());
-    of.weights.execute(stream, plain, liked);
-    stream.wait();
-    return buffer->data();
-  };
-  std::unique_ptr<Buffer> buffer, last_buffer;
-  void* weights = weights_for(*plan, buffer);
-  if (whole) {
-    RunBlock(*plan, x, weights, y);
-    return true;
-  }
-  void* last_weights = last == plan ? weights : weights_for(*last, last_buffer);
-  ParallelFor(blocks, nanoseconds, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      const bool is_last = b == blocks - 1;
-      RunBlock(is_last ? *last : *plan, x + b * per_block * x_size, is_last ? last_weights : weights,
-               y + b * per_block * y_size);
-    }
-  });
-  return true;
+  return ByImages(q->problem, nanoseconds, parallel, x, w, y);
 } catch (const dnnl::error& error) {
-  if (error.status == dnnl_out_of_memory) throw NoRoom();
+  if (error.status == dnnl_out_of_memory) throw NoRoomForConvolution();
   throw std::runtime_error(std::string("oneDNN refuses a convolution: ") + error.what());
 }
 

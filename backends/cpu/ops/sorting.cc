@@ -1,4 +1,6 @@
-// sort and top_k.
+// sort and top_k. Highway sorts keys in vector lanes: words, or words with the places they come from.
+#include <hwy/contrib/sort/vqsort.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,6 +15,7 @@
 #include "backends/cpu/core/runtime.h"
 #include "backends/cpu/core/thread_pool.h"
 #include "base/dtype.h"
+#include "base/out_of_memory.h"
 
 namespace weft::cpu {
 namespace {
@@ -62,6 +65,103 @@ int64_t LogCost(int64_t elements, int64_t n) {
   return static_cast<int64_t>(static_cast<double>(elements) * 3 * std::max(1.0, std::log2(static_cast<double>(n) + 1)));
 }
 
+// Highway sorts in vector lanes; it puts a few kilobytes on the stack, and its call takes as long as a short sort.
+constexpr int64_t kStackOfLibrary = 1 << 18, kShort = 32;
+template <class Keys>
+void SortKeys(Keys* keys, int64_t n) {
+  if (n > kShort) return hwy::Sorter()(keys, static_cast<size_t>(n), hwy::SortAscending());
+  for (int64_t i = 1; i < n; ++i) {
+    const Keys key = keys[i];
+    int64_t to = i;
+    for (; to > 0 && key < keys[to - 1]; --to) keys[to] = keys[to - 1];
+    keys[to] = key;
+  }
+}
+
+// A word that is larger for what Less puts later, and the same for what it does not tell apart: zeros of both signs,
+// and all NaN.
+template <class T>
+auto Key(T v) {
+  if constexpr (std::is_same_v<T, std::complex<float>>) {
+    return static_cast<uint64_t>(Key(v.real())) << 32 | Key(v.imag());
+  } else {
+    using W = Word<sizeof(T)>;
+    if constexpr (kIsSmallFloat<T> || std::is_floating_point_v<T>) {
+      if (v != v) return std::numeric_limits<W>::max();
+      if (v == T(0.0f)) v = T(0.0f);
+    }
+    return Rank(v);
+  }
+}
+
+// The number that has a key.
+template <class T>
+T OfKey(Word<sizeof(T)> key) {
+  using W = Word<sizeof(T)>;
+  constexpr W kSign = static_cast<W>(W{1} << (8 * sizeof(T) - 1));
+  if constexpr (std::is_floating_point_v<T> || kIsSmallFloat<T>)
+    return std::bit_cast<T>(static_cast<W>(key & kSign ? key ^ kSign : ~key));
+  else
+    return static_cast<T>(std::numeric_limits<T>::is_signed ? static_cast<W>(key ^ kSign) : key);
+}
+
+// Whether lines of T alone are sorted as words: numbers of 16 to 64 bits.
+template <class T>
+constexpr bool kSortsAsWords =
+    !kIsComplex<T> && !std::is_same_v<T, bool> && (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
+
+// One line of n elements, `step` apart, from x to y, which may not be the same. `keys` has room for n words.
+template <class T>
+void SortLine(const T* x, T* y, int64_t step, int64_t n, Word<sizeof(T)>* keys) {
+  int64_t nans = 0, signs = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const T v = x[i * step];
+    keys[i] = Key(v);
+    if constexpr (!std::is_integral_v<T>) {
+      nans += v != v ? 1 : 0;
+      signs += v == T(0.0f) && Rank(v) != Key(v) ? 1 : 0;
+    }
+  }
+  SortKeys(keys, n);
+  for (int64_t i = 0; i < n - nans; ++i) y[i * step] = OfKey<T>(keys[i]);
+  // Equal elements keep their order: zeros of either sign, and NaN as they are.
+  if (nans > 0) {
+    int64_t to = n - nans;
+    for (int64_t i = 0; i < n; ++i) {
+      if (const T v = x[i * step]; v != v) y[to++ * step] = v;
+    }
+  }
+  if (signs > 0) {
+    int64_t to = std::lower_bound(keys, keys + n, Key(T(0.0f))) - keys;
+    for (int64_t i = 0; i < n; ++i) {
+      if (const T v = x[i * step]; v == T(0.0f)) y[to++ * step] = v;
+    }
+  }
+}
+
+// Puts what is at the places `order` of a line of keys into their order; what is equal stays as it is.
+template <class T>
+void SortOrder(const T* x, int64_t step, std::vector<int64_t>& order) {
+  const auto n = static_cast<int64_t>(order.size());
+  std::vector<int64_t> before;
+  if constexpr (std::is_same_v<T, std::complex<double>>) {
+    std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return Less(x[i * step], x[j * step]); });
+  } else if (sizeof(T) <= 4 && n <= std::numeric_limits<uint32_t>::max()) {
+    std::vector<uint64_t> keys(order.size());
+    for (int64_t i = 0; i < n; ++i)
+      keys[i] = static_cast<uint64_t>(Key(x[order[i] * step])) << 32 | static_cast<uint64_t>(i);
+    SortKeys(keys.data(), n);
+    before = order;
+    for (int64_t i = 0; i < n; ++i) order[i] = before[keys[i] & 0xFFFFFFFF];
+  } else {
+    std::vector<hwy::uint128_t> keys(order.size());
+    for (int64_t i = 0; i < n; ++i) keys[i].hi = Key(x[order[i] * step]), keys[i].lo = static_cast<uint64_t>(i);
+    SortKeys(keys.data(), n);
+    before = order;
+    for (int64_t i = 0; i < n; ++i) order[i] = before[keys[i].lo];
+  }
+}
+
 struct SortOperand {
   const void* data;
   DType dtype;
@@ -70,6 +170,32 @@ struct SortOperand {
     return static_cast<const T*>(data);
   }
 };
+
+// The lines of one array.
+void SortAlone(const SortOperand& in, void* out, int64_t outer, int64_t n, int64_t inner) {
+  VisitDType(in.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    ParallelFor(outer * inner, LogCost(outer * inner * n, n), [&](int64_t begin, int64_t end) {
+      EnsureStack(kStackOfLibrary, "a sort");
+      [[maybe_unused]] std::vector<Word<sizeof(T) <= 8 ? sizeof(T) : 8>> keys;
+      std::vector<std::conditional_t<std::is_same_v<T, bool>, char, T>> values;
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t base = line / inner * n * inner + line % inner;
+        const T* x = in.as<T>() + base;
+        T* y = static_cast<T*>(out) + base;
+        if constexpr (kSortsAsWords<T>) {
+          keys.resize(static_cast<size_t>(n));
+          SortLine(x, y, inner, n, keys.data());
+        } else {
+          values.resize(static_cast<size_t>(n));
+          for (int64_t i = 0; i < n; ++i) values[i] = x[i * inner];
+          std::stable_sort(values.begin(), values.end(), [](const T& a, const T& b) { return Less(a, b); });
+          for (int64_t i = 0; i < n; ++i) y[i * inner] = static_cast<T>(values[i]);
+        }
+      }
+    });
+  });
+}
 
 void Sort(WeftFrame* frame, const abi::Sort<InWords>& op) {
   std::vector<SortOperand> in;
@@ -85,38 +211,18 @@ void Sort(WeftFrame* frame, const abi::Sort<InWords>& op) {
   for (int64_t d = 0; d < dim; ++d) outer *= shape[d];
   for (size_t d = dim + 1; d < shape.size(); ++d) inner *= shape[d];
   const int64_t n = shape[dim];
+  if (count == 1) return SortAlone(in[0], out[0], outer, n, inner);
   ParallelFor(outer * inner, LogCost(outer * inner * n, n), [&](int64_t begin, int64_t end) {
+    EnsureStack(kStackOfLibrary, "a sort");
     std::vector<int64_t> order(static_cast<size_t>(n));
     for (int64_t line = begin; line < end; ++line) {
       const int64_t base = line / inner * n * inner + line % inner;
-      if (count == 1) {
-        VisitDType(in[0].dtype, [&](auto tag) {
-          using T = typename decltype(tag)::type;
-          const T* x = in[0].as<T>();
-          T* y = static_cast<T*>(out[0]);
-          if (inner == 1) {
-            std::copy(x + base, x + base + n, y + base);
-            std::stable_sort(y + base, y + base + n, [](const T& a, const T& b) { return Less(a, b); });
-          } else {
-            std::vector<char> raw(static_cast<size_t>(n) * sizeof(T));
-            T* values = reinterpret_cast<T*>(raw.data());
-            for (int64_t i = 0; i < n; ++i)
-              std::memcpy(static_cast<void*>(values + i), x + base + i * inner, sizeof(T));
-            std::stable_sort(values, values + n, [](const T& a, const T& b) { return Less(a, b); });
-            for (int64_t i = 0; i < n; ++i)
-              std::memcpy(static_cast<void*>(y + base + i * inner), values + i, sizeof(T));
-          }
-        });
-        continue;
-      }
       std::iota(order.begin(), order.end(), 0);
       // From the last key to the first: stable sorts compose.
       for (int64_t k = keys; k-- > 0;) {
         VisitDType(in[k].dtype, [&](auto tag) {
           using T = typename decltype(tag)::type;
-          const T* x = in[k].as<T>() + base;
-          std::stable_sort(order.begin(), order.end(),
-                           [&](int64_t i, int64_t j) { return Less(x[i * inner], x[j * inner]); });
+          SortOrder(in[k].as<T>() + base, inner, order);
         });
       }
       for (int64_t k = 0; k < count; ++k) {

@@ -248,11 +248,66 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
   });
 }
 
+// An operand of a convolution, which may lie by strides.
+struct ConvOperand {
+  const void* data;
+  std::vector<int64_t> shape, strides;
+  ConvOperand(WeftFrame* frame, const abi::Strided<InWords>& a)
+      : data(static_cast<const char*>(frame->slots[a.place]) + a.start * ByteWidth(a.dtype)),
+        shape(a.dims.begin(), a.dims.end()),
+        strides(a.strides.begin(), a.strides.end()) {
+    // Whatever a dimension of one element has, none overlaps with the next.
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (shape[d] == 1) strides[d] = d + 1 < shape.size() ? std::abs(strides[d + 1]) * shape[d + 1] : 1;
+    }
+  }
+};
+
+// Its elements in row-major order: the array itself where it lies so, or a copy in `buffer`.
+template <class T>
+class Dense {
+ public:
+  explicit Dense(const ConvOperand& x) : data_(static_cast<const T*>(x.data)) {
+    const int64_t size = Count(x.shape);
+    if (x.strides == Strides(x.shape) || size == 0) return;
+    bytes_ = std::max<int64_t>(64, size * static_cast<int64_t>(sizeof(T)));
+    T* to = static_cast<T*>(AllocateRaw(bytes_));
+    const T* from = data_;
+    data_ = to, owned_ = to;
+    const int64_t last = x.shape.empty() ? 1 : x.shape.back(), step = x.shape.empty() ? 1 : x.strides.back();
+    ParallelFor(size / last, size, [&](int64_t begin, int64_t end) {
+      std::vector<int64_t> at(x.shape.size(), 0);
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t offset = 0, rest = row;
+        for (size_t d = x.shape.size() - (x.shape.empty() ? 0 : 1); d-- > 0;) {
+          offset += rest % x.shape[d] * x.strides[d];
+          rest /= x.shape[d];
+        }
+        for (int64_t i = 0; i < last; ++i) to[row * last + i] = from[offset + i * step];
+      }
+    });
+  }
+  ~Dense() {
+    if (owned_ != nullptr) FreeRaw(owned_, bytes_);
+  }
+  Dense(const Dense&) = delete;
+  Dense& operator=(const Dense&) = delete;
+  const T* data() const { return data_; }
+
+ private:
+  const T* data_;
+  T* owned_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
 void Conv(WeftFrame* frame, const abi::Convolution<InWords>& op) {
-  const DenseTensor x(frame, op.x), w(frame, op.w), y(frame, op.result);
+  const ConvOperand x(frame, op.x), w(frame, op.w);
+  const DenseTensor y(frame, op.result);
   const ConvolutionShape shape{x.shape,
                                w.shape,
                                y.shape,
+                               x.strides,
+                               w.strides,
                                Ints(op.strides),
                                Ints(op.lo),
                                Ints(op.base_dilation),
@@ -260,16 +315,19 @@ void Conv(WeftFrame* frame, const abi::Convolution<InWords>& op) {
                                op.feature_groups,
                                op.batch_groups};
   if (y.size() == 0) return;
-  VisitDType(x.dtype, [&](auto tag) {
+  const bool some = Count(x.shape) != 0 && Count(w.shape) != 0;
+  VisitDType(y.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, float>) {
-      if (x.size() != 0 && w.size() != 0 && ConvolveByLibrary(shape, x.as<T>(), w.as<T>(), y.as<T>())) return;
+      if (some && ConvolveByLibrary(shape, static_cast<const T*>(x.data), static_cast<const T*>(w.data), y.as<T>()))
+        return;
     }
     const Convolution c(shape);
+    const Dense<T> dense_x(x), dense_w(w);
     if constexpr (std::is_floating_point_v<T> || kIsComplex<T>) {
-      if (w.size() != 0) return ByProducts<T>(c, x.as<T>(), w.as<T>(), y.as<T>());
+      if (Count(w.shape) != 0) return ByProducts<T>(c, dense_x.data(), dense_w.data(), y.as<T>());
     }
-    if constexpr (!std::is_same_v<T, bool>) Direct<T>(c, x.as<T>(), w.as<T>(), y.as<T>());
+    if constexpr (!std::is_same_v<T, bool>) Direct<T>(c, dense_x.data(), dense_w.data(), y.as<T>());
   });
 }
 
