@@ -44,8 +44,6 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
     return mask, nums
 
 
-_JAX_SEMANTICS = 3  # as in tracer/context.h
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _X = TypeVar("_X")
@@ -336,9 +334,6 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         kinds = f"{type(primals).__name__} and {type(tangents).__name__}"
         raise type_error(f"jvp: primals and tangents must be tuples of arguments, got {kinds}")
-    if isinstance(primals, list) is not isinstance(tangents, list) and _weft.setting(_JAX_SEMANTICS):
-        names = [type(x).__name__ for x in (tangents, primals)]
-        raise type_error(f"jvp: tangents are a {names[0]}, primals a {names[1]}")
     primals, tangents = tuple(primals), tuple(tangents)
     if stateful.references is not None:
         if stateful.references.refs_among(primals):
