@@ -256,6 +256,41 @@ limit of half a minute:
 """
 
 
+# Tests of JAX's own, without those of accelerators, of Pallas and of meshes: what they are of, how many passed of how
+# many, and what is left.
+JAX_TESTS = [
+    (
+        "the API and its transforms",
+        2321,
+        2552,
+        "counts of compilations and traces, HLO as text, rules set on JAX's own primitives, messages in other words",
+    ),
+    ("`jax.lax`", 3967, 4095, "composites in StableHLO, precisions in jaxprs, complex functions of infinities"),
+    ("`jax.numpy`", 5179, 5306, "equations of jaxprs, warnings, dtypes of one's own"),
+    ("linear algebra", 1128, 1163, "signs of Schur's vectors, private polar decompositions"),
+    ("`jax.scipy`", 1194, 1217, "complex `gamma` and `erfcx`, times of `istft`"),
+    ("`jax.random`", 820, 841, "`rbg` under `vmap`, tangents of keys"),
+    (
+        "references and types of one's own",
+        291,
+        384,
+        "equations of references, lists that grow, axes that a type maps, objects in references",
+    ),
+    ("sparse arrays", 435, 439, "messages"),
+    ("`jax.nn`, stax, optimizers, LSTM, rooflines", 652, 665, "equations that JAX writes otherwise"),
+    ("callbacks, checks, debuggers", 447, 506, "errors where Weft has an answer, pictures of shardings"),
+]
+
+_JAX_HEAD = """
+## JAX's own tests
+
+Tests of JAX {jax} that passed with `pytest -p weft.as_jax`, counted on 2026-11-27, those of accelerators, Pallas and
+meshes left out, of generated ones four to ten each. What looks at XLA itself is in
+[what only JAX's own tests look at](differences_from_jax.md):
+
+"""
+
+
 def table(rows: dict[str, str]) -> str:
     """docs/compatibility.md."""
     pinned = versions()
@@ -266,6 +301,9 @@ def table(rows: dict[str, str]) -> str:
     text += _OWN_HEAD.format(jax=pinned["jax"])
     for module, which, passed, of, left in OWN_TESTS:
         text += f"- {module}: {passed:,} of {of:,} ({which}){f'; left: {left}' if left else ''}\n"
+    text += _JAX_HEAD.format(jax=pinned["jax"])
+    for which, passed, of, left in JAX_TESTS:
+        text += f"- {which}: {passed:,} of {of:,}; left: {left}\n"
     return text
 
 

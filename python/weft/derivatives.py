@@ -327,8 +327,6 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         kinds = f"{type(primals).__name__} and {type(tangents).__name__}"
         raise type_error(f"jvp: primals and tangents must be tuples of arguments, got {kinds}")
-    if isinstance(primals, list) is not isinstance(tangents, list) and _tree.jax_semantics():
-        raise type_error(f"jvp: tangents are a {type(tangents).__name__}, primals a {type(primals).__name__}")
     primals, tangents = tuple(primals), tuple(tangents)
     if stateful.references is not None:
         if stateful.references.refs_among(primals):

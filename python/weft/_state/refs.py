@@ -14,6 +14,7 @@ from .._core.errors import index_error, runtime_error, type_error, value_error
 from .._core.shapes import ShapedArray
 from ..arguments import is_integer
 from . import scopes
+from .abstract import AbstractRef
 from .indices import index_apart, index_of
 
 # Set by weft.ref.
@@ -304,51 +305,6 @@ def _part_apart(part: RefPart) -> tuple[list[Any], Any]:
 
 
 _tree.register(RefPart, _part_apart, lambda rest, held: RefPart(held[0], index_of(rest, list(held)[1:])))
-
-
-class AbstractRef:
-    """The type of a reference.
-
-    Args:
-        inner_aval: the type of the array that it holds.
-
-    Example:
-        >>> weft.typeof(weft.new_ref(1.0)).inner_aval.shape
-        ()
-    """
-
-    def __init__(self, inner_aval: ShapedArray):
-        self.inner_aval = inner_aval
-
-    @property
-    def shape(self) -> tuple:
-        """The dimensions.
-
-        Example:
-            >>> weft.new_ref(wnp.ones(3)).aval.shape
-            (3,)
-        """
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype.
-
-        Example:
-            >>> weft.new_ref(1.0).aval.dtype
-            dtype('float32')
-        """
-        return self.inner_aval.dtype
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbstractRef) and self.inner_aval == other.inner_aval
-
-    def __hash__(self) -> int:
-        return hash((AbstractRef, self.inner_aval))
-
-    def __repr__(self) -> str:
-        dims = ",".join(map(str, self.shape))
-        return f"Ref{{{self.dtype}[{dims}]}}"
 
 
 _JAX_SEMANTICS = 3  # as in tracer/context.h

@@ -53,6 +53,12 @@ def unzip3(triples: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], tu
     return tuple(t[0] for t in found), tuple(t[1] for t in found), tuple(t[2] for t in found)
 
 
+def remaining(original: Iterable[Any], *removed: Iterable[Any]) -> list[Any]:
+    """The elements that none of the others has."""
+    gone = {x for values in removed for x in values}
+    return [x for x in original if x not in gone]
+
+
 def concatenate(lists: Iterable[Sequence[Any]]) -> list[Any]:
     """The lists after each other."""
     return list(itertools.chain.from_iterable(lists))

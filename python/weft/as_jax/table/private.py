@@ -346,6 +346,7 @@ PRIVATE: dict[str, Served] = {
         },
     ),
     "jax._src.version": Served(names={"__version__": Value(VERSION), "__version_info__": Value(VERSION_INFO)}),
+    "jax._src.export": Served(),
     "jax._src.export.shape_poly": Served(
         names=of("weft.as_jax.export", "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape")
     ),
