@@ -361,7 +361,7 @@ std::string Trace::Describe(Var var) const {
 
 void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) const {
   throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value: ", Describe(wanted), ". ", "Inside ",
-                  kind_, " of '", name_, "' the numbers are not known; this value depends on ", Describe(parameter),
+                  kind_, " of '", name_ == "_lambda_" ? "<lambda>" : name_, "' the numbers are not known; this value depends on ", Describe(parameter),
                   ". ", Advice(why));
 }
 

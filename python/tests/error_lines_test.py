@@ -623,7 +623,8 @@ WITHOUT_LINE = {
     "primitives.py": {"AttributeError"},
     # What Python itself raises for a name or module that is not there, without a line.
     "as_jax/key_reuse.py": {"KeyError"},
-    "as_jax/finder.py": {"FileNotFoundError", "ImportError", "ModuleNotFoundError"},
+    "as_jax/distributions.py": {"FileNotFoundError"},
+    "as_jax/finder.py": {"ImportError", "ModuleNotFoundError"},
     "as_jax/lax_primitives.py": {"AttributeError"},
     "as_jax/random_keys.py": {"AttributeError"},
     "as_jax/served.py": {"AttributeError", "error"},
@@ -632,6 +633,8 @@ WITHOUT_LINE = {
     "as_jax/jaxprs.py": {"JaxprTypeError"},
     # As JAX refuses a class that says too little.
     "as_jax/hi_primitives.py": {"AttributeError"},
+    # ... and asserts that an array lies as its type says.
+    "as_jax/transforms.py": {"AssertionError"},
     # The line is that of the operation: its stack is in the message. An assertion is that of a test.
     "ir/key_reuse.py": {"_twice", "AssertionError"},
     # The exception is the user's own; the traceback is that of the place where the error was noted.
@@ -664,6 +667,7 @@ WITHOUT_LINE = {
     # Python's word for an attribute that is not there.
     "config.py": {"AttributeError"},
     "_core/names.py": {"AttributeError"},
+    "_state/jitted.py": {"AttributeError"},
     "numpy/_ufunc.py": {"AttributeError"},
     # Makes a type_error.
     "lax/_gather_checks.py": {"_misfit"},

@@ -210,7 +210,10 @@ def _sinc(x: Array) -> Array:
 
 
 sine_integral = with_slope(lambda x: wnp.sign(x) * _sici(x)[0], lambda x, y: _sinc(x))
-cosine_integral = with_slope(lambda x: wnp.where(x < 0, math.nan, _sici(x)[1]), lambda x, y: wnp.cos(x) / x)
+# Of both signs: that of |x|, but at -inf.
+cosine_integral = with_slope(
+    lambda x: wnp.where(x == -math.inf, math.nan, _sici(wnp.abs(x))[1]), lambda x, y: wnp.cos(x) / x
+)
 
 
 def _fresnel(x: Array) -> tuple[Array, Array]:

@@ -56,10 +56,13 @@ class Box:
             self._hold(val)
         else:
             where = "a tree's copy" if here is None else f"{here.kind}: '{here.name}'"
-            raise (type_error if here is not None and here.kind != "jit" else not_implemented)(
+            message = (
                 f"Box.set: {where} changes the structure or the types of what a box holds that was "
                 f"made outside of it: {cur_qdd(self)} to {_state(val)}; make the box inside, or return the new value"
             )
+            if here is not None and here.kind != "jit":
+                raise type_error(message)
+            raise not_implemented(message)
 
     def _fits(self, value: Any, exactly: bool) -> bool:
         leaves, tree = _tree.flatten(value)

@@ -22,6 +22,8 @@ import weft.nn as nn
 import weft.numpy as wnp
 from weft import jit, random
 
+from .._core.errors import not_implemented
+
 _GATES = 4
 Parts = dict[int, Any]
 
@@ -113,9 +115,9 @@ def _forward(
 ) -> tuple[Any, Any, Any]:
     num_layers, dropout, bidirectional, precision = settings
     if lengths.dtype != wnp.dtype("int32"):
-        raise NotImplementedError("`seq_lengths` can only be int32.")
+        raise not_implemented("`seq_lengths` can only be int32.")
     if dropout != 0.0:
-        raise NotImplementedError("Dropout between layers is not there: which numbers cuDNN drops is not known.")
+        raise not_implemented("Dropout between layers is not there: which numbers cuDNN drops is not known.")
     xs = x.transpose(1, 0, 2)
     states = []
     directions = 2 if bidirectional else 1

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-from .. import numpy as wnp
 from .._core import docs as _docs
 from .._special import exponential
 from .._weft import Array
@@ -73,7 +70,7 @@ def sici(x: NestedLike) -> tuple[Array, Array]:
         (Array([0.946083], dtype=float32), Array([0.33740395], dtype=float32))
     """
     (x,) = _floats(x)
-    return exponential.sine_integral(x), exponential.cosine_integral(wnp.where(x == -math.inf, math.nan, wnp.abs(x)))
+    return exponential.sine_integral(x), exponential.cosine_integral(x)
 
 
 def fresnel(x: NestedLike) -> tuple[Array, Array]:
