@@ -26,6 +26,12 @@ std::vector<std::shared_ptr<Trace>>& Stack() {
   return stack;
 }
 
+// What the user calls a function: programs of lambdas have JAX's name for them where JAX's meaning counts.
+const std::string& ShownName(const std::string& name) {
+  static const auto& lambda = *new std::string("<lambda>");
+  return name == "_lambda_" ? lambda : name;
+}
+
 // What to write instead of asking a traced value for its number.
 std::string Advice(const std::string& why) {
   if (why == "bool()") {
@@ -200,7 +206,7 @@ Atom Trace::Use(const Value& value) {
   if (home.open_ && !AxesWithout(varying_, value.type().varying).empty()) return Use(Widened(value));
   if (!home.open_) {
     throw UserError(ErrorKind::kTracer, CurrentLoc(), "a traced value escaped: ", home.Describe(value.var()),
-                    " inside '", home.name(), "' (", home.kind_,
+                    " inside '", ShownName(home.name()), "' (", home.kind_,
                     "), was used after the trace of that function had ended. ",
                     "Return it from the function instead of storing it in a variable, list or attribute outside.");
   }
@@ -361,8 +367,8 @@ std::string Trace::Describe(Var var) const {
 
 void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) const {
   throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value: ", Describe(wanted), ". ", "Inside ",
-                  kind_, " of '", name_ == "_lambda_" ? "<lambda>" : name_, "' the numbers are not known; this value depends on ", Describe(parameter),
-                  ". ", Advice(why));
+                  kind_, " of '", ShownName(name_), "' the numbers are not known; this value depends on ",
+                  Describe(parameter), ". ", Advice(why));
 }
 
 // Adds the equations that `pending` needs, down to known values. False if that ends at a parameter that is not known.
@@ -480,7 +486,7 @@ Tensor Demand(const Value& value, const std::string& why) {
   if (!value.home()->open()) {
     throw UserError(
         ErrorKind::kTracer, CurrentLoc(), why, " of a traced value that escaped: ", value.home()->Describe(value.var()),
-        " inside '", value.home()->name(), "' (", value.home()->kind(),
+        " inside '", ShownName(value.home()->name()), "' (", value.home()->kind(),
         "), whose trace has ended. Return it from the function instead of storing it in a variable, list or "
         "attribute outside.");
   }

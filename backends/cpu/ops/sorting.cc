@@ -84,12 +84,12 @@ template <class T>
 auto Key(T v) {
   if constexpr (std::is_same_v<T, std::complex<float>>) {
     return static_cast<uint64_t>(Key(v.real())) << 32 | Key(v.imag());
+  } else if constexpr (kIsSmallFloat<T> || std::is_floating_point_v<T>) {
+    // In 8 bits some dtypes have numbers up to the last word.
+    using Wide = std::conditional_t<sizeof(T) == 1, uint16_t, Word<sizeof(T)>>;
+    if (v != v) return std::numeric_limits<Wide>::max();
+    return static_cast<Wide>(Rank(v == T(0.0f) ? T(0.0f) : v));
   } else {
-    using W = Word<sizeof(T)>;
-    if constexpr (kIsSmallFloat<T> || std::is_floating_point_v<T>) {
-      if (v != v) return std::numeric_limits<W>::max();
-      if (v == T(0.0f)) v = T(0.0f);
-    }
     return Rank(v);
   }
 }
