@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "backends/cpu/core/fork_safe_mutex.h"
 
@@ -38,30 +40,33 @@ std::shared_ptr<const ConvolutionPlan> Make(const ConvolutionProblem& p) {
         dnnl::convolution_forward::desc(kind, kDirect, Any(p.x), Any(p.w), Any(p.y), p.strides, p.dilation, p.lo, p.hi),
         attributes, engine);
   };
+  const auto takes = [&](const auto& chosen, auto primitive) {
+    plan->primitive = std::move(primitive), plan->scratch = chosen.scratchpad_desc();
+  };
+  // Both gradients are told the three arrays, and the convolution that they are of.
+  const auto gradient = [&]<class Gradient>(std::type_identity<Gradient>) {
+    return typename Gradient::primitive_desc(
+        typename Gradient::desc(kDirect, Any(p.x), Any(p.w), Any(p.y), p.strides, p.dilation, p.lo, p.hi), attributes,
+        engine, forward(dnnl::prop_kind::forward_training));
+  };
   switch (p.kind) {
     case ConvolutionKind::kForward: {
       const auto chosen = forward(dnnl::prop_kind::forward_inference);
-      plan->primitive = dnnl::convolution_forward(chosen), plan->scratch = chosen.scratchpad_desc();
+      takes(chosen, dnnl::convolution_forward(chosen));
       reads(0, DNNL_ARG_SRC, p.x, chosen.src_desc()), reads(1, DNNL_ARG_WEIGHTS, p.w, chosen.weights_desc());
       writes(DNNL_ARG_DST, p.y, chosen.dst_desc());
       break;
     }
     case ConvolutionKind::kInput: {
-      const dnnl::convolution_backward_data::primitive_desc chosen(
-          dnnl::convolution_backward_data::desc(kDirect, Any(p.x), Any(p.w), Any(p.y), p.strides, p.dilation, p.lo,
-                                                p.hi),
-          attributes, engine, forward(dnnl::prop_kind::forward_training));
-      plan->primitive = dnnl::convolution_backward_data(chosen), plan->scratch = chosen.scratchpad_desc();
+      const auto chosen = gradient(std::type_identity<dnnl::convolution_backward_data>());
+      takes(chosen, dnnl::convolution_backward_data(chosen));
       reads(0, DNNL_ARG_DIFF_DST, p.y, chosen.diff_dst_desc()), reads(1, DNNL_ARG_WEIGHTS, p.w, chosen.weights_desc());
       writes(DNNL_ARG_DIFF_SRC, p.x, chosen.diff_src_desc());
       break;
     }
     case ConvolutionKind::kWeights: {
-      const dnnl::convolution_backward_weights::primitive_desc chosen(
-          dnnl::convolution_backward_weights::desc(kDirect, Any(p.x), Any(p.w), Any(p.y), p.strides, p.dilation, p.lo,
-                                                   p.hi),
-          attributes, engine, forward(dnnl::prop_kind::forward_training));
-      plan->primitive = dnnl::convolution_backward_weights(chosen), plan->scratch = chosen.scratchpad_desc();
+      const auto chosen = gradient(std::type_identity<dnnl::convolution_backward_weights>());
+      takes(chosen, dnnl::convolution_backward_weights(chosen));
       reads(0, DNNL_ARG_SRC, p.x, chosen.src_desc()), reads(1, DNNL_ARG_DIFF_DST, p.y, chosen.diff_dst_desc());
       writes(DNNL_ARG_DIFF_WEIGHTS, p.w, chosen.diff_weights_desc());
       break;
