@@ -222,7 +222,7 @@ def blocks() -> Measured:
 
 
 def shared_functions() -> Measured:
-    """The IR of the gradient of 17 jitted functions, each of which calls the next twice: inlined, they are 2^17 calls."""
+    """The IR of the gradient of 17 jitted functions, each of which calls the next twice: 2^17 calls, if inlined."""
     return alone(
         """
         lib.jit(lambda x: x + 1)(numpy.ones(3, numpy.float32))  # what every process pays once
