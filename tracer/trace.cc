@@ -27,10 +27,7 @@ std::vector<std::shared_ptr<Trace>>& Stack() {
 }
 
 // What the user calls a function: programs of lambdas have JAX's name for them where JAX's meaning counts.
-const std::string& ShownName(const std::string& name) {
-  static const auto& lambda = *new std::string("<lambda>");
-  return name == "_lambda_" ? lambda : name;
-}
+std::string ShownName(const std::string& name) { return name == "_lambda_" ? "<lambda>" : name; }
 
 // What to write instead of asking a traced value for its number.
 std::string Advice(const std::string& why) {
