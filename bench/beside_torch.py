@@ -23,7 +23,8 @@ from torch_programs import Program, all_programs
 
 LIBRARIES = ("Weft", "JAX", "PyTorch", "torch.compile")
 SECONDS = 2.0  # that a program is measured for, all libraries together
-PAUSE = 0.003  # seconds before each turn, whose second call is measured
+PAUSE = 0.003  # seconds before each turn,
+WARM = 0.003  # and those that calls are made for before they are measured, and then while they are
 TURNS = (5, 60)  # at least, at most
 
 
@@ -72,6 +73,16 @@ def check(program: Program, what: str, results: dict[str, list[np.ndarray]]) -> 
                 raise SystemExit(f"{program.name}, {what}: {name} and PyTorch are {worst:.1e} apart")
 
 
+def repeated(call, seconds: float) -> float:
+    """Seconds of each of the calls that are begun within so many."""
+    begin, count, passed = time.perf_counter(), 0, 0.0
+    while passed < seconds:
+        call()
+        count += 1
+        passed = time.perf_counter() - begin
+    return passed / count
+
+
 def measured(calls: dict) -> dict[str, np.ndarray]:
     """Seconds of each turn."""
     for call in calls.values():
@@ -80,12 +91,11 @@ def measured(calls: dict) -> dict[str, np.ndarray]:
     times: dict[str, list[float]] = {name: [] for name in calls}
     while len(times["Weft"]) < TURNS[1] and (len(times["Weft"]) < TURNS[0] or time.perf_counter() - start < SECONDS):
         for name, call in calls.items():
-            # PyTorch's threads wait by spinning, beside whoever is next; and those of everyone have to wake up.
+            # PyTorch's threads wait by spinning, beside whoever is next; and on a virtual machine processors that sleep
+            # take as long as a short program to wake up.
             time.sleep(PAUSE)
-            call()
-            begin = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - begin)
+            repeated(call, WARM)
+            times[name].append(repeated(call, WARM))
     return {name: np.array(t) for name, t in times.items()}
 
 
