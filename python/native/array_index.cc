@@ -17,8 +17,7 @@ std::optional<int64_t> SlicePart(PyObject* part) {
       PyErr_Clear();
       // JAX's is an IndexError.
       const ErrorKind kind = On(Setting::kJaxSemantics) ? ErrorKind::kIndex : ErrorKind::kTracer;
-      throw UserError(kind, {}, "slice bounds must be known while tracing, got a traced ",
-                      ValueOf(part).type(),
+      throw UserError(kind, {}, "slice bounds must be known while tracing, got a traced ", ValueOf(part).type(),
                       "; use weft.lax.dynamic_slice for a slice of known size at a computed place");
     }
   }

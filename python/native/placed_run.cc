@@ -78,7 +78,8 @@ const Placement& PlaceOf(const Fn& fn, const Values& args) {
     } else if (p.devices != first->devices) {
       throw ValueError(NameOf(fn), ": operands lie on several sets of devices, or on one in different orders: operand ",
                        of_first + 1, ", ", args[of_first].type().ToString(), ", on ", DevicesText(*first), ", operand ",
-                       i + 1, ", ", args[i].type().ToString(), ", on ", DevicesText(p), "; weft.device_put moves an array");
+                       i + 1, ", ", args[i].type().ToString(), ", on ", DevicesText(p),
+                       "; weft.device_put moves an array");
     } else if (first->one_device && !p.one_device) {
       first = &p, of_first = i;
     }

@@ -245,8 +245,10 @@ void SplitCall(SplitContext& c, const Attrs& attrs) {
   Atoms operands;
   size_t next = num_known;
   for (const auto& source : half.sources) {
-    if (!source) operands.push_back(c.residual(known[next++]));
-    else operands.push_back(c.residual(source->is_operand ? known_x[source->index] : known[source->index]));
+    if (!source)
+      operands.push_back(c.residual(known[next++]));
+    else
+      operands.push_back(c.residual(source->is_operand ? known_x[source->index] : known[source->index]));
   }
   Append(operands, Where(c.unknown_x, c.unknown));
   const Atoms unknown = c.unknown_b.Emit(call, operands, attrs, {f.unknown});
