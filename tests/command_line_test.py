@@ -245,9 +245,11 @@ def test_passes_are_timed_and_counted() -> None:
     assert "fn f" in done.stdout and "fn f" not in done.stderr
 
 
+@pytest.mark.parametrize("file_first", [False, True])
 @pytest.mark.parametrize("names", ["cse", "cse,inline-small", "all"])
-def test_the_program_after_a_pass_is_dumped(names: str) -> None:
-    done = weft("opt", "-", "--passes=optimize", f"--dump-after={names}", program=LAYERS)
+def test_the_program_after_a_pass_is_dumped(names: str, file_first: bool) -> None:
+    words = ["-", "--passes=optimize", f"--dump-after={names}"]
+    done = weft("opt", *(words if file_first else reversed(words)), program=LAYERS)
     texts = done.stderr.split("# after ")[1:]
     optimize = weft("opt", "--list").stdout.split("optimize: The passes before lowering: ")[1].split(".")[0].split(", ")
     assert len(texts) == sum(names == "all" or name in names.split(",") for name in optimize)

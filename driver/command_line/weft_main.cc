@@ -40,7 +40,8 @@ int Main(int argc, char** argv) {
   opt_app
       ->add_option("--dump-after", opt.dump_after,
                    "The program after each of these passes, or after all, on standard error")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);  // the next word may be FILE
   opt_app->add_flag("--print-locations", opt.print_locations, "The user's line of each equation, as a comment");
   opt_app->add_flag("--list", opt.list, "List the passes there are, and do nothing else");
   opt_app->add_option("-o,--output", opt.output, "Where to write the program")->capture_default_str();
