@@ -148,7 +148,7 @@ constexpr int64_t kFewestColumns = 256, kMostColumns = 1024;
 // whose elements are read faster than they are computed.
 bool WantsStrips(const KernelSpec& spec, const LoopPlan& plan) {
   const int rank = static_cast<int>(spec.sizes.size()), row = spec.num_outer;
-  if (plan.vector_inner || plan.lanes == 0 || rank == row || plan.tile_dim >= 0 || spec.PointCost() > 0.45) return false;
+  if (plan.vector_inner || plan.lanes == 0 || rank == row || plan.tile_dim >= 0 || spec.PointCost() > 2) return false;
   const auto size = [&](int v) { return spec.sizes[v].TryValue().value_or(1024); };
   if (size(row) < 2 * kStrip || size(plan.vector_dim) < kFewestColumns) return false;
   int64_t points = 1;
