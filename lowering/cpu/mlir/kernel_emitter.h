@@ -3,6 +3,7 @@
 #define WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,7 +93,8 @@ class KernelEmitter {
   Lanes Evaluate(int node);
   Lanes EvaluateHere(int node);
   Lanes LoadHere(const Access& a);
-  Value LoadReversed(MType raw, Value pointer, llvm::function_ref<Value()> by_lane);
+  Value LoadInOrder(MType element, Value pointer, int64_t stride, int64_t first, llvm::function_ref<Value()> by_lane);
+  std::optional<int64_t> GapBefore(const Access& a) const;
   Lanes ReadVector(const Access& a, Value pointer);
   Value ReadMasked(MType raw, Value pointer, Value behind);
   std::vector<Lanes> ReadGuarded(const std::vector<Access>& accesses);
