@@ -46,8 +46,8 @@ class VectorMath {
   Value Acos(Value x);
   Value Erf(Value x);
   Value Pow(Value x, Value y);
-  // f32 by way of f64 (lowering/cpu/vector_math_by_f64.cc).
   Value Erfc(Value x);
+  // f32 by way of f64 (lowering/cpu/vector_math_by_f64.cc).
   Value ErfInv(Value x);
   Value Asinh(Value x);
   Value Acosh(Value x);
@@ -75,7 +75,9 @@ class VectorMath {
   Value ExpPolynomial(Value r);               // e^r - 1, accurate relative to itself
   Value ExpOfSmall(Value r);                  // e^r - 1, accurate relative to e^r: a term less
   Value ScaleOnePlus(Value p, Value k_word);  // (1 + p) 2^k for any k that exp can meet
+  Value ScaleInTwo(Value v, Value k_word);    // v 2^k
   Value ScaleByFloat(Value v, Value kf);
+  bool ScalesInOne(Value v);
   struct Binade {
     Value e, f;
   };
