@@ -1,4 +1,4 @@
-// Reductions along columns, whose rows are read in strips, and strided reads: the numbers of the reference interpreter,
+// Reductions along columns, whose rows are read in strips, reductions of pairs, and strided reads: the numbers of the reference interpreter,
 // whatever the sizes, dtypes and threads, and nothing outside of the arrays is read.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -151,6 +151,32 @@ TEST(StridedReads, StayWithinTheArray) {
           for (size_t i = 1; i < parts.size(); ++i) most = all.Emit1(FindPrim("max"), {most, parts[i]});
           ExpectAsInterpreted(all.Build({most}), {x}, what);
         }
+      }
+    }
+  }
+}
+
+// Reductions over few features of all pairs, whose second operand is transposed first.
+TEST(TransposedOperands, PairsOfRows) {
+  struct Pairs {
+    int64_t batch, rows, columns, features;
+  };
+  for (const Pairs p : {Pairs{1, 70, 300, 5}, Pairs{1, 257, 129, 16}, Pairs{3, 40, 100, 33}, Pairs{2, 64, 64, 128}}) {
+    for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kU8}) {
+      for (const char* op : {"reduce_sum", "reduce_max"}) {
+        if (std::string(op) == "reduce_sum" && ByteWidth(dtype) < 4) continue;
+        Builder b("f");
+        const Dims shape = {p.batch, p.rows, p.columns, p.features};
+        const Atom x = b.Parameter({dtype, {p.batch, p.rows, p.features}, {}});
+        const Atom y = b.Parameter({dtype, {p.batch, p.columns, p.features}, {}});
+        const Atom z = b.Parameter({dtype, {p.columns, p.features}, {}});
+        const Expr of_x{&b, Broadcast(b, x, shape, {0, 1, 3})}, of_y{&b, Broadcast(b, y, shape, {0, 2, 3})},
+            of_z{&b, Broadcast(b, z, shape, {2, 3})};
+        const Expr reduced{&b, Reduce(b, op, (of_x + of_y) * of_z + of_y, {3})};
+        ExpectAsInterpreted(b.Build({reduced, reduced * reduced}),
+                            {Numbers(dtype, {p.batch, p.rows, p.features}),
+                             Numbers(dtype, {p.batch, p.columns, p.features}), Numbers(dtype, {p.columns, p.features})},
+                            std::string(op) + " " + Name(dtype) + " " + std::to_string(p.features));
       }
     }
   }
