@@ -314,12 +314,27 @@ Lanes BodyEmitter::Function(const ScalarOp& row, const ScalarOpArgs& a) {
     return Call(op, wide, a.in, wide);  // a GPU has no C library: libdevice's above, or the vector code
   }
   if (row.vector == nullptr) return Call(op, wide, a.in, wide);
-  VectorMath math(m_, [&](const std::string& name, const std::vector<Value>& v) {
+  VectorMath math = Math(wide);
+  return {row.vector(math, operands)};
+}
+
+VectorMath BodyEmitter::Math(DType wide) {
+  return VectorMath(m_, [this, wide](const std::string& name, const std::vector<Value>& v) {
     std::vector<Lanes> lanes;
     for (Value e : v) lanes.push_back({e});
     return Call(name, wide, lanes, wide).re;
   });
-  return {row.vector(math, operands)};
+}
+
+const char* BodyEmitter::Beside(const KernelNode& node, DType dtype) const {
+  if (native_ || !IsFloat(dtype) || IsStored(dtype)) return nullptr;
+  return ScalarOpOf(FindPrim(node.op)).beside;
+}
+
+std::pair<Lanes, Lanes> BodyEmitter::Both(const KernelNode& node, DType dtype, const Lanes& x) {
+  VectorMath math = Math(dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+  const auto [first, second] = ScalarOpOf(FindPrim(node.op)).both(math, x.re);
+  return {Lanes{first}, Lanes{second}};
 }
 
 Lanes BodyEmitter::Neutral(const std::string& op, DType dtype, int64_t lanes) {

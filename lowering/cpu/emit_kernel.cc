@@ -28,9 +28,33 @@ Lanes KernelEmitter::Evaluate(int node) {
       for (const Access::Dynamic& d : spec_.nodes[node].access.dynamic) reads(d.node);
     }
   }
+  if (const int other = Beside(node); other >= 0) {
+    const KernelNode& n = spec_.nodes[node];
+    const Lanes x = Evaluate(n.operands[0]);
+    const auto [value, beside] = AtLevel(level, [&] { return body_.Both(n, spec_.nodes[n.operands[0]].dtype, x); });
+    MemoOf(node) = {value, level};
+    MemoOf(other) = {beside, level};
+    return value;
+  }
   Lanes value = AtLevel(level, [&] { return EvaluateHere(node); });
   MemoOf(node) = {value, level};
   return value;
+}
+
+// A node that is computed along with this one (the cosine of what this is the sine of); -1: none.
+int KernelEmitter::Beside(int node) {
+  const KernelNode& n = spec_.nodes[node];
+  if (n.kind != KernelNode::Kind::kOp || SpillOf(node) != nullptr) return -1;
+  const char* const name = body_.Beside(n, spec_.nodes[n.operands[0]].dtype);
+  if (name == nullptr) return -1;
+  for (size_t i = 0; i < spec_.nodes.size(); ++i) {
+    const KernelNode& other = spec_.nodes[i];
+    const int j = static_cast<int>(i);
+    if (other.kind == KernelNode::Kind::kOp && other.op == name && other.operands == n.operands &&
+        phases_[j] == phases_[node] && SpillOf(j) == nullptr && MemoOf(j).level < 0)
+      return j;
+  }
+  return -1;
 }
 
 Lanes KernelEmitter::EvaluateHere(int node) {

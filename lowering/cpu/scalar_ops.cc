@@ -273,8 +273,20 @@ const PrimTable<ScalarOp>& Rows() {
       {"logistic", {.on_device = LogisticOnDevice, .vector = One<&M::Logistic>}},
       {"logistic_density", {.vector = One<&M::LogisticDensity>}},
       {"cbrt", {.device = "cbrt", .vector = One<&M::Cbrt>}},
-      {"sin", {.device = "sin", .vector = One<&M::Sin>}},
-      {"cos", {.device = "cos", .vector = One<&M::Cos>}},
+      {"sin",
+       {.device = "sin",
+        .vector = One<&M::Sin>,
+        .beside = "cos",
+        .both = [](M& math, Value x) { return math.SinAndCos(x); }}},
+      {"cos",
+       {.device = "cos",
+        .vector = One<&M::Cos>,
+        .beside = "sin",
+        .both =
+            [](M& math, Value x) {
+              const auto [sin, cos] = math.SinAndCos(x);
+              return std::pair<Value, Value>(cos, sin);
+            }}},
       {"tan", {.device = "tan", .vector = One<&M::Tan>}},
       {"asin", {.device = "asin", .vector = One<&M::Asin>}},
       {"acos", {.device = "acos", .vector = One<&M::Acos>}},

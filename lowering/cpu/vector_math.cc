@@ -364,12 +364,13 @@ Value VectorMath::Cosh(Value x) {
 
 // x = n pi/2 + r with pi/2 in three parts; beyond the range where that is accurate the library's function is called for
 // all lanes, which is rare enough not to matter.
-Value VectorMath::Trigonometric(Value x, Trig which, const char* name) {
+std::vector<Value> VectorMath::Trigonometric(Value x, const std::vector<Trig>& which) {
+  static constexpr const char* kNames[] = {"sin", "cos", "tan"};
   const bool f32 = Is32(x);
   MType word = f32 ? m_.i32() : m_.i64();
   MType words = MlirBuilder::As(x.getType(), word);
   Value large = m_.Cmp(Pred::OGT, m_.Abs(x), C(x, f32 ? 105615.0 : 1e9));
-  auto compute = [&]() -> Value {
+  auto compute = [&]() -> std::vector<Value> {
     const double magic = f32 ? 12582912.0 : 6755399441055744.0;
     Value shifted = m_.Fma(x, C(x, 2 / std::numbers::pi), C(x, magic));
     Value n = m_.Bits(shifted, word);
@@ -396,34 +397,46 @@ Value VectorMath::Trigonometric(Value x, Trig which, const char* name) {
     Value odd = m_.Cmp(IPred::ne, m_.And(n, m_.I(words, 1)), m_.I(words, 0));
     const int sign_shift = f32 ? 30 : 62;
     const int64_t sign_bit = f32 ? INT32_MIN : INT64_MIN;
-    if (which == Trig::kTan) {
-      Value t = m_.Div(m_.Select(odd, c, s), m_.Select(odd, s, c));
-      Value flip = m_.And(m_.Shl(n, sign_shift + 1), m_.I(words, sign_bit));
-      return m_.Bits(m_.Xor(m_.Bits(t, word), flip), m_.Element(x));
+    std::vector<Value> results;
+    for (Trig t : which) {
+      if (t == Trig::kTan) {
+        Value tan = m_.Div(m_.Select(odd, c, s), m_.Select(odd, s, c));
+        Value flip = m_.And(m_.Shl(n, sign_shift + 1), m_.I(words, sign_bit));
+        results.push_back(m_.Bits(m_.Xor(m_.Bits(tan, word), flip), m_.Element(x)));
+        continue;
+      }
+      Value y = t == Trig::kSin ? m_.Select(odd, c, s) : m_.Select(odd, s, c);
+      Value quadrant = t == Trig::kSin ? n : m_.IAdd(n, m_.I(words, 1));
+      Value flip = m_.And(m_.Shl(quadrant, sign_shift), m_.I(words, sign_bit));
+      results.push_back(m_.Bits(m_.Xor(m_.Bits(y, word), flip), m_.Element(x)));
     }
-    Value y = which == Trig::kSin ? m_.Select(odd, c, s) : m_.Select(odd, s, c);
-    Value quadrant = which == Trig::kSin ? n : m_.IAdd(n, m_.I(words, 1));
-    Value flip = m_.And(m_.Shl(quadrant, sign_shift), m_.I(words, sign_bit));
-    return m_.Bits(m_.Xor(m_.Bits(y, word), flip), m_.Element(x));
+    return results;
   };
-  auto branch = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange{x.getType()}, AnyLane(large), /*withElseRegion=*/true);
-  mlir::OpBuilder::InsertionGuard guard(m_.b);
-  m_.b.setInsertionPointToStart(branch.thenBlock());
-  m_.b.create<scf::YieldOp>(m_.loc, library_(name, {x}));
-  m_.b.setInsertionPointToStart(branch.elseBlock());
-  m_.b.create<scf::YieldOp>(m_.loc, compute());
-  return branch.getResult(0);
+  const std::vector<MType> types(which.size(), x.getType());
+  auto branch = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange(types), AnyLane(large), /*withElseRegion=*/true);
+  {
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.setInsertionPointToStart(branch.thenBlock());
+    std::vector<Value> results;
+    for (Trig t : which) results.push_back(library_(kNames[static_cast<int>(t)], {x}));
+    m_.b.create<scf::YieldOp>(m_.loc, results);
+    m_.b.setInsertionPointToStart(branch.elseBlock());
+    m_.b.create<scf::YieldOp>(m_.loc, compute());
+  }
+  std::vector<Value> results(branch.getResults().begin(), branch.getResults().end());
+  // -0 stays -0: fma(-0, ...) would lose it only through r = 0.
+  for (size_t i = 0; i < which.size(); ++i) {
+    if (which[i] != Trig::kCos) results[i] = m_.Select(m_.Cmp(Pred::OEQ, x, C(x, 0)), x, results[i]);
+  }
+  return results;
 }
 
-Value VectorMath::Sin(Value x) {
-  // -0 stays -0: fma(-0, ...) would lose it only through r = 0.
-  Value y = Trigonometric(x, Trig::kSin, "sin");
-  return m_.Select(m_.Cmp(Pred::OEQ, x, C(x, 0)), x, y);
-}
-Value VectorMath::Cos(Value x) { return Trigonometric(x, Trig::kCos, "cos"); }
-Value VectorMath::Tan(Value x) {
-  Value y = Trigonometric(x, Trig::kTan, "tan");
-  return m_.Select(m_.Cmp(Pred::OEQ, x, C(x, 0)), x, y);
+Value VectorMath::Sin(Value x) { return Trigonometric(x, {Trig::kSin})[0]; }
+Value VectorMath::Cos(Value x) { return Trigonometric(x, {Trig::kCos})[0]; }
+Value VectorMath::Tan(Value x) { return Trigonometric(x, {Trig::kTan})[0]; }
+std::pair<Value, Value> VectorMath::SinAndCos(Value x) {
+  const std::vector<Value> both = Trigonometric(x, {Trig::kSin, Trig::kCos});
+  return {both[0], both[1]};
 }
 
 Value VectorMath::AtanUnit(Value x) {

@@ -92,6 +92,7 @@ class KernelEmitter {
   Address Locate(const Access& a);
   Lanes Evaluate(int node);
   Lanes EvaluateHere(int node);
+  int Beside(int node);
   Lanes LoadHere(const Access& a);
   Value LoadInOrder(MType element, Value pointer, int64_t stride, int64_t first, llvm::function_ref<Value()> by_lane);
   std::optional<int64_t> GapBefore(const Access& a) const;

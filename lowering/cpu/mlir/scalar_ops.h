@@ -2,6 +2,7 @@
 #ifndef WEFT_LOWERING_CPU_MLIR_SCALAR_OPS_H_
 #define WEFT_LOWERING_CPU_MLIR_SCALAR_OPS_H_
 
+#include <utility>
 #include <vector>
 
 #include "ir/prim.h"
@@ -31,6 +32,7 @@ struct ScalarOpArgs {
 struct ScalarOp {
   using Emit = Lanes (*)(const ScalarOpArgs& a);
   using Vector = Value (*)(VectorMath& math, const std::vector<Value>& x);
+  using Both = std::pair<Value, Value> (*)(VectorMath& math, Value x);
 
   Emit any = nullptr;  // whatever the dtypes are
   // By the dtype of the first operand; where there is nothing the runtime's function of the operation's name is called
@@ -43,6 +45,9 @@ struct ScalarOp {
   const char* device = nullptr;
   Emit on_device = nullptr;
   Vector vector = nullptr;
+  // Of floats, by vector code: another function of the same operand that costs little along with this one, and both.
+  const char* beside = nullptr;
+  Both both = nullptr;
   // Of integers: it reads their bits, which above those of an i4 are no copies of its sign then.
   bool of_bits = false;
   // Where `KernelNode::integer` is not 0 CPUs call the runtime's function all the same.

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lowering/cpu/mlir/builder.h"
@@ -38,6 +39,7 @@ class VectorMath {
   Value Sinh(Value x);
   Value Cosh(Value x);
   Value Sin(Value x);
+  std::pair<Value, Value> SinAndCos(Value x);
   Value Cos(Value x);
   Value Tan(Value x);
   Value Atan(Value x);
@@ -91,7 +93,8 @@ class VectorMath {
   Value LogOfFinite(Value x, Value y);
   Value Expm1OfTwice(Value x);
   enum class Trig { kSin, kCos, kTan };
-  Value Trigonometric(Value x, Trig which, const char* name);
+  // Several functions of one argument, whose range is reduced once.
+  std::vector<Value> Trigonometric(Value x, const std::vector<Trig>& which);
   Value AtanUnit(Value x);           // |x| <= 1
   Value AsinHalf(Value x, Value z);  // x + x z P(z), z = x^2 <= 1/4
   Value AnyLane(Value mask);         // i1
