@@ -1,5 +1,5 @@
-// Reductions along columns, whose rows are read in strips, reductions of pairs, and strided reads: the numbers of the reference interpreter,
-// whatever the sizes, dtypes and threads, and nothing outside of the arrays is read.
+// Reductions along columns, whose rows are read in strips, reductions of pairs, and strided reads: the numbers of the
+// reference interpreter, whatever the sizes, dtypes and threads, and nothing outside of the arrays is read.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,7 +30,8 @@ std::shared_ptr<Executable> Compiled(const FnRef& fn) {
 // Small whole numbers, whose sums are exact in every order.
 Tensor Numbers(DType dtype, Shape shape) {
   Tensor t(dtype, std::move(shape));
-  for (int64_t i = 0; i < t.size(); ++i) t.Set(i, static_cast<double>((i * 31 + i / 97) % 7) - (IsUnsigned(dtype) ? 0 : 3));
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.Set(i, static_cast<double>((i * 31 + i / 97) % 7) - (IsUnsigned(dtype) ? 0 : 3));
   return t;
 }
 
@@ -49,8 +50,8 @@ constexpr Sizes kSizes[] = {{256, 256}, {100, 1100}, {1003, 300}, {17, 5000}, {3
 TEST(Strips, EveryReductionOfEveryDType) {
   for (const Sizes s : kSizes) {
     for (const char* op : {"reduce_sum", "reduce_max", "reduce_min", "reduce_and", "reduce_or"}) {
-      for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kI32, DType::kU8, DType::kC64,
-                          DType::kBool}) {
+      for (DType dtype :
+           {DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kI32, DType::kU8, DType::kC64, DType::kBool}) {
         if (!FindPrim(op).dtypes.Has(dtype)) continue;
         if (std::string(op) == "reduce_sum" && ByteWidth(dtype) < 4) continue;  // rounded once, or wrapping at the end
         Builder b("f");

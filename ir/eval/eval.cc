@@ -124,10 +124,11 @@ Tensors EvalSteps(const Fn& fn, const Tensors& args, const StepOfEqn& step_of) {
   env = args;
   env.resize(fn.num_vars());
   auto read = [&](const Atom& a) -> const Tensor& { return a.is_var() ? env[a.id()] : a.literal(); };
-  static const auto& evaluate = *new std::function<Tensors(const Fn&, const Tensors&)>([](const Fn& f, const Tensors& a) {
-    PollInterrupt();  // a trip of a loop, maybe
-    return Eval(f, a);
-  });
+  static const auto& evaluate =
+      *new std::function<Tensors(const Fn&, const Tensors&)>([](const Fn& f, const Tensors& a) {
+        PollInterrupt();  // a trip of a loop, maybe
+        return Eval(f, a);
+      });
   Tensors operands;
   for (size_t i = 0; i < fn.eqns().size(); ++i) {
     const Eqn& e = fn.eqns()[i];

@@ -195,8 +195,8 @@ void KernelEmitter::RunPhase(const Pass& pass, const Strip* strip) {
     const bool vector = d == plan_.vector_dim && plan_.lanes > 0;
     const bool in_strip = strip != nullptr && d == order.front();
     auto loop = m_.b.create<scf::ForOp>(m_.loc, in_strip ? strip->begin : m_.I64(0),
-                                        in_strip ? strip->end : Size(spec_.sizes[d]),
-                                        m_.I64(vector ? plan_.lanes : 1), carried);
+                                        in_strip ? strip->end : Size(spec_.sizes[d]), m_.I64(vector ? plan_.lanes : 1),
+                                        carried);
     dims_[d] = loop.getInductionVar();
     OpenLoop(loop, uint64_t{1} << d);
     nest.push_back(loop);
@@ -281,7 +281,8 @@ std::vector<KernelEmitter::Pass> KernelEmitter::Passes(const std::vector<const K
         pass.reductions.push_back(static_cast<int>(i));
     }
     for (const KernelStore& s : spec_.stores) {
-      if (std::find(rows.begin(), rows.end(), &s) == rows.end() && available(s.node) == phase) pass.stores.push_back(&s);
+      if (std::find(rows.begin(), rows.end(), &s) == rows.end() && available(s.node) == phase)
+        pass.stores.push_back(&s);
     }
     for (const KernelStore& s : spec_.spills) {
       const bool own = std::any_of(pass.stores.begin(), pass.stores.end(), [&](const KernelStore* t) {

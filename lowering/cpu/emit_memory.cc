@@ -150,8 +150,8 @@ Lanes KernelEmitter::LoadHere(const Access& a) {
     if (at.reversed || gap) {
       Value first = gap ? m_.GepAt(element, pointer, -*gap) : pointer;
       const int64_t stride = gap ? *a.offset.Coefficient(plan_.vector_dim).TryValue() : -1;
-      return body_.FromMemory(
-          a.dtype, LoadInOrder(element, first, stride, gap.value_or(0), [&] { return gather(pointer); }));
+      return body_.FromMemory(a.dtype,
+                              LoadInOrder(element, first, stride, gap.value_or(0), [&] { return gather(pointer); }));
     }
     return body_.FromMemory(a.dtype, gather(pointer));
   }

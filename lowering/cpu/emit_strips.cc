@@ -1,5 +1,5 @@
-// Reductions along columns in strips of rows: all columns of a block take in one strip before the next, so that memory is
-// read along its rows. Meanwhile the accumulators are in an array on the stack.
+// Reductions along columns in strips of rows: all columns of a block take in one strip before the next, so that memory
+// is read along its rows. Meanwhile the accumulators are in an array on the stack.
 #include <algorithm>
 
 #include "lowering/cpu/mlir/emit_kernel.h"
@@ -25,8 +25,8 @@ Lanes KernelEmitter::KeptSum(int reduction, Value column) {
   const std::vector<Value>& arrays = kept_sums_[reduction];
   const auto kept = [&](Value array) {
     MType element = IsBool(dtype) ? m_.i8() : body_.Register(dtype);
-    Value v = m_.Load(m_.Vector(plan_.lanes, element), m_.Gep(element, array, column),
-                      element.getIntOrFloatBitWidth() / 8);
+    Value v =
+        m_.Load(m_.Vector(plan_.lanes, element), m_.Gep(element, array, column), element.getIntOrFloatBitWidth() / 8);
     return IsBool(dtype) ? m_.Cmp(IPred::ne, v, m_.I(v.getType(), 0)) : v;
   };
   return {kept(arrays[0]), IsComplex(dtype) ? kept(arrays[1]) : Value()};

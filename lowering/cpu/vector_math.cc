@@ -165,10 +165,10 @@ Value VectorMath::Exp2(Value x) {
   return ScaleOnePlus(m_.Add(ExpOfSmall(hi), lo), k_word);
 }
 
-// erfc(a) = exp(-a^2) P(q) / (1 + 2 a), q = (a - 2) / (a + 2), for a from 0 to 10.1, beyond which it is 0: the polynomial
-// is nearest to (1 + 2 a) exp(a^2) erfc(a), 1.6e-8 of it (the form is that of M. Shepherd and J. Laframboise, Mathematics
-// of Computation 36, 1981). What rounding takes from a^2, from the sum and the products goes into the quotient: within
-// 1.9 units in the last place, for all arguments.
+// erfc(a) = exp(-a^2) P(q) / (1 + 2 a), q = (a - 2) / (a + 2), for a from 0 to 10.1, beyond which it is 0: the
+// polynomial is nearest to (1 + 2 a) exp(a^2) erfc(a), 1.6e-8 of it (the form is that of M. Shepherd and J.
+// Laframboise, Mathematics of Computation 36, 1981). What rounding takes from a^2, from the sum and the products goes
+// into the quotient: within 1.9 units in the last place, for all arguments.
 Value VectorMath::Erfc(Value x) {
   if (!Is32(x)) return library_("erfc", {x});
   Value a = m_.RawMin(m_.Abs(x), C(x, 10.1)), one = C(x, 1), two = C(x, 2);
@@ -176,9 +176,9 @@ Value VectorMath::Erfc(Value x) {
   Value u = m_.Add(a, two), r_both = m_.Div(one, m_.Mul(u, d)), r_d = m_.Mul(r_both, u);
   Value q = m_.Fma(two, m_.Mul(a, m_.Mul(r_both, d)), C(x, -1));
   const double first = 1.2769783735275269;
-  Value s = Horner(q, {-0.09276391565799713, -0.16603095829486847, 0.16405458748340607, -0.05420750752091408,
-                       -0.008057903498411179, 0.008640461601316929, 0.0013140515657141805, -0.0012383137363940477,
-                       -0.00040474862908013165});
+  Value s = Horner(
+      q, {-0.09276391565799713, -0.16603095829486847, 0.16405458748340607, -0.05420750752091408, -0.008057903498411179,
+          0.008640461601316929, 0.0013140515657141805, -0.0012383137363940477, -0.00040474862908013165});
   Value p = m_.Fma(s, q, C(x, first)), p_rest = m_.Fma(s, q, m_.Sub(C(x, first), p));
   Value square = m_.Mul(a, a), square_rest = m_.Fma(a, a, m_.Neg(square));
   const Reduced reduced = ReduceExp(m_.Neg(square));

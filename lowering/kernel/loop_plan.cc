@@ -140,12 +140,12 @@ void PlanBlocks(const KernelSpec& spec, std::optional<int64_t> size, LoopPlan* p
   plan->unit_points *= static_cast<double>(size ? std::min(*size, block) : block);
 }
 
-constexpr int kStrip = 8;  // rows: as many streams as processors follow at a time
+constexpr int kStrip = 8;                            // rows: as many streams as processors follow at a time
 constexpr int64_t kStripMemory = int64_t{16} << 10;  // bytes of accumulators, which stay in the nearest cache
 constexpr int64_t kFewestColumns = 256, kMostColumns = 1024;
 
-// Whether to walk in strips: reductions of arrays that are beyond the nearest caches, whose rows lie along the lanes and
-// whose elements are read faster than they are computed.
+// Whether to walk in strips: reductions of arrays that are beyond the nearest caches, whose rows lie along the lanes
+// and whose elements are read faster than they are computed.
 bool WantsStrips(const KernelSpec& spec, const LoopPlan& plan) {
   const int rank = static_cast<int>(spec.sizes.size()), row = spec.num_outer;
   if (plan.vector_inner || plan.lanes == 0 || rank == row || plan.tile_dim >= 0 || spec.PointCost() > 2) return false;

@@ -124,8 +124,8 @@ std::optional<Tensor> Reduced(const Prim& prim, DType dtype, const Attrs& attrs,
 std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs) {
   if (SettingsHere().HasAny(kSettingsOfRuns)) return std::nullopt;
   if (prim.family == Family::kReduction && xs.size() == 1) return Reduced(prim, dtype, attrs, xs[0]);
-  if (InterpretAlways() || xs.empty() || xs.size() > 2 ||
-      !prim.is_elementwise() || !prim.dtypes.Has(dtype) || IsStored(dtype) || IsOpaque(dtype))
+  if (InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() || !prim.dtypes.Has(dtype) ||
+      IsStored(dtype) || IsOpaque(dtype))
     return std::nullopt;
   const Shape* shape = nullptr;
   bool fits = true, alike = true;

@@ -81,6 +81,7 @@ class BodyEmitter {
 
  private:
   Lanes Function(const ScalarOp& row, const ScalarOpArgs& args);
+  Lanes ByF64(const ScalarOp& row, const ScalarOpArgs& args);
   VectorMath Math(DType wide);
   Lanes SmallIntegerOp(const ScalarOp& row, const KernelNode& node, DType dtype, std::vector<Lanes> x);
   Value KeepBits(DType dtype, Value x);

@@ -1,4 +1,5 @@
-// Internal to lowering/cpu/emit_kernel.cc, emit_memory.cc, emit_strips.cc and emit_tree.cc: one kernel on its way to MLIR.
+// Internal to lowering/cpu/emit_kernel.cc, emit_memory.cc, emit_strips.cc and emit_tree.cc: one kernel on its way to
+// MLIR.
 #ifndef WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
 #define WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
 

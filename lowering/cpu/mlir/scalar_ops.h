@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/prim.h"
+#include "lowering/cpu/mlir/complex_math.h"
 #include "lowering/cpu/mlir/emit_body.h"
 
 namespace weft {
@@ -32,6 +33,7 @@ struct ScalarOpArgs {
 struct ScalarOp {
   using Emit = Lanes (*)(const ScalarOpArgs& a);
   using Vector = Value (*)(VectorMath& math, const std::vector<Value>& x);
+  using ByF64 = ComplexLanes (*)(VectorMath& math, const std::vector<ComplexLanes>& x);
   using Both = std::pair<Value, Value> (*)(VectorMath& math, Value x);
 
   Emit any = nullptr;  // whatever the dtypes are
@@ -48,6 +50,10 @@ struct ScalarOp {
   // Of floats, by vector code: another function of the same operand that costs little along with this one, and both.
   const char* beside = nullptr;
   Both both = nullptr;
+  // Of complex numbers of 64 bits on CPUs, by vector code in f64 for finite numbers, of which operand `nonzero` is not
+  // 0. For vectors with others the runtime's function is called.
+  ByF64 complex_by_f64 = nullptr;
+  int nonzero = -1;
   // Of integers: it reads their bits, which above those of an i4 are no copies of its sign then.
   bool of_bits = false;
   // Where `KernelNode::integer` is not 0 CPUs call the runtime's function all the same.

@@ -23,6 +23,7 @@ class VectorMath {
 
   MlirBuilder& m() { return m_; }
   Value C(Value like, double v) { return m_.F(like.getType(), v); }
+  Value AnyLane(Value mask);  // i1
   bool Is32(Value x) { return MlirBuilder::Element(x).isF32(); }
 
   Value Exp(Value x);
@@ -97,7 +98,6 @@ class VectorMath {
   std::vector<Value> Trigonometric(Value x, const std::vector<Trig>& which);
   Value AtanUnit(Value x);           // |x| <= 1
   Value AsinHalf(Value x, Value z);  // x + x z P(z), z = x^2 <= 1/4
-  Value AnyLane(Value mask);         // i1
 
   MlirBuilder& m_;
   Library library_;
