@@ -2,6 +2,8 @@
 // not cancel.
 #include "lowering/cpu/mlir/complex_math.h"
 
+#include <numbers>
+
 namespace weft {
 namespace {
 
@@ -45,6 +47,22 @@ ComplexLanes ComplexMath::Exp(VectorMath& math, const ComplexLanes& z) {
   Value e = math.Exp(m.RawMin(z.first, math.C(z.first, kLargest)));
   const auto [sin, cos] = math.SinAndCos(z.second);
   return {m.Mul(e, cos), m.Mul(e, sin)};
+}
+
+ComplexLanes ComplexMath::Exp2(VectorMath& math, const ComplexLanes& z) {
+  MlirBuilder& m = math.m();
+  Value log = math.C(z.first, std::numbers::ln2);
+  return Exp(math, {m.Mul(z.first, log), m.Mul(z.second, log)});
+}
+
+// e^x cos(y) - 1 = (e^x - 1) cos(y) - 2 sin(y / 2)^2, +0 at -0 too.
+ComplexLanes ComplexMath::Expm1(VectorMath& math, const ComplexLanes& z) {
+  MlirBuilder& m = math.m();
+  Value x = m.RawMin(z.first, math.C(z.first, kLargest));
+  const auto [sin, cos] = math.SinAndCos(z.second);
+  Value half = math.Sin(m.Mul(z.second, math.C(x, 0.5)));
+  Value real = m.Sub(m.Mul(math.Expm1(x), cos), m.Mul(math.C(x, 2), m.Mul(half, half)));
+  return {m.Add(real, math.C(x, 0)), m.Mul(math.Exp(x), sin)};
 }
 
 // Half the logarithm of x^2 + y^2, with what the sum's rounding took from it: near 1 the logarithm shows it.

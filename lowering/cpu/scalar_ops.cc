@@ -112,6 +112,37 @@ Lanes PowerOfIntegers(const Args& a) {
   return {IsSigned(a.dtype()) ? a.m.Select(a.m.Cmp(IPred::eq, a.x(), a.I(-1)), minus, result) : result};
 }
 
+// By repeated squaring, as many times as the largest exponent of the vector has bits.
+Lanes PowerOfIntegersByIntegers(const Args& a) {
+  MlirBuilder& m = a.m;
+  VectorMath math(m, nullptr);
+  const bool is_signed = IsSigned(a.dtype());
+  Value zero = a.I(0), one = a.I(1), negative;
+  Value n = a.y();
+  if (is_signed) {
+    negative = m.Cmp(IPred::slt, n, zero);
+    n = m.Select(negative, zero, n);
+  }
+  const std::vector<MType> types(3, a.x().getType());
+  auto loop = m.b.create<scf::WhileOp>(
+      m.loc, mlir::TypeRange(types), mlir::ValueRange{one, a.x(), n},
+      [&](mlir::OpBuilder& b, mlir::Location loc, mlir::ValueRange v) {
+        b.create<scf::ConditionOp>(loc, math.AnyLane(m.Cmp(IPred::ne, v[2], zero)), v);
+      },
+      [&](mlir::OpBuilder& b, mlir::Location loc, mlir::ValueRange v) {
+        Value odd = m.Cmp(IPred::ne, m.And(v[2], one), zero);
+        b.create<scf::YieldOp>(
+            loc, std::vector<Value>{m.Select(odd, m.IMul(v[0], v[1]), v[0]), m.IMul(v[1], v[1]), m.ShrU(v[2], 1)});
+      });
+  Value result = loop.getResult(0);
+  if (!is_signed) return {result};
+  // 1 / x^n, truncated.
+  Value unit = m.Select(m.Cmp(IPred::ne, m.And(a.y(), one), zero), a.I(-1), one);
+  Value inverse = m.Select(m.Cmp(IPred::eq, a.x(), a.I(-1)), unit, zero);
+  inverse = m.Select(m.Cmp(IPred::eq, a.x(), one), one, inverse);
+  return {m.Select(negative, inverse, result)};
+}
+
 // A divisor for which the machine does not trap, as it does on x/0 and on min/-1.
 struct Divisor {
   Value safe, is_zero, is_minus_one;
@@ -274,8 +305,8 @@ const PrimTable<ScalarOp>& Rows() {
       {"is_finite", {.on_float = IsFinite}},
       {"nextafter", {.on_float = [](const Args& a) { return Lanes{a.body.NextAfter(a.dtype(), a.x(), a.y())}; }}},
       {"exp", {.device = "exp", .vector = One<&M::Exp>, .complex_by_f64 = OneComplex<&ComplexMath::Exp>}},
-      {"exp2", {.device = "exp2", .vector = One<&M::Exp2>}},
-      {"expm1", {.device = "expm1", .vector = One<&M::Expm1>}},
+      {"exp2", {.device = "exp2", .vector = One<&M::Exp2>, .complex_by_f64 = OneComplex<&ComplexMath::Exp2>}},
+      {"expm1", {.device = "expm1", .vector = One<&M::Expm1>, .complex_by_f64 = OneComplex<&ComplexMath::Expm1>}},
       {"log",
        {.device = "log",
         .vector = One<&M::Log>,
@@ -326,7 +357,12 @@ const PrimTable<ScalarOp>& Rows() {
       {"erfc", {.device = "erfc", .vector = One<&M::Erfc>}},
       {"erf_inv", {.device = "erfinv", .vector = One<&M::ErfInv>}},
       {"lgamma", {.device = "lgamma"}},
-      {"pow", {.device = "pow", .vector = Two<&M::Pow>, .complex_by_f64 = TwoComplex<&ComplexMath::Pow>, .nonzero = 0}},
+      {"pow",
+       {.on_integer = PowerOfIntegersByIntegers,
+        .device = "pow",
+        .vector = Two<&M::Pow>,
+        .complex_by_f64 = TwoComplex<&ComplexMath::Pow>,
+        .nonzero = 0}},
       {"atan2", {.device = "atan2", .vector = Two<&M::Atan2>}},
 
       // Bits.

@@ -15,6 +15,8 @@ ONE = {
     "abs": mpmath.fabs,
     "sqrt": mpmath.sqrt,
     "exp": mpmath.exp,
+    "exp2": lambda z: mpmath.power(2, z),
+    "expm1": mpmath.expm1,
     "log": mpmath.log,
     "sin": mpmath.sin,
     "cos": mpmath.cos,

@@ -14,6 +14,8 @@ using ComplexLanes = std::pair<Value, Value>;
 
 struct ComplexMath {
   static ComplexLanes Exp(VectorMath& math, const ComplexLanes& z);
+  static ComplexLanes Exp2(VectorMath& math, const ComplexLanes& z);
+  static ComplexLanes Expm1(VectorMath& math, const ComplexLanes& z);
   static ComplexLanes Log(VectorMath& math, const ComplexLanes& z);  // not of 0
   static ComplexLanes Sqrt(VectorMath& math, const ComplexLanes& z);
   static ComplexLanes Sin(VectorMath& math, const ComplexLanes& z);
