@@ -315,7 +315,7 @@ Lanes BodyEmitter::Function(const ScalarOp& row, const ScalarOpArgs& a) {
     return Call(op, wide, a.in, wide);  // a GPU has no C library: libdevice's above, or the vector code
   }
   if (row.vector == nullptr) return Call(op, wide, a.in, wide);
-  VectorMath math = Math(wide);
+  VectorMath math = Math();
   return {row.vector(math, operands)};
 }
 
@@ -334,7 +334,7 @@ Lanes BodyEmitter::ByF64(const ScalarOp& row, const ScalarOpArgs& a) {
     Value zero = m_.F(v.re.getType(), 0);
     note(m_.And(m_.Cmp(Pred::OEQ, v.re, zero), m_.Cmp(Pred::OEQ, v.im, zero)));
   }
-  VectorMath math = Math(DType::kF64);
+  VectorMath math = Math();
   const bool pair = IsComplex(a.node.dtype);
   const std::vector<MType> types(pair ? 2 : 1, a.x().getType());
   auto branch = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange(types), math.AnyLane(special), /*withElseRegion=*/true);
@@ -353,11 +353,13 @@ Lanes BodyEmitter::ByF64(const ScalarOp& row, const ScalarOpArgs& a) {
   return {branch.getResult(0), pair ? branch.getResult(1) : Value()};
 }
 
-VectorMath BodyEmitter::Math(DType wide) {
-  return VectorMath(m_, [this, wide](const std::string& name, const std::vector<Value>& v) {
+VectorMath BodyEmitter::Math() {
+  return VectorMath(m_, [this](const std::string& name, const std::vector<Value>& v) {
+    // Functions of f32 that are computed in f64 call functions of f64.
+    const DType dtype = m_.Element(v[0]).isF64() ? DType::kF64 : DType::kF32;
     std::vector<Lanes> lanes;
     for (Value e : v) lanes.push_back({e});
-    return Call(name, wide, lanes, wide).re;
+    return Call(name, dtype, lanes, dtype).re;
   });
 }
 
@@ -366,8 +368,8 @@ const char* BodyEmitter::Beside(const KernelNode& node, DType dtype) const {
   return ScalarOpOf(FindPrim(node.op)).beside;
 }
 
-std::pair<Lanes, Lanes> BodyEmitter::Both(const KernelNode& node, DType dtype, const Lanes& x) {
-  VectorMath math = Math(dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+std::pair<Lanes, Lanes> BodyEmitter::Both(const KernelNode& node, const Lanes& x) {
+  VectorMath math = Math();
   const auto [first, second] = ScalarOpOf(FindPrim(node.op)).both(math, x.re);
   return {Lanes{first}, Lanes{second}};
 }

@@ -31,7 +31,7 @@ Lanes KernelEmitter::Evaluate(int node) {
   if (const int other = Beside(node); other >= 0) {
     const KernelNode& n = spec_.nodes[node];
     const Lanes x = Evaluate(n.operands[0]);
-    const auto [value, beside] = AtLevel(level, [&] { return body_.Both(n, spec_.nodes[n.operands[0]].dtype, x); });
+    const auto [value, beside] = AtLevel(level, [&] { return body_.Both(n, x); });
     MemoOf(node) = {value, level};
     MemoOf(other) = {beside, level};
     return value;

@@ -52,7 +52,7 @@ class BodyEmitter {
   // Which function of the same operand, of a dtype, costs little along with the node's (cos beside sin), null if none;
   // and the values of both.
   const char* Beside(const KernelNode& node, DType dtype) const;
-  std::pair<Lanes, Lanes> Both(const KernelNode& node, DType dtype, const Lanes& x);
+  std::pair<Lanes, Lanes> Both(const KernelNode& node, const Lanes& x);
 
   // Reductions: the neutral element, and one step.
   Lanes Neutral(const std::string& op, DType dtype, int64_t lanes);
@@ -82,7 +82,7 @@ class BodyEmitter {
  private:
   Lanes Function(const ScalarOp& row, const ScalarOpArgs& args);
   Lanes ByF64(const ScalarOp& row, const ScalarOpArgs& args);
-  VectorMath Math(DType wide);
+  VectorMath Math();
   Lanes SmallIntegerOp(const ScalarOp& row, const KernelNode& node, DType dtype, std::vector<Lanes> x);
   Value KeepBits(DType dtype, Value x);
   Value RoundToBF16(Value x);  // f32 -> i16 bits

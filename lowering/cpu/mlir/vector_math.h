@@ -52,6 +52,8 @@ class VectorMath {
   Value Erfc(Value x);
   // f32 by way of f64 (lowering/cpu/vector_math_by_f64.cc).
   Value ErfInv(Value x);
+  Value LogGamma(Value x);
+  Value Digamma(Value x);
   Value Asinh(Value x);
   Value Acosh(Value x);
   Value Atanh(Value x);
@@ -64,6 +66,13 @@ class VectorMath {
     Value value;   // erfc(a)
   };
   Erfcs ErfcOfF64(Value a);
+  struct ForGamma {
+    Value reflected;            // i1: 1 - x in the place of x
+    Value z, log;               // from 8 on, and its logarithm
+    Value product, derivative;  // of the steps that lead to z; 1 and 0 where there are none
+    Value sin, cos;             // of pi times what x is beyond an integer
+  };
+  ForGamma PrepareGamma(Value w);
   Value Horner(Value x, const std::vector<double>& coefficients);  // lowest first
   // 2^k for k given as integer lanes, small enough that it is normal; only the lower 9 (12) bits of a lane count.
   Value PowerOfTwo(Value k);
