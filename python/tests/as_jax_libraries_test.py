@@ -67,6 +67,26 @@ def test_values_that_a_derivative_goes_through():
     assert found["seen"][0] == [True, True, False, False, False, False, True]
 
 
+def test_values_belong_to_the_trace_of_their_function():
+    # equinox.filter_jvp: the tangent of a value that an outer function differentiates is None inside.
+    found = both(
+        """
+        import jax.extend
+        def inside(x):
+            outer = jax.extend.core.find_top_trace(())
+            def g(y):
+                main = jax.extend.core.find_top_trace(()).main
+                seen.append([v._trace.main is main for v in (x, y, x * y)] + [x._trace.main is outer.main])
+                return y
+            return jax.jvp(g, (x,), (x,))
+        seen = []
+        jax.jvp(inside, (1.0,), (1.0,))
+        out["seen"] = seen
+        """
+    )
+    assert found["seen"] == [[False, True, True, True]]
+
+
 def test_operations_as_classes():
     # jax.experimental.hijax: rules are methods; types of arguments may be trees.
     found = both(
