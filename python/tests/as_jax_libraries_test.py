@@ -398,3 +398,36 @@ def test_an_lstm_of_parameters_in_one_array():
     out["same"] = [bool(jnp.allclose(a, b, atol=1e-6)) for a, b in zip(one, other)]
     """
     assert lines(code, "-m", "weft.as_jax")["same"] == [True] * 3
+
+
+def test_what_flax_asks_for():
+    # The structure of an nnx.Module as a static argument has a hash of its own; nn.ConvLocal names dimensions by their
+    # places; nn.with_partitioning takes axes of any name; nnx asks for the types of references.
+    found = both(
+        """
+        import dataclasses
+        @dataclasses.dataclass(frozen=True)
+        class Structure:
+            nodes: list
+            def __hash__(self):
+                return hash(tuple(self.nodes))
+        traced = []
+        @jax.jit(static_argnums=0)
+        def f(structure, x):
+            traced.append(0)
+            return x * structure.nodes[-1]
+        out["static"] = [float(f(Structure([1, n]), 2.0)) for n in (3, 4, 3)], len(traced)
+
+        x, kernel = jnp.arange(12.0).reshape(1, 6, 2), jnp.arange(48.0).reshape(4, 6, 2)
+        numbers = jax.lax.conv_dimension_numbers(x.shape, (3, 2, 4), ("NWC", "WIO", "NWC"))
+        local = lambda dims: jax.lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (3,), dimension_numbers=dims)
+        out["local"] = local(numbers).tolist()
+        out["by letters"] = local(("NWC", "WIO", "NWC")).tolist()
+
+        spec = jax.P("out-alias", None, ("a b", "c"))
+        out["names"] = [list(spec[2]), spec[0], len(spec)]
+        aval = jax.typeof(jax.new_ref(jnp.ones(3)))
+        out["reference"] = [type(aval).__name__, list(aval.shape), str(aval.dtype)]
+        """
+    )
+    assert found["static"] == [[6, 8, 6], 2] and found["local"] == found["by letters"]

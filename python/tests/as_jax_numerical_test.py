@@ -161,6 +161,10 @@ def test_errors_say_it_in_jax_words_too():
             (lambda: x * x[0, :2], "Incompatible shapes for broadcasting: shapes=[(2, 3), (2,)]"),
             (lambda: jax.jit(jnp.add)(x, x[:, :2]), "add got incompatible shapes for broadcasting: (2, 3), (2, 2)."),
             (lambda: jnp.where(x > 0, x, x[:, :2]), "Incompatible shapes for broadcasting: shapes=[(2, 3), (2, 2)]"),
+            (
+                lambda: jax.nn.dot_product_attention(jnp.ones((2, 5, 4)), *[jnp.ones((2, 2, 4))] * 2),
+                "The number of query heads must be a multiple of key/value heads, but got 5 vs 2",
+            ),
             (lambda: x @ x, "contracting dimensions to have the same shape, got (3,) and (2,)."),
             (lambda: x[0].at[:2].set(x), "fewer dimensions: arr_shape=(2, 3) shape=(2,)"),
             (lambda: jnp.broadcast_to(x, (3, 3)), "broadcasting: (2, 3) and requested shape (3, 3)"),

@@ -99,7 +99,10 @@ def holding_aux(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def holding(*args, **kwargs):
         out = function(*args, **kwargs)
-        return (out[0], hold(out[1], _is_known)) if isinstance(out, (tuple, list)) and len(out) == 2 else out
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            return out
+        fixed = _is_flag if stateful.references is not None and stateful.references.end_results() else _is_known
+        return out[0], hold(out[1], fixed)
 
     return holding
 

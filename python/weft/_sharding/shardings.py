@@ -59,12 +59,12 @@ class PartitionSpec(tuple):
         for dim in dims:
             if isinstance(dim, (tuple, list)):
                 for name in dim:
-                    check_axis_name(name, "PartitionSpec")
+                    _check_name(name)
                 checked.append(tuple(dim) if len(dim) > 1 else dim[0] if dim else None)
             elif dim is None or dim is _UNCONSTRAINED:
                 checked.append(dim)
             else:
-                checked.append(check_axis_name(dim, "PartitionSpec"))
+                checked.append(_check_name(dim))
         spec = super().__new__(cls, checked)
         if unreduced or reduced:
             cut = {name for names in spec_axes(spec) for name in names}
@@ -137,6 +137,12 @@ class PartitionSpec(tuple):
 
 
 PartitionSpec.unreduced = PartitionSpec.reduced = frozenset()
+
+
+def _check_name(name: Any) -> str:
+    """The name itself. Libraries also write names of their own there that become axes of a mesh only later, which are
+    any text."""
+    return name if isinstance(name, str) and name else check_axis_name(name, "PartitionSpec")
 
 
 def _axes_besides(names: Any, taken: Any, what: str) -> frozenset[str]:

@@ -129,6 +129,8 @@ def typeof(x: Any) -> ShapedArray:
 
 def _on_mesh(x: Any, aval: Any) -> Any:
     """JAX's types: a mesh without devices, and of the axes that cut each dimension those whose types say it."""
+    if not isinstance(aval, ShapedArray):  # a reference's
+        return aval
     rank, around = len(aval.shape), get_abstract_mesh()
     if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
         around = of_trace.abstract_mesh

@@ -244,6 +244,10 @@ WORDS: list[tuple[str, str]] = [
         "Cannot broadcast to shape with fewer dimensions: arr_shape={0} shape={1}",
     ),
     (
+        r"dot_product_attention: (\d+) heads of keys do not divide (\d+) heads of queries",
+        "The number of query heads must be a multiple of key/value heads, but got {1} vs {0}",
+    ),
+    (
         r"matmul: shapes .* do not fit: (\d+) columns against (\d+) rows",
         "dot_general requires contracting dimensions to have the same shape, got ({0},) and ({1},).",
     ),
