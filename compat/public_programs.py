@@ -295,7 +295,8 @@ _HEAD = """# Public programs for JAX on Weft
 
 `./bazelw run //compat:public_programs` fetches these programs from GitHub, runs each under JAX {jax} and under
 [`weft.as_jax`](jax_programs.md), and writes this page. `compat/public_programs.toml` says which file of which commit,
-and which sizes are cut so that each takes some seconds. None of them is part of this repository.
+and what is cut: sizes, so that each takes some seconds, and what no two runs have in common (unseeded numbers). None of
+them is part of this repository.
 
 *Numbers*: how many of the arrays in the program's global variables (and what it printed) are JAX's within
 {tolerance:g} of the largest number of the array, and the largest difference of those. Where something differs, JAX
