@@ -402,7 +402,7 @@ def test_an_lstm_of_parameters_in_one_array():
 
 def test_what_flax_asks_for():
     # The structure of an nnx.Module as a static argument has a hash of its own; nn.ConvLocal names dimensions by their
-    # places; nn.with_partitioning takes axes of any name; nnx asks for the types of references.
+    # places; nn.with_partitioning takes axes of any name; nnx asks for the types of references and of keys.
     found = both(
         """
         import dataclasses
@@ -428,6 +428,19 @@ def test_what_flax_asks_for():
         out["names"] = [list(spec[2]), spec[0], len(spec)]
         aval = jax.typeof(jax.new_ref(jnp.ones(3)))
         out["reference"] = [type(aval).__name__, list(aval.shape), str(aval.dtype)]
+
+        # nnx counts the bytes of a module's arrays, and looks for dtypes that are texts.
+        key = jax.random.key(0)
+        out["dtype"] = [isinstance(key.dtype, str), repr(key.dtype), key.dtype.itemsize, key.dtype == "float32"]
+        # An nnx.Variable may hold a Python number.
+        class Variable:
+            def __init__(self, value):
+                self.value = value
+            def __jax_array__(self):
+                return self.value
+        out["numbers"] = [shown(f(Variable(v))) for v in (2.0, 3, np.ones(2), jnp.ones(2)) for f in (
+            lambda v: v.value * jnp.ones(2), lambda v: jnp.ones(2) + v, lambda v: jax.jit(lambda x: x * v)(4.0),
+            jnp.asarray)]
         """
     )
     assert found["static"] == [[6, 8, 6], 2] and found["local"] == found["by letters"]

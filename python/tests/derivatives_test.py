@@ -95,6 +95,16 @@ def test_numbers_as_tangents(name):
             run(1.0, 5)
 
 
+def test_stop_gradient_of_what_has_no_derivative():
+    key = weft.random.key(0)
+    tree = {"key": key, "n": wnp.arange(2), "flag": True, "x": 2.0}
+    stopped = weft.stop_gradient(tree)
+    assert stopped["key"].dtype == key.dtype and stopped["flag"] is True and stopped["n"].tolist() == [0, 1]
+    assert weft.jit(weft.stop_gradient)(tree)["n"].dtype == "int32"
+    f = lambda x: x * weft.random.normal(weft.stop_gradient(key)) + weft.stop_gradient(x)
+    assert weft.grad(f)(2.0) == weft.random.normal(key)
+
+
 def test_aux_takes_no_part_in_the_derivative():
     f = lambda a: (a * a, wnp.sqrt(a))  # whose derivative at 0 is infinite
     assert weft.vjp(f, 0.0, has_aux=True)[1](1.0) == (0,)
