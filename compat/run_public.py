@@ -112,7 +112,7 @@ _ROUNDED = (
 
 
 def nudge_functions() -> None:
-    """What the functions give becomes larger by about the last bit, in derivatives, too: JAX compiles them otherwise."""
+    """What the functions give becomes larger by about the last bit, in derivatives, too: JAX compiles them so."""
     import jax
     import jax.numpy as jnp
     from jax._src.interpreters import mlir

@@ -313,7 +313,7 @@ def test_carries_that_begin_weak_are_traced_once():
             0.0, half, lambda c, x: (jax.lax.fori_loop(0, 2, lambda _, d: d + jnp.float32(1), c), c * x)
         )
         out["while"] = kinds(
-            jax.lax.while_loop(lambda c: c[1] * half.sum() < 20, lambda c: (c[0] + 1, c[1] + jnp.float32(1.5)), (0, 0.0))
+            jax.lax.while_loop(lambda c: c[1] * half.sum() < 9, lambda c: (c[0] + 1, c[1] + jnp.float32(1.5)), (0, 0.0))
         )
         out["gradient"] = kinds(
             jax.grad(lambda a: jax.lax.scan(lambda c, x: (c * a + x, c * x), 0.0, jnp.arange(3.0))[0])(2.0)

@@ -60,7 +60,9 @@ def fits(dtype: Any, of_tangent: Any, weak: bool) -> bool:
     where nothing of it is lost; for JAX not even an integer."""
     if dtype == of_tangent:
         return True
-    kinds = {"float", _weft.dtype_kind(dtype)} if _tree.jax_semantics() else {"float", "signed", _weft.dtype_kind(dtype)}
+    kinds = (
+        {"float", _weft.dtype_kind(dtype)} if _tree.jax_semantics() else {"float", "signed", _weft.dtype_kind(dtype)}
+    )
     return weak and _weft.dtype_kind(of_tangent) in kinds
 
 

@@ -125,7 +125,8 @@ def _broadcast(message: str) -> str:
     if not found:
         return ""
     operation, *shapes = found.groups()
-    if operation not in ("where", "broadcast_shapes") and len({len(re.findall(r"\d+", shape)) for shape in shapes}) == 1:
+    ranks = {len(re.findall(r"\d+", shape)) for shape in shapes}
+    if len(ranks) == 1 and operation not in ("where", "broadcast_shapes"):
         return f"{operation} got incompatible shapes for broadcasting: {', '.join(shapes)}."
     return f"Incompatible shapes for broadcasting: shapes=[{', '.join(shapes)}]"
 

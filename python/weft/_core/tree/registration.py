@@ -69,9 +69,7 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
 
     try:
         # Without path_entry_type optree would take the number of a child for the key of a mapping or a field.
-        _register(
-            cls, flatten_, unflatten_function, path_entry_type=optree.FlattenedEntry, namespace=NAMESPACE
-        )
+        _register(cls, flatten_, unflatten_function, path_entry_type=optree.FlattenedEntry, namespace=NAMESPACE)
     except ValueError as error:
         raise value_error(f"register: {error}") from None
     return cls
