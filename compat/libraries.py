@@ -96,7 +96,7 @@ OWN_TESTS = [
         "designs",
         2207,
         2249,
-        "objects that change, as hijax has them (`nnx.Variable(hijax=True)`); a dtype of its own; the last digits inside "
+        "objects that change, as hijax has them (`nnx.Variable(hijax=True)`); a dtype of its own; last digits inside "
         "and outside of `jit`; operations are counted otherwise in summaries",
     ),
     (
