@@ -5,7 +5,7 @@
 ./bazelw run //compat:public_programs -- --clones FOLDER ...    # from clones FOLDER/OWNER/NAME instead of the network
 
 The programs are not part of this repository: the list says which file of which commit is fetched, and which of its
-numbers (sizes, steps) are made smaller. Each is run by JAX and by Weft, and where they differ by JAX again, up to four
+numbers (sizes, steps) are made smaller. Each is run by JAX and by Weft, and where they differ by JAX again, up to five
 times, with other rounding errors: where the runs of JAX differ, too, the numbers follow rounding errors (or the clock),
 and are not compared.
 """
@@ -39,10 +39,11 @@ _TIMES_ITS_OWN = 10
 _LIMIT = 300  # seconds for a run
 # Both in double precision: where they agree then, the difference is one of rounding.
 _WIDE = {"JAX_ENABLE_X64": "1"}
-# JAX again with other rounding errors: random numbers and grids that are larger by the last bit (run_public.py); sums
-# and products in any order; no fused multiply-add and shorter vectors; no optimisation.
+# JAX again with other rounding errors: random numbers and grids, or results of functions, that are larger by the last
+# bit (run_public.py); sums and products in any order; no fused multiply-add and shorter vectors; no optimisation.
 _OTHER_ROUNDING = (
-    {"NUDGED": "1"},
+    {"NUDGED": "functions"},
+    {"NUDGED": "values"},
     {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"},
     {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2"},
     {"XLA_FLAGS": "--xla_backend_optimization_level=0"},
@@ -294,12 +295,14 @@ _HEAD = """# Public programs for JAX on Weft
 
 `./bazelw run //compat:public_programs` fetches these programs from GitHub, runs each under JAX {jax} and under
 [`weft.as_jax`](jax_programs.md), and writes this page. `compat/public_programs.toml` says which file of which commit,
-and which sizes are cut so that each takes some seconds. None of them is part of this repository.
+and what is cut: sizes, so that each takes some seconds, and what no two runs have in common (unseeded numbers). None of
+them is part of this repository.
 
 *Numbers*: how many of the arrays in the program's global variables (and what it printed) are JAX's within
 {tolerance:g} of the largest number of the array, and the largest difference of those. Where something differs, JAX
 runs the program again with other rounding errors: with random numbers and grids that are larger by the last bit, with
-sums in any order, with instructions of an older processor, without optimisation. Arrays that differ there among the
+exponentials, logarithms, sines and products of matrices that are (these have no prescribed last bit), with sums in any
+order, with instructions of an older processor, without optimisation. Arrays that differ there among the
 runs of JAX follow rounding errors or the clock, and are not compared. Where something differs still, both run in 64
 bits; what is the same there differs by rounding errors. *JAX*: seconds from the start of Python to the end of the
 program, without a cache of compiled programs; *time*, *processor* (time of all threads, which a loaded machine changes

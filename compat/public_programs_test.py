@@ -119,7 +119,7 @@ def test_the_last_bit_of_random_numbers_and_grids(tmp_path):
     jax = pytest.importorskip("jax")
     kept = {module: dict(vars(module)) for module in (jax.random, jax.numpy)}
     try:
-        run_public.nudge()
+        run_public.nudge_values()
         moved = np.asarray(jax.numpy.linspace(1.0, 2.0, 3)), np.asarray(jax.random.normal(jax.random.key(0)))
     finally:
         for module, names in kept.items():
@@ -127,3 +127,29 @@ def test_the_last_bit_of_random_numbers_and_grids(tmp_path):
     grid = np.linspace(1, 2, 3, dtype=np.float32)
     assert (moved[0] == np.nextafter(grid, np.float32(np.inf))).all()
     assert moved[1] == np.nextafter(np.asarray(jax.random.normal(jax.random.key(0))), np.float32(np.inf))
+
+
+def test_the_last_bit_of_functions():
+    jax = pytest.importorskip("jax")
+    from jax._src.interpreters import mlir
+
+    tables = [mlir._lowerings, *mlir._platform_specific_lowerings.values()]
+    kept = [dict(rules) for rules in tables]
+
+    def found():
+        jax.clear_caches()
+        f = lambda x: jax.numpy.exp(x) + 0 * x
+        some, whole = jax.numpy.ones((2, 2)), jax.numpy.arange(3)
+        return [jax.jit(f)(0.0), jax.grad(f)(0.0), (some @ some)[0, 0], jax.numpy.exp(0j), whole @ whole]
+
+    plain = found()
+    try:
+        run_public.nudge_functions()
+        moved = found()
+    finally:
+        for rules, before in zip(tables, kept):
+            rules.update(before)
+        jax.clear_caches()
+    eps = np.finfo(np.float32).eps
+    np.testing.assert_array_equal(plain, [1, 1, 2, 1, 5])
+    np.testing.assert_array_equal(moved, [1 + eps, 1 + eps, 2 * (1 + eps), 1, 5])  # not complex numbers and integers

@@ -6,12 +6,14 @@ python -m weft.as_jax run_public.py program.py found.npz     # on Weft
 What is written: every array and number of the program's global variables, by name and place; the numbers that it
 printed; when it ended, its processor time, and its memory at the peak.
 
-With NUDGED=1 in the environment its random numbers and its grids are larger by the last bit: what then changes, any
-rounding error changes.
+With NUDGED=values in the environment JAX's random numbers and its grids are larger by the last bit, with
+NUDGED=functions what each exponential, logarithm, sine or product of matrices gives: what then changes, any rounding
+error changes.
 """
 
 import builtins
 import contextlib
+import dataclasses
 import functools
 import io
 import json
@@ -93,13 +95,45 @@ def _nudged(make):
     return functools.wraps(make)(lambda *args, **kwargs: larger(make(*args, **kwargs)))
 
 
-def nudge() -> None:
+def nudge_values() -> None:
     """Every random number and every point of a grid becomes the next larger one."""
     import jax
 
     for module, names in ((jax.random, ("normal", "uniform")), (jax.numpy, ("linspace", "logspace", "geomspace"))):
         for name in names:
             setattr(module, name, _nudged(getattr(module, name)))
+
+
+# Functions whose last bit no standard fixes, and sums of products, whose order none does.
+_ROUNDED = (
+    *("exp", "exp2", "expm1", "log", "log1p", "logistic", "pow", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin"),
+    *("acos", "atan", "atan2", "rsqrt", "cbrt", "erf", "erfc", "erf_inv", "lgamma", "digamma", "dot_general"),
+)
+
+
+def nudge_functions() -> None:
+    """What the functions give becomes larger by about the last bit, in derivatives, too: JAX compiles them so."""
+    import jax
+    import jax.numpy as jnp
+    from jax._src.interpreters import mlir
+
+    def rounded(rule):
+        def larger(x):
+            return x * (1 + jnp.finfo(x.dtype).eps) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+        def lower(ctx, *operands, **parameters):
+            (result,) = rule(ctx, *operands, **parameters)
+            again = ctx.replace(primitive=None, avals_in=ctx.avals_out, tokens_out=None)
+            return mlir.lower_fun(larger, multiple_results=False)(again, result)
+
+        return lower
+
+    for name in _ROUNDED:
+        primitive = getattr(jax.lax, f"{name}_p")
+        for rules in (mlir._lowerings, *mlir._platform_specific_lowerings.values()):
+            if primitive in rules:
+                entry = rules[primitive]
+                rules[primitive] = dataclasses.replace(entry, rule=rounded(entry.rule))
 
 
 def main(program: str, out: str, *arguments: str) -> None:
@@ -110,8 +144,9 @@ def main(program: str, out: str, *arguments: str) -> None:
     sys.argv = [program, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
     printed, variables, report = io.StringIO(), {}, {}
-    if os.environ.get("NUDGED"):
-        nudge()
+    nudged = os.environ.get("NUDGED")
+    if nudged:
+        {"values": nudge_values, "functions": nudge_functions}[nudged]()
     try:
         with contextlib.redirect_stdout(printed):
             variables = runpy.run_path(program, run_name="__main__")

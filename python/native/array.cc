@@ -53,14 +53,25 @@ PyObject* UnarySlot(PyObject* a) {
   return Guarded([&] { return WrapValue(Apply(kOp, Operand(ValueOf(a)))); });
 }
 
+// For JAX the operators order complex numbers, too, as the functions do.
+template <Binary kOp>
+PyObject* OrderSlot(PyObject* a, PyObject* b) {
+  return Guarded([&]() -> PyObject* {
+    OperandHolder x, y;
+    if (!x.Set(a) || !y.Set(b)) return NotImplementedObject();
+    return WrapValue(On(Setting::kJaxSemantics) ? ApplyFunction(kOp, x.operand(), y.operand())
+                                                : Apply(kOp, x.operand(), y.operand()));
+  });
+}
+
 PyObject* RichCompare(PyObject* a, PyObject* b, int op) {
   switch (op) {
-    case Py_LT: return BinarySlot<Binary::kLt>(a, b);
-    case Py_LE: return BinarySlot<Binary::kLe>(a, b);
+    case Py_LT: return OrderSlot<Binary::kLt>(a, b);
+    case Py_LE: return OrderSlot<Binary::kLe>(a, b);
     case Py_EQ: return BinarySlot<Binary::kEq>(a, b);
     case Py_NE: return BinarySlot<Binary::kNe>(a, b);
-    case Py_GT: return BinarySlot<Binary::kGt>(a, b);
-    case Py_GE: return BinarySlot<Binary::kGe>(a, b);
+    case Py_GT: return OrderSlot<Binary::kGt>(a, b);
+    case Py_GE: return OrderSlot<Binary::kGe>(a, b);
   }
   return NotImplementedObject();
 }

@@ -558,9 +558,8 @@ bool OperandHolder::Set(PyObject* object) {
   }
   if (const char* method = ArrayMethodOf(object)) {
     Ref array(Check(PyObject_CallMethod(object, method, nullptr)));
-    if (!IsArray(array.get())) throw TypeError(method, " of ", Repr(object), " returned no array");
-    temporary_ = ValueOf(array.get());
-    operand_ = Operand(temporary_);
+    const bool other = !IsArray(array.get()) && ArrayMethodOf(array.get()) != nullptr;  // which may give others
+    if (other || !Set(array.get())) throw TypeError(method, " of ", Repr(object), " returned no array");
     return true;
   }
   return false;

@@ -67,6 +67,26 @@ def test_values_that_a_derivative_goes_through():
     assert found["seen"][0] == [True, True, False, False, False, False, True]
 
 
+def test_values_belong_to_the_trace_of_their_function():
+    # equinox.filter_jvp: the tangent of a value that an outer function differentiates is None inside.
+    found = both(
+        """
+        import jax.extend
+        def inside(x):
+            outer = jax.extend.core.find_top_trace(())
+            def g(y):
+                main = jax.extend.core.find_top_trace(()).main
+                seen.append([v._trace.main is main for v in (x, y, x * y)] + [x._trace.main is outer.main])
+                return y
+            return jax.jvp(g, (x,), (x,))
+        seen = []
+        jax.jvp(inside, (1.0,), (1.0,))
+        out["seen"] = seen
+        """
+    )
+    assert found["seen"] == [[False, True, True, True]]
+
+
 def test_operations_as_classes():
     # jax.experimental.hijax: rules are methods; types of arguments may be trees.
     found = both(
@@ -378,3 +398,49 @@ def test_an_lstm_of_parameters_in_one_array():
     out["same"] = [bool(jnp.allclose(a, b, atol=1e-6)) for a, b in zip(one, other)]
     """
     assert lines(code, "-m", "weft.as_jax")["same"] == [True] * 3
+
+
+def test_what_flax_asks_for():
+    # The structure of an nnx.Module as a static argument has a hash of its own; nn.ConvLocal names dimensions by their
+    # places; nn.with_partitioning takes axes of any name; nnx asks for the types of references and of keys.
+    found = both(
+        """
+        import dataclasses
+        @dataclasses.dataclass(frozen=True)
+        class Structure:
+            nodes: list
+            def __hash__(self):
+                return hash(tuple(self.nodes))
+        traced = []
+        @jax.jit(static_argnums=0)
+        def f(structure, x):
+            traced.append(0)
+            return x * structure.nodes[-1]
+        out["static"] = [float(f(Structure([1, n]), 2.0)) for n in (3, 4, 3)], len(traced)
+
+        x, kernel = jnp.arange(12.0).reshape(1, 6, 2), jnp.arange(48.0).reshape(4, 6, 2)
+        numbers = jax.lax.conv_dimension_numbers(x.shape, (3, 2, 4), ("NWC", "WIO", "NWC"))
+        local = lambda dims: jax.lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (3,), dimension_numbers=dims)
+        out["local"] = local(numbers).tolist()
+        out["by letters"] = local(("NWC", "WIO", "NWC")).tolist()
+
+        spec = jax.P("out-alias", None, ("a b", "c"))
+        out["names"] = [list(spec[2]), spec[0], len(spec)]
+        aval = jax.typeof(jax.new_ref(jnp.ones(3)))
+        out["reference"] = [type(aval).__name__, list(aval.shape), str(aval.dtype)]
+
+        # nnx counts the bytes of a module's arrays, and looks for dtypes that are texts.
+        key = jax.random.key(0)
+        out["dtype"] = [isinstance(key.dtype, str), repr(key.dtype), key.dtype.itemsize, key.dtype == "float32"]
+        # An nnx.Variable may hold a Python number.
+        class Variable:
+            def __init__(self, value):
+                self.value = value
+            def __jax_array__(self):
+                return self.value
+        out["numbers"] = [shown(f(Variable(v))) for v in (2.0, 3, np.ones(2), jnp.ones(2)) for f in (
+            lambda v: v.value * jnp.ones(2), lambda v: jnp.ones(2) + v, lambda v: jax.jit(lambda x: x * v)(4.0),
+            jnp.asarray)]
+        """
+    )
+    assert found["static"] == [[6, 8, 6], 2] and found["local"] == found["by letters"]

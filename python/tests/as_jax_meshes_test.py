@@ -504,3 +504,46 @@ for name, f in {"plain": rows(jnp.exp), "jitted": jax.jit(rows(jnp.exp))}.items(
     first, *_, last = jax.make_jaxpr(jax.grad(lambda x: f(x).sum()))(x).jaxpr.eqns
     out[name] = [len(first.outvars), first.outvars[0] in last.invars]
 """)
+
+
+def test_shardings_in_containers_of_any_class():
+    # A state of training whose fields are shardings, as flax has it; None says nothing of a field.
+    found = both(
+        """
+        import dataclasses
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+        @jax.tree_util.register_dataclass
+        @dataclasses.dataclass
+        class State:
+            w: object
+            step: object
+            name: str = dataclasses.field(default="a", metadata={"static": True})
+
+        mesh = Mesh(np.array(jax.devices()[:2]), ("d",))
+        cut, whole = NamedSharding(mesh, P("d")), NamedSharding(mesh, P())
+        state, places = State(jnp.ones((2, 2)), jnp.float32(3)), State(cut, whole)
+        step = lambda s: State(s.w * 2, s.step + 1)
+        specs = lambda s: [str(s.w.sharding.spec), s.w.tolist(), float(s.step)]
+        out["jit"] = specs(jax.jit(step, in_shardings=(places,), out_shardings=places)(state))
+        out["some"] = specs(jax.jit(step, in_shardings=(State(cut, None),), out_shardings=State(cut, None))(state))
+        out["put"] = specs(jax.device_put(state, places)), float(jax.device_put(state, State(cut, None)).step)
+        out["devices"] = jax.device_put(state, State(jax.devices()[0], whole)).w.tolist()
+        out["constraint"] = jax.jit(lambda s: jax.lax.with_sharding_constraint(s, places))(state).w.tolist()
+        spec = State(P("d"), P())
+        out["map"] = specs(jax.shard_map(step, mesh=mesh, in_specs=(spec,), out_specs=spec)(state))
+        wrong = {}
+        for name, f in {
+            "jit": lambda: jax.jit(step, in_shardings=(State(cut, 3),))(state),
+            "put": lambda: jax.device_put(state, State(cut, 3)),
+            "map": lambda: jax.shard_map(step, mesh=mesh, in_specs=(State(P(), 3),), out_specs=spec)(state),
+        }.items():
+            try:
+                f()
+            except (TypeError, ValueError):
+                wrong[name] = True
+        out["wrong"] = sorted(wrong)
+        """,
+        **DEVICES,
+    )
+    assert found["jit"] == ["P('d',)", [[2, 2], [2, 2]], 4] and found["wrong"] == ["jit", "map", "put"]

@@ -183,6 +183,16 @@ for name in "less less_equal greater greater_equal maximum minimum fmax fmin".sp
     if name not in ("fmax", "fmin"):
         np.testing.assert_array_equal(found, getattr(np, name)(x, y))
     out[name] = shown(found), str(found.dtype), shown(getattr(jnp, name)(x, 1.0))
+for name in ("lt", "le", "gt", "ge"):
+    compared = getattr(__import__("operator"), name)
+    array = jnp.asarray(x)
+    np.testing.assert_array_equal(compared(array, y), compared(x, y))
+    found = compared(array, 1.0), compared(0.5, array), jax.jit(compared)(array, y), jax.vmap(compared)(array, y)
+    out[f"operator {name}"] = [shown(f) for f in found]
+    try:
+        getattr(jax.lax, name)(array, array)
+    except TypeError:
+        out[f"lax.{name}"] = "refused"
 ordered = np.sort(z)
 for side in ("left", "right"):
     found = jnp.searchsorted(ordered, z, side=side)

@@ -1,5 +1,5 @@
-"""weft.as_jax: types of a library's own (hijax), with primitives on them, and keys that are used twice. Programs run
-under JAX, too, where it is installed."""
+"""weft.as_jax: types of a library's own (hijax), with primitives on them, keys that are used twice, and carries of
+loops. Programs run under JAX, too, where it is installed."""
 
 from as_jax_both import both, lines
 
@@ -291,3 +291,34 @@ def test_keys_that_are_used_twice():
         """
     )
     assert found["two in jit"] == "twice" and found["map"] == "once"
+
+
+def test_carries_that_begin_weak_are_traced_once():
+    # Inside of the body a Python number stays weak, so that it takes the dtype of what it meets.
+    found = both(
+        """
+        half = jnp.ones(3, jnp.bfloat16)
+        def scanned(init, xs, step):
+            traces = []
+            def body(carry, x):
+                traces.append(0)
+                return step(carry, x)
+            return kinds(jax.lax.scan(body, init, xs)), len(traces)
+        def kinds(tree):
+            return [[str(x.dtype), x.weak_type, x.tolist()] for x in jax.tree.leaves(tree)]
+        out["one"] = scanned(0.0, half, lambda c, x: (c + jnp.float32(0.5), c * x))
+        out["two"] = scanned((0, 1.0), half, lambda c, x: ((c[0] + 1, c[1] + c[0] * jnp.float32(0.5)), c[1] * x))
+        out["wider"] = scanned(0, jnp.arange(3.0), lambda c, x: (c + x, c))
+        out["nested"] = scanned(
+            0.0, half, lambda c, x: (jax.lax.fori_loop(0, 2, lambda _, d: d + jnp.float32(1), c), c * x)
+        )
+        out["while"] = kinds(
+            jax.lax.while_loop(lambda c: c[1] * half.sum() < 9, lambda c: (c[0] + 1, c[1] + jnp.float32(1.5)), (0, 0.0))
+        )
+        out["gradient"] = kinds(
+            jax.grad(lambda a: jax.lax.scan(lambda c, x: (c * a + x, c * x), 0.0, jnp.arange(3.0))[0])(2.0)
+        )
+        """
+    )
+    assert found["one"] == [[["float32", False, 1.5], ["bfloat16", False, [0.0, 0.5, 1.0]]], 1]
+    assert found["wider"][1] == 2

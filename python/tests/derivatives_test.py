@@ -60,6 +60,51 @@ def test_aux_has_derivatives_of_its_own(name):
     np.testing.assert_array_equal(weft.jit(weft.vmap(weft.grad(aux)))(f64([1.0, 2.0])), [3, 12])
 
 
+@pytest.mark.parametrize("name", AUX)
+def test_aux_that_is_no_traced_value_comes_back_as_it_is(name):
+    """Other objects, Python's numbers, NumPy's arrays: as JAX returns them (of jacfwd and hessian, which map their aux,
+    it takes no objects)."""
+    kept = {"object": object(), "type": int, "number": 3, "array": np.arange(2), "known": wnp.ones(2)}
+    aux = AUX[name](lambda a: (a * a, {**kept, "none": None, "traced": a}), 3.0)
+    assert aux.pop("traced") == 3 and aux.pop("none") is None
+    assert aux.keys() == kept.keys() and all(aux[key] is kept[key] for key in ("object", "type", "number"))
+    np.testing.assert_array_equal(aux["array"], kept["array"])
+    np.testing.assert_array_equal(aux["known"], kept["known"])
+
+
+TANGENTS_OF_OTHER_KINDS = {
+    "jvp": lambda x, t: weft.jvp(lambda a: a * 2, (x,), (t,))[1],
+    "vjp": lambda x, t: weft.vjp(lambda a: a * 2, x)[1](t)[0],
+    "linearize": lambda x, t: weft.linearize(lambda a: a * 2, x)[1](t),
+    "linear_transpose": lambda x, t: weft.linear_transpose(lambda a: a * 2, x)(t)[0],
+    "jet": lambda x, t: weft.jet(lambda a: a * 2, (x,), ((t,),))[1][0],
+}
+
+
+@pytest.mark.parametrize("name", TANGENTS_OF_OTHER_KINDS)
+def test_numbers_as_tangents(name):
+    """A Python number is converted, unless that would take its imaginary part away."""
+    run = TANGENTS_OF_OTHER_KINDS[name]
+    assert run(1.0, 5) == run(1.0, 5.0) == 10 and run(1j, 5.0) == 10
+    for tangent in (1j, True):
+        with pytest.raises(TypeError, match=r"(c64|bool)\[\]"):
+            run(1.0, tangent)
+    with weft.jax_semantics():
+        assert run(1.0, 5.0) == 10
+        with pytest.raises(TypeError, match=r"i32\[\]"):
+            run(1.0, 5)
+
+
+def test_stop_gradient_of_what_has_no_derivative():
+    key = weft.random.key(0)
+    tree = {"key": key, "n": wnp.arange(2), "flag": True, "x": 2.0}
+    stopped = weft.stop_gradient(tree)
+    assert stopped["key"].dtype == key.dtype and stopped["flag"] is True and stopped["n"].tolist() == [0, 1]
+    assert weft.jit(weft.stop_gradient)(tree)["n"].dtype == "int32"
+    f = lambda x: x * weft.random.normal(weft.stop_gradient(key)) + weft.stop_gradient(x)
+    assert weft.grad(f)(2.0) == weft.random.normal(key)
+
+
 def test_aux_takes_no_part_in_the_derivative():
     f = lambda a: (a * a, wnp.sqrt(a))  # whose derivative at 0 is infinite
     assert weft.vjp(f, 0.0, has_aux=True)[1](1.0) == (0,)

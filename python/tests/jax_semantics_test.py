@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -193,6 +194,14 @@ def test_containers_inside_registered_classes_keep_their_parts():
                 again = weft.tree.map(lambda x: x + 1, {"k": Box({"b": 1, "a": 2}, tag)})["k"]
                 assert again.x == {"a": 3, "b": 2} and again.tag is tag
                 assert list(again.x) == (["a", "b"] if on else ["b", "a"])
+
+
+def test_named_tuples_are_registered_without_a_warning():
+    cls = collections.namedtuple("Tagged", "x tag")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        weft.tree.register(cls, lambda t: ((t.x,), t.tag), lambda tag, xs: cls(*xs, tag))
+    assert not said and weft.tree.map(lambda x: x + 1, cls(1, "a")) == cls(2, "a")
 
 
 def test_known_indices_out_of_bounds(jax_mode):

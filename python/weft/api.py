@@ -58,7 +58,12 @@ def stop_gradient(x: _R) -> _R:
         >>> weft.grad(lambda x: x * weft.stop_gradient(x))(3.0)
         Array(3., dtype=float32, weak_type=True)
     """
-    return _tree.map(lambda leaf: _weft.bind_elementwise("stop_gradient", (leaf,), {}), x)
+    return _tree.map(_stopped, x)
+
+
+def _stopped(leaf: Any) -> Any:
+    # Integers and random keys have no derivative, and stay what they are.
+    return _weft.bind_elementwise("stop_gradient", (leaf,), {}) if _weft.is_inexact(_weft.abstract(leaf)[1]) else leaf
 
 
 def effects_barrier() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import _weft
+from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_concrete, type_error, value_error
 from ._core.names import wraps
@@ -51,6 +52,11 @@ def _is_flag(leaf: Any) -> bool:
     return isinstance(leaf, bool) or not (_weft.is_operand(leaf) or (hasattr(leaf, "shape") and hasattr(leaf, "dtype")))
 
 
+def _is_known(leaf: Any) -> bool:
+    """Whether it is an object that no trace makes."""
+    return not (_weft.is_traced(leaf) or stateful.is_reference(leaf))
+
+
 def hold(tree: Any, fixed: Callable[[Any], bool] = is_fixed) -> Any:
     """The tree with what is fixed held: no leaf any more."""
     return _tree.map(lambda leaf: _Held(leaf) if fixed(leaf) else leaf, tree)
@@ -89,11 +95,14 @@ def hold_others(
 
 
 def holding_aux(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that returns (value, aux), with what is fixed in aux held."""
+    """The function that returns (value, aux), with what no traced value is in aux held: it comes back as it is."""
 
     def holding(*args, **kwargs):
         out = function(*args, **kwargs)
-        return (out[0], hold(out[1], _is_flag)) if isinstance(out, (tuple, list)) and len(out) == 2 else out
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            return out
+        fixed = _is_flag if stateful.references is not None and stateful.references.end_results() else _is_known
+        return out[0], hold(out[1], fixed)
 
     return holding
 

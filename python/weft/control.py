@@ -255,10 +255,11 @@ def _loop_while(
                 )
             if asked and agreement.check_carry is not None and not varying:
                 agreement.check_carry(what, carry, traced)
-            carry, again = _weft.promote_carry(carry, traced, what, paths)
+            begun = carry
+            carry, again = _promoted(carry, traced, what, paths)
             if not again:
                 break
-        test = _flat_over(cond_fun, carry, _tree.structure((init_val,)))
+        test = _flat_over(cond_fun, begun if _tree.jax_semantics() else carry, _tree.structure((init_val,)))
         condition = trace_flat(test, "while_loop", known=False, varying=varying)
         if test.out_tree != LEAF_TREE:
             raise type_error(f"{what}: the condition must return one boolean, got {_tree.in_words(test.out_tree)}")
@@ -269,6 +270,20 @@ def _loop_while(
         varying = differ
         carry = [_weft.pvary(leaf, varying) for leaf in carry]
     return _tree.unflatten(tree, _weft.while_loop(carry, condition, traced, strategy))
+
+
+def _promoted(carry: list, traced: Any, what: str, paths: Sequence[str]) -> tuple[list, bool]:
+    """The carry as the body returns it, and whether that is to be traced once more. As in JAX it is not where a weakly
+    typed leaf only stops to be one: inside of the body it stays weak."""
+    promoted, again = _weft.promote_carry(carry, traced, what, paths)
+    if again and _tree.jax_semantics():
+        again = any(_kind(a) != _kind(b) for a, b in zip(carry, promoted))
+    return promoted, again
+
+
+def _kind(x: Any) -> tuple:
+    shape, dtype, _, _ = _weft.abstract(x)
+    return shape, dtype, _weft.varying(x)
 
 
 def _known_integer(x):
@@ -537,7 +552,7 @@ def _loop_scan(
             )
         if asked and agreement.check_carry is not None:
             agreement.check_carry(what, carry, traced)
-        carry, again = _weft.promote_carry(carry, traced, what, carry_paths)
+        carry, again = _promoted(carry, traced, what, carry_paths)
         if not again:
             break
     out = _weft.scan(carry, xs_leaves, traced, length, reverse, snapshots)

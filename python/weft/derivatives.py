@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar, no_derivative
+from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar, fits, no_derivative
 from ._core.errors import type_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
@@ -337,7 +337,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 
 def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool) -> Any:
-    flat = flat_function(fun, primals, {})
+    flat = flat_function(holding_aux(fun) if has_aux else fun, primals, {}, original=fun)
     t_leaves, t_tree = _tree.flatten((tangents, {}))
     if t_tree != flat.in_tree:
         raise type_error(
@@ -350,7 +350,7 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
             check_no_tangent(leaf, tangent, name)
             continue
         (shape, dtype, _, text), (t_shape, t_dtype, t_weak, t_text) = _weft.abstract(leaf), _weft.abstract(tangent)
-        if shape != t_shape or (dtype != t_dtype and not t_weak):
+        if shape != t_shape or not fits(dtype, t_dtype, t_weak):
             raise type_error(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
         moving.append(_weft.astype(tangent, dtype))
     t = trace_flat(flat, "jvp", known=True, differentiated=active)
@@ -365,7 +365,7 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     derivative = _weakened(derivative, values)
     primal_out, tangent_out = _tree.unflatten(flat.out_tree, values), _tree.unflatten(flat.out_tree, derivative)
     if has_aux:
-        return primal_out[0], tangent_out[0], primal_out[1]
+        return primal_out[0], tangent_out[0], released(primal_out[1])
     return primal_out, tangent_out
 
 
@@ -422,7 +422,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
-    flat = flat_function(fun, primals, {})
+    flat = flat_function(holding_aux(fun) if has_aux else fun, primals, {}, original=fun)
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     flat.leaves = flat.specs = lanes_apart(flat.leaves)
     t = trace_flat(flat, "vjp", known=True, differentiated=active, finish=lanes_apart)
@@ -453,7 +453,7 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
 
     value, applied = _tree.unflatten(value_tree, values[:count]), Pullback(pullback, residuals)
     if has_aux:
-        return value, applied, _tree.unflatten(aux_tree, values[count:])
+        return value, applied, released(_tree.unflatten(aux_tree, values[count:]))
     return value, applied
 
 
@@ -467,7 +467,7 @@ def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
         if not _weft.is_inexact(dtype):
             continue
         ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
-        if ct_shape != shape or (ct_dtype != dtype and not ct_weak):
+        if ct_shape != shape or not fits(dtype, ct_dtype, ct_weak):
             raise type_error(f"{what}: a cotangent is {ct_text}, the result {text}")
         moving.append(_weft.astype(ct, dtype))
     return moving
@@ -508,7 +508,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
-    flat = flat_function(fun, primals, {})
+    flat = flat_function(holding_aux(fun) if has_aux else fun, primals, {}, original=fun)
     leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
     t = trace_flat(flat, "linearize", known=True, differentiated=active)
@@ -534,7 +534,7 @@ def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
             if not on:
                 continue
             t_shape, t_dtype, t_weak, t_text = _weft.abstract(x)
-            if t_shape != shape or (t_dtype != dtype and not t_weak):
+            if t_shape != shape or not fits(dtype, t_dtype, t_weak):
                 raise type_error(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
             moving.append(_weft.astype(x, dtype))
         results = iter(_weft.apply_derivative(tangent, residuals + moving))
@@ -545,7 +545,7 @@ def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     apply_tangents.__dict__["_fn"] = tangent
     value, applied = _tree.unflatten(value_tree, values[:count]), Partial(apply_tangents, residuals)
     if has_aux:
-        return value, applied, _tree.unflatten(aux_tree, values[count:])
+        return value, applied, released(_tree.unflatten(aux_tree, values[count:]))
     return value, applied
 
 

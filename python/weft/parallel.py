@@ -21,7 +21,16 @@ from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
 from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes
-from ._sharding.shardings import NamedSharding, PartitionSpec, cut_by, cuts_of, prefix_specs, spec_axes
+from ._sharding.shardings import (
+    NamedSharding,
+    PartitionSpec,
+    check_entries,
+    cut_by,
+    cuts_of,
+    is_spec,
+    prefix_specs,
+    spec_axes,
+)
 from ._sharding.sums import with_sums
 from ._sharding.typed import place_of, spec_of_dims
 from .arguments import check_axes, ints
@@ -575,15 +584,7 @@ def pjit(
     where = check_mesh(mesh, "pjit")
 
     def named(specs: Any, what: str) -> Any:
-        if specs is None:
-            return None
-        if isinstance(specs, PartitionSpec):
-            return NamedSharding(where, specs)
-        if isinstance(specs, (tuple, list)):
-            items = [named(item, what) for item in specs]
-            return type(specs)(*items) if hasattr(specs, "_fields") else type(specs)(items)
-        if isinstance(specs, dict):
-            return type(specs)((k, named(v, what)) for k, v in specs.items())
-        raise type_error(f"pjit: {what}: expected PartitionSpecs, got {specs!r} of type '{type(specs).__name__}'")
+        entries = check_entries(specs, is_spec, f"pjit: {what}", "PartitionSpecs")
+        return _tree.map(lambda entry: None if entry.value is None else NamedSharding(where, entry.value), entries)
 
     return jit(f, in_shardings=named(in_specs, "in_specs"), out_shardings=named(out_specs, "out_specs"), **options)

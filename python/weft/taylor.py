@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _weft
 from ._core import tree as _tree
+from ._core.differentiable import fits
 from ._core.errors import type_error, value_error
 from ._core.tracing import check_callable, flat_function, trace_flat
 
@@ -74,7 +75,7 @@ def jet(
         shape, dtype, _, text = _weft.abstract(leaf)
         for k, term in enumerate(terms, 1):
             t_shape, t_dtype, t_weak, t_text = _weft.abstract(term)
-            if shape != t_shape or (t_dtype != dtype and not t_weak):
+            if shape != t_shape or not fits(dtype, t_dtype, t_weak):
                 raise type_error(f"jet: term {k} of argument {name} is {t_text}, the argument itself {text}")
             term = _weft.astype(term, dtype)
             moving.append(_scaled(term, 1 / math.factorial(k)) if factorial_scaled and k > 1 else term)

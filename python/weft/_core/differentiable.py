@@ -55,6 +55,17 @@ def no_derivative(shape: tuple[int, ...]) -> Any:
     return _weft.full(shape, 0, "bool")
 
 
+def fits(dtype: Any, of_tangent: Any, weak: bool) -> bool:
+    """Whether a tangent or cotangent of this dtype is one of a value of dtype `dtype`: a weakly typed one is converted,
+    where nothing of it is lost; for JAX not even an integer."""
+    if dtype == of_tangent:
+        return True
+    kinds = (
+        {"float", _weft.dtype_kind(dtype)} if _tree.jax_semantics() else {"float", "signed", _weft.dtype_kind(dtype)}
+    )
+    return weak and _weft.dtype_kind(of_tangent) in kinds
+
+
 def check_no_tangent(leaf, tangent, name: str) -> None:
     """Raises TypeError unless it is what stands for the tangent of an integer or boolean: zeros of dtype bool, as
     derivatives are given, or of JAX's float0."""

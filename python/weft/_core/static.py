@@ -9,26 +9,33 @@ from typing import Any
 from .. import _weft
 from .tree import TreeDef
 
-# By class: the names of the fields that == compares and of those that hash() reads; None: the class compares otherwise.
-_names: weakref.WeakKeyDictionary[type, tuple[tuple[str, ...], tuple[str, ...]] | None] = weakref.WeakKeyDictionary()
+# Names of the fields that == compares, and of those that hash() reads; None: the class has a hash of its own.
+_Names = tuple[tuple[str, ...], tuple[str, ...] | None]
+# By class; None: the class compares otherwise.
+_names: weakref.WeakKeyDictionary[type, _Names | None] = weakref.WeakKeyDictionary()
 
 
-def _names_of(cls: type) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Of classes whose == the module dataclasses or attrs has made; its code is in no file."""
-    file = getattr(getattr(cls.__eq__, "__code__", None), "co_filename", "")
-    if file == "<string>" and dataclasses.is_dataclass(cls):
+def _made_by(method: Any) -> str:
+    """The module that has made the code of a method, which is in no file: dataclasses, attrs, or none."""
+    code = getattr(method, "__code__", None)
+    if getattr(code, "co_filename", "").startswith("<attrs generated"):
+        return "attrs"
+    return "dataclasses" if getattr(code, "co_qualname", "").startswith("__create_fn__.") else ""
+
+
+def _names_of(cls: type) -> _Names | None:
+    maker = _made_by(cls.__eq__)
+    if maker == "dataclasses" and dataclasses.is_dataclass(cls):
         fields = dataclasses.fields(cls)
-        return (
-            tuple(f.name for f in fields if f.compare),
-            tuple(f.name for f in fields if (f.compare if f.hash is None else f.hash)),
-        )
-    if file.startswith("<attrs generated"):
+        compared = tuple(f.name for f in fields if f.compare)
+        hashed = tuple(f.name for f in fields if (f.compare if f.hash is None else f.hash))
+    elif maker == "attrs":
         given = getattr(cls, "__attrs_attrs__", ())
-        return (
-            tuple(f.name for f in given if f.eq),
-            tuple(f.name for f in given if (f.eq if f.hash is None else f.hash)),
-        )
-    return None
+        compared = tuple(f.name for f in given if f.eq)
+        hashed = tuple(f.name for f in given if (f.eq if f.hash is None else f.hash))
+    else:
+        return None
+    return compared, hashed if _made_by(cls.__hash__) == maker else None
 
 
 def _fields_of(value: Any) -> tuple[tuple, tuple] | None:
@@ -40,7 +47,10 @@ def _fields_of(value: Any) -> tuple[tuple, tuple] | None:
         names = _names[cls] = _names_of(cls)
     if names is None:
         return None
-    return tuple(getattr(value, name) for name in names[0]), tuple(getattr(value, name) for name in names[1])
+    compared, hashed = names
+    return tuple(getattr(value, name) for name in compared), (
+        (hash(value),) if hashed is None else tuple(getattr(value, name) for name in hashed)
+    )
 
 
 class Key:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _pickled, _weft
 from .._core import tree as _tree
 from .._core import watching
-from .._core.errors import type_error, value_error
+from .._core.errors import value_error
 from .devices import Device, device_of_pickle, local_devices, process_index
 from .meshes import Mesh, check_mesh
 from .shardings import (
@@ -22,6 +22,7 @@ from .shardings import (
     SingleDeviceSharding,
     cuts_of,
     holds_sum,
+    prefix_entries,
     renamed,
     shown_part,
 )
@@ -136,9 +137,7 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             "device_put: may_alias and donate cannot be True at the same time. What is given away has no second owner"
         )
     leaves, tree = _tree.flatten(x)
-    places = (
-        [device] * len(leaves) if not _is_container(device) else _tree.prefix_leaves(device, x, "device_put: device")
-    )
+    places = prefix_entries(device, _is_place, x, "device_put", "a device or a sharding")
     out = []
     for leaf, place in zip(leaves, places):
         is_array = isinstance(leaf, _weft.Array) and not _weft.is_traced(leaf)
@@ -152,10 +151,6 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
             place = NamedSharding(check_mesh(None, f"device_put: {place}"), place)
         elif isinstance(place, NamedSharding):
             place = place.on_devices("device_put")
-        if place is not None and not isinstance(place, Sharding):
-            raise type_error(
-                f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
-            )
         itself = may_alias is None or (may_alias and _tree.jax_semantics())
         if is_array and not donate and itself and _lies_there(leaf, place):
             out.append(leaf)
@@ -180,8 +175,8 @@ def _lies_there(array: Any, place: Sharding | None) -> bool:
     return array.sharding == place and not (_tree.jax_semantics() and _weft.sharding_of(array) is None)
 
 
-def _is_container(x: Any) -> bool:
-    return isinstance(x, (tuple, list, dict)) and not isinstance(x, PartitionSpec)
+def _is_place(x: Any) -> bool:
+    return x is None or isinstance(x, (Device, Sharding, PartitionSpec))
 
 
 class Shard:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import not_implemented, runtime_error, type_error, value_error
+from .._core.errors import not_implemented, runtime_error, value_error
 from .._core.names import wraps
 from ..collectives import axes_left_alone
 from . import committed
@@ -26,7 +26,16 @@ from .meshes import (
     mesh_devices,
     mesh_of,
 )
-from .shardings import NamedSharding, PartitionSpec, cuts_of, processes_of, spans_processes, spec_axes
+from .shardings import (
+    NamedSharding,
+    PartitionSpec,
+    check_entries,
+    cuts_of,
+    prefix_entries,
+    processes_of,
+    spans_processes,
+    spec_axes,
+)
 
 
 class _Mapped(threading.local):
@@ -65,31 +74,17 @@ class OnAllDevices:
     none. JAX's None."""
 
 
-class _Entry:  # a PartitionSpec is a tuple, which would be taken for a container
-    def __init__(self, sharding: Any):
-        self.sharding = sharding
+def _is_sharding(node: Any) -> bool:
+    return node is None or isinstance(node, (NamedSharding, PartitionSpec, OnAllDevices))
 
 
-def _wrapped(node: Any, what: str) -> Any:
-    if node is None or isinstance(node, (NamedSharding, PartitionSpec, OnAllDevices)):
-        return _Entry(node)
-    if isinstance(node, (tuple, list)):
-        kind = type(node)
-        items = [_wrapped(item, what) for item in node]
-        return kind(*items) if hasattr(node, "_fields") else kind(items)
-    if isinstance(node, dict):
-        return type(node)((k, _wrapped(v, what)) for k, v in node.items())
-    raise type_error(
-        f"{what}: expected weft.NamedSharding, or PartitionSpecs where a mesh is around the call, "
-        f"got {node!r} of type '{type(node).__name__}'"
-    )
+_EXPECTED = "weft.NamedSharding, or PartitionSpecs where a mesh is around the call"
 
 
 def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | None]:
     """A sharding, or None where nothing is said, for every leaf of `tree`; a prefix suffices."""
     found: list[NamedSharding | None] = []
-    for entry in _tree.prefix_leaves(_wrapped(shardings, what), tree, what):
-        sharding = entry.sharding
+    for sharding in prefix_entries(shardings, _is_sharding, tree, what, _EXPECTED):
         if isinstance(sharding, PartitionSpec):
             if current_mesh() is None and _tree.jax_semantics() and what.startswith(("jit", "with_sharding")):
                 raise runtime_error(f"{what}: {sharding} needs a mesh, and there is none around the call")
@@ -109,7 +104,7 @@ def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | N
 
 def check_shardings(shardings: Any, what: str) -> None:
     """Raises TypeError for what is no sharding."""
-    _wrapped(shardings, what)
+    check_entries(shardings, _is_sharding, what, _EXPECTED)
 
 
 def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,12 @@ class PartitionSpec(tuple):
         for dim in dims:
             if isinstance(dim, (tuple, list)):
                 for name in dim:
-                    check_axis_name(name, "PartitionSpec")
+                    _check_name(name)
                 checked.append(tuple(dim) if len(dim) > 1 else dim[0] if dim else None)
             elif dim is None or dim is _UNCONSTRAINED:
                 checked.append(dim)
             else:
-                checked.append(check_axis_name(dim, "PartitionSpec"))
+                checked.append(_check_name(dim))
         spec = super().__new__(cls, checked)
         if unreduced or reduced:
             cut = {name for names in spec_axes(spec) for name in names}
@@ -137,6 +137,12 @@ class PartitionSpec(tuple):
 
 
 PartitionSpec.unreduced = PartitionSpec.reduced = frozenset()
+
+
+def _check_name(name: Any) -> str:
+    """The name itself. Libraries also write names of their own there that become axes of a mesh only later, which are
+    any text."""
+    return name if isinstance(name, str) and name else check_axis_name(name, "PartitionSpec")
 
 
 def _axes_besides(names: Any, taken: Any, what: str) -> frozenset[str]:
@@ -485,35 +491,47 @@ def held_blocks(sharding: Sharding, shape: Sequence[int]) -> list[tuple[slice, .
 
 def cut_by(name: str, axes: Any, what: str) -> Any:
     """The specs of arrays whose dimensions `axes` an axis of the mesh cuts; a tree of such numbers, too."""
-    if axes is None:
-        return PartitionSpec()
-    if isinstance(axes, int) and not isinstance(axes, bool):
-        if axes < 0:
-            raise value_error(f"smap: {what} has {axes}; dimensions are counted from the front")
-        return PartitionSpec(*[None] * axes, name)
-    if isinstance(axes, (tuple, list)):
-        items = [cut_by(name, item, what) for item in axes]
-        return type(axes)(*items) if hasattr(axes, "_fields") else type(axes)(items)
-    if isinstance(axes, dict):
-        return type(axes)((k, cut_by(name, v, what)) for k, v in axes.items())
-    raise type_error(f"smap: {what} must hold integers and None, got {axes!r}")
+
+    def spec(axis: Any) -> PartitionSpec:
+        if axis is None:
+            return PartitionSpec()
+        if not isinstance(axis, int) or isinstance(axis, bool):
+            raise type_error(f"smap: {what} must hold integers and None, got {axis!r}")
+        if axis < 0:
+            raise value_error(f"smap: {what} has {axis}; dimensions are counted from the front")
+        return PartitionSpec(*[None] * axis, name)
+
+    return _tree.map(spec, axes, is_leaf=lambda axis: axis is None)
+
+
+class _Entry:
+    """One entry of a prefix: a PartitionSpec is a tuple, and None is a container, too."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def check_entries(prefix: Any, is_entry: Callable[[Any], bool], what: str, expected: str) -> Any:
+    """The prefix with its entries wrapped. Raises TypeError, which says what is expected, for another leaf of it."""
+
+    def wrapped(leaf: Any) -> _Entry:
+        if not is_entry(leaf):
+            raise type_error(f"{what}: expected {expected}, got {leaf!r} of type '{type(leaf).__name__}'")
+        return _Entry(leaf)
+
+    return _tree.map(wrapped, prefix, is_leaf=is_entry)
+
+
+def prefix_entries(prefix: Any, is_entry: Callable[[Any], bool], tree: Any, what: str, expected: str) -> list:
+    """One entry of a tree, in containers of any class, for every leaf of `tree`: a prefix suffices."""
+    return [entry.value for entry in _tree.prefix_leaves(check_entries(prefix, is_entry, what, expected), tree, what)]
+
+
+def is_spec(node: Any) -> bool:
+    """Whether it is what in_specs and out_specs say of an array."""
+    return node is None or isinstance(node, PartitionSpec)
 
 
 def prefix_specs(specs: Any, tree: Any, what: str) -> list:
     """One entry of a tree of PartitionSpecs for every leaf of `tree`: a prefix suffices."""
-
-    class Entry:  # a PartitionSpec is a tuple, which would be taken for a container
-        def __init__(self, spec: Any):
-            self.spec = spec
-
-    def wrap(node: Any) -> Any:
-        if node is None or isinstance(node, PartitionSpec):
-            return Entry(node)
-        if isinstance(node, (tuple, list)):
-            kind = type(node)
-            return kind(*map(wrap, node)) if hasattr(node, "_fields") else kind(map(wrap, node))
-        if isinstance(node, dict):
-            return type(node)((k, wrap(v)) for k, v in node.items())
-        raise type_error(f"{what}: expected PartitionSpecs, got {node!r} of type '{type(node).__name__}'")
-
-    return [entry.spec for entry in _tree.prefix_leaves(wrap(specs), tree, what)]
+    return prefix_entries(specs, is_spec, tree, what, "PartitionSpecs")

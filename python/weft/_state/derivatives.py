@@ -36,6 +36,12 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
+def end_results() -> bool:
+    """Whether what references from outside hold at the end are the last results of the function that is being traced
+    for a derivative: check_aux looks at them."""
+    return bool(_thread.sites and _thread.sites[-1].refs)
+
+
 def check_aux(traced: Any, active: Sequence[bool]) -> None:
     """Of a function whose derivative is taken: raises ValueError where it writes what is differentiated into a
     reference

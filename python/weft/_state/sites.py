@@ -16,7 +16,7 @@ from .._core.errors import type_error, value_error
 from .._core.tracing import call_name
 from . import scopes
 from .binding import Bound, attempts
-from .derivatives import check_aux, custom_jvp, custom_vjp, forward, jvp_of_references, value_and_grad
+from .derivatives import check_aux, custom_jvp, custom_vjp, end_results, forward, jvp_of_references, value_and_grad
 from .given import (
     held,
     naming,
@@ -39,6 +39,7 @@ __all__ = [
     "check_aux",
     "custom_jvp",
     "custom_vjp",
+    "end_results",
     "first_trace",
     "forward",
     "found_before",

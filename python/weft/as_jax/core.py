@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,8 @@ class Tracer(metaclass=_IsTraced):
 
 
 class Trace:
-    """JAX's bookkeeping of a transform; Weft's is in C++. The one object of this class stands for whatever is being
-    traced."""
+    """JAX's bookkeeping of a transform; Weft's is in C++. An object of this class stands for one function that is being
+    traced: the values of that function have it."""
 
     @property
     def main(self) -> Trace:
@@ -57,14 +58,23 @@ class Trace:
         return True
 
 
-_trace = Trace()
-weft.Tracer._trace = property(lambda _: _trace)  # type: ignore[attr-defined]
+_traces: weakref.WeakValueDictionary[int, Trace] = weakref.WeakValueDictionary()
+
+
+def _trace(number: int) -> Trace:
+    found = _traces.get(number)
+    if found is None:
+        found = _traces[number] = Trace()
+    return found
+
+
+weft.Tracer._trace = property(lambda value: _trace(_weft.trace_of(value)))  # type: ignore[attr-defined]
 
 
 def find_top_trace(values: Any) -> Trace:
     """What stands for the function that is being traced."""
     del values
-    return _trace
+    return _trace(_weft.current_trace())
 
 
 class TraceTag(Trace):
@@ -119,6 +129,8 @@ def typeof(x: Any) -> ShapedArray:
 
 def _on_mesh(x: Any, aval: Any) -> Any:
     """JAX's types: a mesh without devices, and of the axes that cut each dimension those whose types say it."""
+    if not isinstance(aval, ShapedArray):  # a reference's
+        return aval
     rank, around = len(aval.shape), get_abstract_mesh()
     if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
         around = of_trace.abstract_mesh

@@ -8,6 +8,7 @@ import weft
 
 from .._core import tree as _tree
 from .._core.errors import runtime_error, type_error, value_error
+from .._sharding.shardings import prefix_entries
 from .layouts import AutoLayout, Format, check_layout
 
 default_backend = weft.default_backend
@@ -134,7 +135,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     del src
     if not isinstance(donate, bool):
         leaves, tree = weft.tree.flatten(x)
-        places = _tree.prefix_leaves(device, x, "device_put: device") if _is_tree(device) else [device] * len(leaves)
+        places = prefix_entries(device, _is_place, x, "device_put", "a device or a sharding")
         each = zip(leaves, places, _tree.prefix_leaves(donate, x, "device_put: donate"))
         return weft.tree.unflatten(tree, [device_put(leaf, at, donate=given, **options) for leaf, at, given in each])
     options["donate"] = donate
@@ -167,12 +168,8 @@ def batched_device_put(aval: Any, sharding: Any, xs: Any, devices: Any, committe
     return weft.make_array_from_single_device_arrays(tuple(aval.shape), sharding, parts)
 
 
-def _is_tree(x: Any) -> bool:
-    return isinstance(x, (tuple, list, dict)) and not isinstance(x, weft.PartitionSpec)
-
-
 def _is_place(x: Any) -> bool:
-    return isinstance(x, (Format, weft.Sharding, weft.Device)) or x is None
+    return isinstance(x, (Format, weft.Sharding, weft.Device, weft.PartitionSpec)) or x is None
 
 
 def canonicalize_platform(platform: str) -> str:

@@ -46,7 +46,7 @@ def _float6(dtype: Any) -> Any:
 
 
 def _is_key(dtype: Any) -> bool:
-    return isinstance(dtype, str) and dtype.startswith("key")
+    return str(dtype).startswith("key")
 
 
 def issubdtype(a: Any, b: Any) -> bool:

@@ -202,9 +202,11 @@ class _Operation(weft.Primitive):
         types = self._types_of(avals, given) if self._of.rule("abstract_eval") is not None else None
         results = lower(self._of, avals, types, operands, given.values)
         if types is not None:
-            # Types that are not weak stay so whatever the lowering makes.
+            # Types that are not weak stay so whatever the lowering makes; types of objects have none of that.
             results = [
-                weft.lax.convert_element_type(r, t.dtype) if not t.weak_type and weft.typeof(r).weak_type else r
+                weft.lax.convert_element_type(r, t.dtype)
+                if not getattr(t, "weak_type", True) and weft.typeof(r).weak_type
+                else r
                 for r, t in zip(results, types)
             ]
         return results if self._of.multiple_results else results[0]

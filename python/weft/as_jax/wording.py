@@ -119,6 +119,18 @@ def _replication(message: str) -> str:
     )
 
 
+def _broadcast(message: str) -> str:
+    """Of shapes that do not broadcast: JAX says it otherwise where they have as many dimensions."""
+    found = re.match(r"(?:\w+: )*?(\w+): shapes (\(.*?\)) and (\(.*?\)) do not broadcast", message)
+    if not found:
+        return ""
+    operation, *shapes = found.groups()
+    ranks = {len(re.findall(r"\d+", shape)) for shape in shapes}
+    if len(ranks) == 1 and operation not in ("where", "broadcast_shapes"):
+        return f"{operation} got incompatible shapes for broadcasting: {', '.join(shapes)}."
+    return f"Incompatible shapes for broadcasting: shapes=[{', '.join(shapes)}]"
+
+
 _WHO = r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?"
 _PLACE = _WHO + r"([^\[]*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
 _HOLDERS = {
@@ -178,6 +190,7 @@ def _with_words(message: str) -> str:
     words = (
         _ranks(message)
         or _mapped_axis(message)
+        or _broadcast(message)
         or _devices(message)
         or _replication(message)
         or _prefixes(in_jax_words(message))

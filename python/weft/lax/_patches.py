@@ -12,7 +12,7 @@ from .._core import docs as _docs
 from .._core.errors import value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
-from ._convolution import conv_general_dilated
+from ._convolution import ConvDimensionNumbers, conv_general_dilated
 
 __all__ = ["conv_general_dilated_local", "conv_general_dilated_patches"]
 
@@ -22,6 +22,8 @@ def _orders(numbers: Any, rank: int, name: str) -> tuple[list[int], list[int], l
     if numbers is None:
         plain = list(range(rank))
         return plain, plain, plain
+    if isinstance(numbers, ConvDimensionNumbers):
+        return list(numbers.lhs_spec), list(numbers.rhs_spec), list(numbers.out_spec)
     if len(numbers) != 3 or any(not isinstance(n, str) or len(n) != rank for n in numbers):
         raise value_error(f"{name}: dimension_numbers must be three strings of {rank} letters, got {numbers!r}")
     lhs, rhs, out = numbers

@@ -155,19 +155,23 @@ THREEFRY = Generator(
 )
 
 
-class KeyDtype(str):
-    """The dtype of keys of a generator: "key<tag>"."""
+class KeyDtype:
+    """The dtype of keys of a generator: "key<tag>". It is equal to its text, but, as in JAX, no text itself: libraries
+    take texts for NumPy's dtypes."""
 
-    generator: Generator
+    __slots__ = ("generator", "name")
 
-    def __new__(cls, generator: Generator) -> KeyDtype:
-        made = super().__new__(cls, f"key<{generator.tag}>")
-        made.generator = generator
-        return made
+    def __init__(self, generator: Generator):
+        self.generator, self.name = generator, f"key<{generator.tag}>"
 
-    @property
-    def name(self) -> str:
-        return str(self)
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == other.name if isinstance(other, KeyDtype) else self.name == other
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def itemsize(self) -> int:

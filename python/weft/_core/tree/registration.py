@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -11,6 +12,13 @@ import optree
 from ..errors import type_error, value_error
 
 NAMESPACE = "weft"
+
+
+def _register(cls: type, *functions: Callable, **options: Any) -> None:
+    with warnings.catch_warnings():
+        # That a named tuple is a container without being registered, which is why a program registers it otherwise.
+        warnings.simplefilter("ignore", UserWarning)
+        optree.register_pytree_node(cls, *functions, **options)
 
 
 def check_function(value: Any, what: str, or_none: bool = False) -> None:
@@ -61,9 +69,7 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
 
     try:
         # Without path_entry_type optree would take the number of a child for the key of a mapping or a field.
-        optree.register_pytree_node(
-            cls, flatten_, unflatten_function, path_entry_type=optree.FlattenedEntry, namespace=NAMESPACE
-        )
+        _register(cls, flatten_, unflatten_function, path_entry_type=optree.FlattenedEntry, namespace=NAMESPACE)
     except ValueError as error:
         raise value_error(f"register: {error}") from None
     return cls
@@ -85,7 +91,7 @@ def register_with_keys(cls: type, flatten_with_keys: Callable, unflatten_functio
         return tuple(children), aux, tuple(keys)
 
     try:
-        optree.register_pytree_node(cls, flatten_, unflatten_function, path_entry_type=GivenEntry, namespace=NAMESPACE)
+        _register(cls, flatten_, unflatten_function, path_entry_type=GivenEntry, namespace=NAMESPACE)
     except ValueError as error:
         raise value_error(f"register_pytree_with_keys: {error}") from None
     return cls
@@ -161,7 +167,7 @@ def register_dataclass(
             object.__setattr__(obj, name, make())
         return obj
 
-    optree.register_pytree_node(cls, flatten_, unflatten_, path_entry_type=optree.GetAttrEntry, namespace=NAMESPACE)
+    _register(cls, flatten_, unflatten_, path_entry_type=optree.GetAttrEntry, namespace=NAMESPACE)
     return cls
 
 

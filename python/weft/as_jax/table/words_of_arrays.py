@@ -240,6 +240,18 @@ WORDS: list[tuple[str, str]] = [
         "broadcast shape",
     ),
     (
+        r"the value of an indexed update: an array of shape (\(.*?\)) does not broadcast to (\(.*?\))",
+        "Cannot broadcast to shape with fewer dimensions: arr_shape={0} shape={1}",
+    ),
+    (
+        r"dot_product_attention: (\d+) heads of keys do not divide (\d+) heads of queries",
+        "The number of query heads must be a multiple of key/value heads, but got {1} vs {0}",
+    ),
+    (
+        r"matmul: shapes .* do not fit: (\d+) columns against (\d+) rows",
+        "dot_general requires contracting dimensions to have the same shape, got ({0},) and ({1},).",
+    ),
+    (
         r"broadcast_to: an array of shape (\(.*?\)) does not broadcast to (\(.*?\))",
         "Incompatible shapes for broadcasting: {0} and requested shape {1}. Cannot broadcast to shape with fewer "
         "dimensions.",
