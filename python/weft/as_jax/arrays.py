@@ -23,9 +23,19 @@ class Initializer(Protocol):
     def __call__(self, key: Any, shape: Any, dtype: Any = ...) -> Any: ...
 
 
-def ds(start: Any, size: int) -> Any:
-    """The slice of `size` elements from `start`."""
-    return slice(start, start + size)
+class Slice:
+    """What JAX's ds gives. There is none: ds gives a slice of Python's."""
+
+
+def ds(start: Any, size: Any = None, stride: int | None = None) -> slice:
+    """start : start + size : stride; ds(n) is 0 : n, and ds(None) all."""
+    if start is None:
+        return slice(None)
+    if stride is not None and not isinstance(stride, int):
+        raise value_error("Non-static stride in `dslice`")
+    if size is None:
+        start, size = 0, start
+    return slice(start, start + size, stride)
 
 
 _INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
@@ -140,6 +150,9 @@ def install() -> None:
     array: Any = weft.Array
     array.__name__ = "ArrayImpl"  # in messages
     array.__contains__ = _contains
+    # An array that can be deleted or given away while the other one stays.
+    array.__copy__ = lambda self: self if _weft.is_traced(self) else self.copy()
+    array.__deepcopy__ = lambda self, memo: self if _weft.is_traced(self) else self.copy()
     array._value = property(np.asarray)
     array._npy_value = property(lambda self: None)
     array.format = property(format_of)

@@ -186,6 +186,6 @@ def check_lowerable(effects: Iterable[Any]) -> None:
         )
 
 
-def dce_sink(x: Any) -> None:
+def dce_sink(x: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Nothing: what nobody reads is no part of a program."""
-    del x
+    del x, prevent_mlir_dce

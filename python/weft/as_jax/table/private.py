@@ -220,7 +220,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.errors": Served(everything_of=("weft.errors",)),
     "jax._src.dlpack": Served(names={**PUBLIC["jax.dlpack"].names, **of("weft.as_jax.arrays", "SUPPORTED_DTYPES_SET")}),
-    "jax._src.deprecations": Served(),
+    "jax._src.deprecations": Served(everything_of=("weft.as_jax.deprecations",)),
     "jax._src.monitoring": Served(everything_of=("weft.as_jax.monitoring",)),
     "jax._src.source_info_util": Served(everything_of=("weft.as_jax.source_info_util",)),
     "jax._src.stages": Served(names=PUBLIC["jax.stages"].names),
@@ -259,6 +259,8 @@ PRIVATE: dict[str, Served] = {
             "cuda_versions": Value(None),
         }
     ),
+    "jax._src.indexing": Served(names=of("weft.as_jax.arrays", "Slice ds") | {"dslice": "weft.as_jax.arrays:ds"}),
+    "jax._src.lib._jax": Served(names=of(_INTERNALS, "is_optimized_build")),
     "jaxlib.xla_client": Served(
         names={
             **of("weft.as_jax.devices", "Client Device XlaRuntimeError"),

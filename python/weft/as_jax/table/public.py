@@ -122,6 +122,7 @@ PUBLIC: dict[str, Served] = {
             **{name: f"weft.numpy:{of}" for name, of in _WIDE.items()},
             "float0": "weft.as_jax.dtypes:float0",
         },
+        without=frozenset(["fix", "row_stack"]),  # JAX has no more of them
     ),
     "jax.numpy.linalg": Served(everything_of=("weft.numpy.linalg",), names=of("weft.as_jax.arrays", "qr")),
     "jax.numpy.fft": Served(everything_of=("weft.numpy.fft",)),
