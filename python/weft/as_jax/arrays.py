@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,8 +24,22 @@ class Initializer(Protocol):
     def __call__(self, key: Any, shape: Any, dtype: Any = ...) -> Any: ...
 
 
+@dataclasses.dataclass
 class Slice:
-    """What JAX's ds gives. There is none: ds gives a slice of Python's."""
+    """`size` elements from `start`, of which every `stride`-th counts. JAX's ds gives one; Weft's gives a slice of
+    Python's."""
+
+    start: Any
+    size: Any
+    stride: int = 1
+
+    @classmethod
+    def from_slice(cls, given: slice, size: int) -> Slice:
+        """What a slice takes of a dimension of this size."""
+        start, stop, step = given.indices(size)
+        if step < 1:
+            raise value_error(f"slice must have a step >= 1 (found: {step})")
+        return cls(start, max(stop - start + step - 1, 0) // step, step)
 
 
 def ds(start: Any, size: Any = None, stride: int | None = None) -> slice:

@@ -49,7 +49,7 @@ PRIVATE: dict[str, Served] = {
             **of(_INTERNALS, "definitely_equal"),
             "reset_trace_state": f"{_CORE}:trace_state_clean",
             **of("weft.as_jax.api_util", "shaped_abstractify"),
-            **of("weft", "new_ref freeze empty_ref"),
+            **of("weft.as_jax.object_refs", "new_ref freeze empty_ref"),
             "ManualAxisType": "weft._core.shapes:ManualAxes",
             **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
@@ -389,7 +389,12 @@ PRIVATE: dict[str, Served] = {
             **refused("jax._src.checkify", "ErrorEffect", _TRACES),
         },
     ),
-    "jax._src.state": Served(names=of("weft.as_jax.hijax", "AbstractRef TransformedRef")),
+    "jax._src.state": Served(
+        names={
+            **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),
+            **of("weft.as_jax.effects", "RefEffect ReadEffect WriteEffect AccumEffect"),
+        }
+    ),
     "jax._src.state.types": Served(
         names={
             **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),

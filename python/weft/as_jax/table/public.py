@@ -69,6 +69,7 @@ PUBLIC: dict[str, Served] = {
             "typeof": f"{_CORE}:typeof",
             "ds": "weft.as_jax.arrays:ds",
             **of("weft.as_jax.callbacks", "pure_callback"),
+            **of("weft.as_jax.object_refs", "new_ref empty_ref freeze"),
             "ffi": "jax.ffi",
             "ad": "weft.pullbacks",
         },
@@ -111,7 +112,7 @@ PUBLIC: dict[str, Served] = {
             ]
         ),
     ),
-    "jax.ref": Served(everything_of=("weft.ref",)),
+    "jax.ref": Served(everything_of=("weft.ref",), names=of("weft.as_jax.object_refs", "new_ref empty_ref freeze")),
     "jax.numpy": Served(
         everything_of=("weft.numpy",),
         names={
