@@ -510,3 +510,58 @@ def test_static_arguments_by_position_and_by_name():
             out[name] = seen
         """
     )
+
+
+def test_uses_that_jax_warns_of():
+    both(
+        """
+        from jax._src import deprecations
+        def warned(f):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                f()
+            return [w.category.__name__ for w in seen if "NumPy" not in str(w.message)]
+        x = jnp.ones(3, "complex64")
+        out["array"] = warned(lambda: jnp.array([1, 2], None, False)), warned(lambda: jnp.array([1, 2], copy=False))
+        out["real"] = warned(lambda: jnp.astype(x, "float32")), warned(lambda: jnp.astype(x, "complex64"))
+        out["one_hot"] = [warned(lambda: jax.nn.one_hot(x, 3)) for x in (jnp.ones(2), jnp.arange(2))]
+        out["lists"] = [warned(lambda: f([1, 2])) + [shown(f([1, 2]))] for f in (jnp.ndim, jnp.shape, jnp.size)]
+        deprecations.register("mine")
+        out["mine"] = [warned(lambda: deprecations.warn("mine", "old", 1)), deprecations.is_accelerated("mine")]
+        deprecations.accelerate("mine")
+        try:
+            deprecations.warn("mine", "old", 1)
+        except ValueError as error:
+            out["an error"] = str(error)
+        try:
+            jnp.array([1], None, True, "K", 0, 1)
+        except TypeError as error:
+            out["too many"] = "array() takes at most 5 positional arguments" in str(error)
+        """
+    )
+
+
+def test_what_copies_and_jitted_functions_are():
+    both(
+        """
+        import copy
+        x = jnp.arange(3)
+        same, other, deep = jnp.asarray(x), copy.copy(x), copy.deepcopy([x])[0]
+        x.delete()
+        out["deleted"] = same.is_deleted(), other.is_deleted(), deep.is_deleted()
+        def function(x):
+            return x
+        out["text"] = repr(jax.jit(function)) == f"<PjitFunction of {function!r}>"
+        out["name"] = jax.jit(function).__getstate__()["function_name"]
+        def steps(x):
+            yield x
+        for name, refused in {"generator": steps, "static": staticmethod(function)}.items():
+            try:
+                jax.jit(refused)(1)
+            except TypeError as error:
+                out[name] = "TypeError"
+        out["ds"] = [shown(jnp.arange(9)[jax.ds(*at)]) for at in [(4,), (2, 3), (1, 6, 2), (None,)]]
+        out["wide"] = str(jax.core.ShapedArray((), np.float64).dtype)
+        out["gone"] = hasattr(jnp, "row_stack"), hasattr(jnp, "fix")
+        """
+    )

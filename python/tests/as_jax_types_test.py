@@ -291,3 +291,30 @@ def test_keys_that_are_used_twice():
         """
     )
     assert found["two in jit"] == "twice" and found["map"] == "once"
+
+
+def test_references_to_values_of_own_types():
+    both(
+        _INTERVALS
+        + """
+from jax._src.state.discharge import run_state
+x = Interval(jnp.arange(3.0), jnp.arange(3.0) + 1)
+
+def program(x):
+    ref = jax.new_ref(x)
+    before = ref[...]
+    ref[...] = Interval(before.low - 1, before.high * 2)
+    return ref[...], jax.freeze(ref)
+
+out["outside"] = shown(jax.tree.leaves([[v.low, v.high] for v in program(x)]))
+out["jit"] = shown(jax.tree.leaves([[v.low, v.high] for v in jax.jit(program)(x)]))
+made_empty = jax.jit(lambda: jax.freeze(jax.empty_ref(IntervalType((2,)))))()
+out["empty"] = type(made_empty).__name__, made_empty.low.shape
+
+@run_state
+def moved(refs):
+    refs[1][...] = end(refs[0][...], 1)
+
+out["run_state"] = shown(moved((x, jnp.zeros(3)))[1])
+"""
+    )

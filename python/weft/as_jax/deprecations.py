@@ -137,7 +137,9 @@ def _of_lists(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def called(a: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(a, (list, tuple)):
             message = f"jnp.{name} requires ndarray or scalar arguments, got {type(a)}. In a future JAX release this "
-            warnings.warn(f"{name} requires ndarray or scalar arguments: {message}will be an error.", DeprecationWarning, 2)
+            warnings.warn(
+                f"{name} requires ndarray or scalar arguments: {message}will be an error.", DeprecationWarning, 2
+            )
             a = np.asarray(a)
         return function(a, *args, **kwargs)
 

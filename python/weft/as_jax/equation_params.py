@@ -42,11 +42,15 @@ class Params(dict[str, Any]):
 class ProductParams(dict[str, Any]):
     """Parameters of a dot_general, which has JAX's besides Weft's."""
 
-    def __init__(self, given: Mapping[str, Any], dtype: Any):
+    def __init__(self, given: Mapping[str, Any], dtype: Any, precision: Any):
         super().__init__(given)
         self._dtype = dtype
+        if precision is not None:
+            self["precision"] = precision
 
     def __missing__(self, name: str) -> Any:
+        if name == "precision":
+            return None
         if name == "preferred_element_type":
             return self._dtype
         if name == "dimension_numbers":

@@ -30,6 +30,7 @@ from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
 from .jaxpr_text import letters, text_of, text_of_equation
+from .precision import asked, of_steps, without_precisions
 from .source_info_util import SourceInfo
 from .user_primitives import Primitive, call_of
 
@@ -68,6 +69,9 @@ class WeftPrimitive(Primitive):
 
     def bind(self, /, *args: Any, **params: Any) -> Any:
         """The operation on arrays, with parameters as equations have them."""
+        if params.get("precision") is not None:
+            with asked(params.pop("precision")):
+                return self.bind(*args, **params)
         regions = [region._fn for region in params.pop("regions", ())]
         if self._ours in _elementwise():
             # In programs a number stands beside arrays.
@@ -449,13 +453,13 @@ def _jaxpr(
             shown, given = call.primitive, dict(call.values)
         # An equation inside of another one has the names that are given there.
         steps = [list(filter(is_scope, eqn["origin"]["steps"][0]))] if inside else eqn["origin"]["steps"]
-        source_info = SourceInfo(name_stack(steps), eqn["location"])
+        source_info = SourceInfo(without_precisions(name_stack(steps)), eqn["location"])
         if axes and ours in _elementwise():
             wanted = {axis for atom in invars for axis in atom.aval.varying}
             invars = [made_to_vary(atom, sorted(wanted), source_info) for atom in invars]
         outvars = [defined(result) for result in eqn["results"]]
         if ours == "contract":
-            given = ProductParams(given, outvars[0].aval.dtype)
+            given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
     n = len(params) - num_constants
     results = [read(result) for result in fn.results]

@@ -22,6 +22,7 @@ from .._core.errors import runtime_error, value_error
 from .._sharding.devices import before_counting, devices_were_listed
 from .._sharding.meshes import typing_rules
 from ..config import OPTIONS
+from . import precision
 from .option_defaults import DEFAULTS
 
 # Options of jax.config that are Weft's.
@@ -225,7 +226,6 @@ for _name in [
     "debug_infs",
     "debug_key_reuse",
     "default_device",
-    "default_matmul_precision",
     "explain_cache_misses",
     "log_compiles",
     "no_execution",
@@ -240,6 +240,7 @@ for _name in [
     globals()[_name] = _OwnOption(
         {"checking_leaks": "jax_check_tracer_leaks"}.get(_name, f"jax_{_name}"), getattr(weft, _name)
     )
+default_matmul_precision = _OwnOption("jax_default_matmul_precision", precision.default_matmul_precision)
 check_tracer_leaks = checking_leaks  # type: ignore[name-defined]  # noqa: F821
 
 

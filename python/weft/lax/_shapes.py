@@ -246,12 +246,12 @@ def broadcast_in_dim(operand: NestedLike, shape: Shape, broadcast_dimensions: Sh
         Array([[1, 1, 1],
                [2, 2, 2]], dtype=int32)
     """
-    dims = list(broadcast_dimensions)
+    dims: list[Any] = list(broadcast_dimensions)
     if any(not 0 <= d < len(shape) for d in dims):
         raise type_error(
             f"broadcast_in_dim: broadcast_dimensions {dims} are not all dimensions of the shape {tuple(shape)}"
         )
-    order = sorted(range(len(dims)), key=dims.__getitem__)
+    order = sorted(range(len(dims)), key=lambda i: dims[i])
     if order != list(range(len(dims))) and len(dims) == len(_weft.abstract(operand)[0]):
         operand, dims = _weft.transpose(operand, order), [dims[i] for i in order]
     return _weft.bind("broadcast", [operand], {"shape": tuple(shape), "dims": dims})[0]

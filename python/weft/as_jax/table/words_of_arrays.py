@@ -42,8 +42,14 @@ FIRST: list[tuple[str, str]] = [
     (r"^sici: x must be real", "Argument `x` to sici must be real-valued."),
     (r"^convolution_matrix: a must be a vector", "a must be at least 1-dimensional"),
     (r"^cg: x0 and b must have the same shapes", "x0 and b must have matching shape"),
-    (r"^custom_linear_solve: solve returns (.*) where b has (.*)", "solve() output shapes must match b, got {0} and {1}"),
-    (r"^reverse mode through custom_linear_solve", "transpose_solve required for backwards mode automatic differentiation"),
+    (
+        r"^custom_linear_solve: solve returns (.*) where b has (.*)",
+        "solve() output shapes must match b, got {0} and {1}",
+    ),
+    (
+        r"^reverse mode through custom_linear_solve",
+        "transpose_solve required for backwards mode automatic differentiation",
+    ),
     (
         r"^forward mode through custom_vjp",
         "can't apply forward-mode differentiation (jvp) to a custom_vjp function: "
@@ -51,7 +57,8 @@ FIRST: list[tuple[str, str]] = [
     ),
     (
         r"argument .* of '.*' is (\w+)\[.*\]; derivatives need a float or complex dtype",
-        "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got {type0}.",
+        "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
+        "{type0}.",
     ),
     (r"^ravel_multi_index: an index is out of range", "invalid entry in coordinates array"),
     (
