@@ -525,7 +525,7 @@ def test_uses_that_jax_warns_of():
         out["array"] = warned(lambda: jnp.array([1, 2], None, False)), warned(lambda: jnp.array([1, 2], copy=False))
         out["real"] = warned(lambda: jnp.astype(x, "float32")), warned(lambda: jnp.astype(x, "complex64"))
         out["one_hot"] = [warned(lambda: jax.nn.one_hot(x, 3)) for x in (jnp.ones(2), jnp.arange(2))]
-        out["lists"] = [warned(lambda: f([1, 2])) + [shown(f([1, 2]))] for f in (jnp.ndim, jnp.shape, jnp.size)]
+        out["lists"] = [sorted(set(warned(lambda: f([1, 2])))) + [shown(f([1, 2]))] for f in (jnp.ndim, jnp.shape, jnp.size)]
         deprecations.register("mine")
         out["mine"] = [warned(lambda: deprecations.warn("mine", "old", 1)), deprecations.is_accelerated("mine")]
         deprecations.accelerate("mine")
@@ -560,7 +560,7 @@ def test_what_copies_and_jitted_functions_are():
                 jax.jit(refused)(1)
             except TypeError as error:
                 out[name] = "TypeError"
-        out["ds"] = [shown(jnp.arange(9)[jax.ds(*at)]) for at in [(4,), (2, 3), (1, 6, 2), (None,)]]
+        out["ds"] = [shown(jnp.arange(9)[jax.ds(*at)]) for at in [(4,), (2, 3), (1, 4, 2), (None,)]]
         out["wide"] = str(jax.core.ShapedArray((), np.float64).dtype)
         out["gone"] = hasattr(jnp, "row_stack"), hasattr(jnp, "fix")
         """

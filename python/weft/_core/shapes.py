@@ -201,6 +201,9 @@ class ManualAxes(NamedTuple):
     unreduced: frozenset[str] = frozenset()
     reduced: frozenset[str] = frozenset()
 
+    def __deepcopy__(self, memo: Any) -> ManualAxes:
+        return self
+
     @property
     def vur(self) -> frozenset[str]:
         """All of these axes."""

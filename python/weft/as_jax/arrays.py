@@ -26,8 +26,7 @@ class Initializer(Protocol):
 
 @dataclasses.dataclass
 class Slice:
-    """`size` elements from `start`, of which every `stride`-th counts. JAX's ds gives one; Weft's gives a slice of
-    Python's."""
+    """`size` elements from `start`, one in `stride`. JAX's ds gives one; Weft's gives a slice of Python's."""
 
     start: Any
     size: Any
@@ -43,14 +42,14 @@ class Slice:
 
 
 def ds(start: Any, size: Any = None, stride: int | None = None) -> slice:
-    """start : start + size : stride; ds(n) is 0 : n, and ds(None) all."""
+    """The slice of `size` elements from `start`, one in `stride`; ds(n) is 0 : n, and ds(None) all."""
     if start is None:
         return slice(None)
     if stride is not None and not isinstance(stride, int):
         raise value_error("Non-static stride in `dslice`")
     if size is None:
         start, size = 0, start
-    return slice(start, start + size, stride)
+    return slice(start, start + size) if stride is None else slice(start, start + (size - 1) * stride + 1, stride)
 
 
 _INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]

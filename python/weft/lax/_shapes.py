@@ -266,12 +266,16 @@ def broadcast_shapes(*shapes: Shape) -> tuple:
     Returns: tuple.
 
     Raises:
-        TypeError: they do not broadcast.
+        TypeError: they do not broadcast, or one is no shape.
 
     Example:
         >>> weft.lax.broadcast_shapes((2, 1), (1, 3))
         (2, 3)
     """
+    for shape in shapes:
+        wrong = next((d for d in shape if not isinstance(d, _weft.Dim) and not (is_integer(d) and d >= 0)), None)
+        if wrong is not None:
+            raise type_error(f"broadcast_shapes: {shape!r} is no shape: {wrong!r} is no size")
     return _weft.broadcast_shapes(*shapes)
 
 

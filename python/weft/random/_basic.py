@@ -212,7 +212,7 @@ def permutation(key: Array, x: int | NDArrayLike, axis: int = 0, independent: bo
 
     Raises:
         TypeError: x is a single number that is no integer.
-        ValueError: there is no such axis.
+        IndexError: there is no such axis.
 
     Example:
         >>> weft.random.permutation(weft.random.key(0), 4)

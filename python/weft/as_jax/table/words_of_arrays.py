@@ -39,6 +39,16 @@ FIRST: list[tuple[str, str]] = [
         r"conv_general_dilated: padding must be .* got (.*)",
         "padding argument to conv_general_dilated should be a string or a sequence of (low, high) pairs, got {0}",
     ),
+    (
+        r"^broadcast_shapes: (.*) is no shape",
+        "Shapes must be 1D sequences of concrete values of integer type, got {0}. Only non-negative indices are allowed.",
+    ),
+    (
+        r"^pure_callback cannot be differentiated",
+        "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while taking gradients.",
+    ),
+    (r"^io_callback cannot be differentiated", "IO callbacks do not support JVP."),
+    (r"^transpose: io_callback is not linear", "IO callbacks do not support transpose."),
     (r"^sici: x must be real", "Argument `x` to sici must be real-valued."),
     (r"^convolution_matrix: a must be a vector", "a must be at least 1-dimensional"),
     (r"^cg: x0 and b must have the same shapes", "x0 and b must have matching shape"),
