@@ -565,3 +565,37 @@ def test_what_copies_and_jitted_functions_are():
         out["gone"] = hasattr(jnp, "row_stack"), hasattr(jnp, "fix")
         """
     )
+
+
+def test_errors_that_functions_of_numpy_note():
+    both(
+        """
+        from jax._src import error_check
+        from jax._src.numpy import error as numpy_error
+        def noted(f, *args):
+            f(*args)
+            try:
+                error_check.raise_if_error()
+            except error_check.JaxValueError as error:
+                return str(error)
+            return ""
+        one, zero, infinite = jnp.float32(1.0), jnp.float32(0.0), jnp.float32(jnp.inf)
+        log = jax.jit(jnp.log)
+        programs = {
+            "log": (jnp.log, -one), "jit": (log, -one), "fine": (log, one), "add": (jnp.add, infinite, -infinite),
+            "operator": (lambda x: x - x, infinite), "in jit": (jax.jit(lambda x: x - x), infinite),
+            "divide": (jnp.divide, one, zero), "remainder": (jnp.remainder, jnp.int32(1), jnp.int32(0)),
+            "slash": (lambda x, y: x / y, one, zero), "percent": (jax.jit(lambda x, y: x % y), one, zero),
+            "reflected": (lambda x: 1.0 / x, zero), "power": (jnp.power, -one, one / 2),
+        }
+        for options in ({}, {"nan": "raise"}, {"divide": "raise"}, {"all": "raise"}, {"all": "raise", "nan": "ignore"}, {}):
+            with numpy_error.error_checking_behavior(**options):
+                for name, (f, *args) in programs.items():
+                    out[f"{options} {name}"] = noted(f, *args)
+        with jax.numpy_rank_promotion("raise"):
+            with numpy_error.error_checking_behavior(nan="raise"):
+                out["with ranks"] = noted(log, -one)
+            out["without"] = noted(log, -one)
+        out["has its methods"] = int(jnp.add.reduce(jnp.arange(4)))
+        """
+    )

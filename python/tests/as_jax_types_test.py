@@ -320,3 +320,50 @@ def moved(refs):
 out["run_state"] = shown(moved((x, jnp.zeros(3)))[1])
 """
     )
+
+
+def test_arrays_of_dtypes_of_a_librarys_own():
+    both(
+        """
+import dataclasses
+from jax._src import dtypes
+from jax.core import ShapedArray
+
+class pair(dtypes.extended):
+    pass
+
+class Rules:
+    allow_conversion = True
+    @staticmethod
+    def physical_element_aval(dtype):
+        return ShapedArray((2,), np.dtype("int32"))
+
+@dataclasses.dataclass(frozen=True)
+class Pair(dtypes.ExtendedDType):
+    name: str = "pair"
+    type: type = pair
+    _rules: type = Rules
+
+@dataclasses.dataclass(frozen=True)
+class Other(Pair):
+    name: str = "other"
+
+def program(x):
+    y = lax.convert_element_type(x, Pair())
+    out["type"] = [y.shape, isinstance(y.dtype, Pair), y.dtype == Pair(), y[1].shape]
+    for name, wrong in {
+        "another": lambda: lax.convert_element_type(y, Other()),
+        "its dtype": lambda: lax.convert_element_type(x.astype("float32"), Pair()),
+        "its shape": lambda: lax.convert_element_type(x[:, :1], Pair()),
+        "back": lambda: lax.convert_element_type(y, "float32"),
+    }.items():
+        try:
+            wrong()
+        except ValueError as error:
+            out[name] = str(error).split(" convert")[0].removeprefix("convert_element_type: ")
+    return lax.convert_element_type(y, "int32") + 1
+
+out["there and back"] = shown(jax.jit(program)(jnp.arange(6).reshape(3, 2)))
+out["kinds"] = [dtypes.issubdtype(Pair(), kind) for kind in (pair, dtypes.extended, np.number, dtypes.prng_key)]
+"""
+    )

@@ -17,6 +17,7 @@ from .._core.errors import not_implemented
 from . import report
 from .arguments import named, with_more
 from .deprecations import warning
+from .numpy_errors import noting
 from .precision import asking_precision
 from .strict import strictly
 from .traceback_util import bounded
@@ -144,7 +145,7 @@ class ServedModule(types.ModuleType):
         if self.__name__ == "jax.numpy":
             found = named(name, found)
         found = asking_precision(self.__name__, name, with_more(self.__name__, name, found))
-        found = strictly(self.__name__, name, found)
+        found = noting(self.__name__, name, strictly(self.__name__, name, found))
         return bounded(self.__name__, name, warning(self.__name__, name, found))
 
     def __getattr__(self, name: str) -> Any:

@@ -17,6 +17,7 @@ from .._sharding.meshes import typing_rules
 from ..mesh import get_mesh
 from .agreement import asking
 from .dtypes import issubdtype as _is_kind
+from .extended_dtypes import ExtendedArray, converted, is_extended
 
 _KINDS = {
     "integer": np.integer,
@@ -201,7 +202,10 @@ def _keeping_weak(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """weft.lax.convert_element_type, in which Python's integers wrap, as NumPy's do."""
+    """weft.lax.convert_element_type, in which Python's integers wrap, as NumPy's do; from and to dtypes of a library's
+    own, too."""
+    if is_extended(new_dtype) or isinstance(operand, ExtendedArray):
+        return converted(operand, new_dtype)
     if isinstance(operand, int) and not isinstance(operand, bool):
         dtype = _weft.dtype(new_dtype)
         if isinstance(dtype, np.dtype) and dtype.kind in "iu":

@@ -278,6 +278,12 @@ PRIVATE: dict[str, Served] = {
     "jax._src.tpu.linalg": Served(),
     "jax._src.tpu.linalg.qdwh": Served(names=of(_NUMPY, "qdwh")),
     "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
+    "jax._src.numpy.error": Served(
+        names=of(
+            "weft.as_jax.numpy_errors",
+            "_set_error_if_nan _set_error_if_divide_by_zero _set_error_if_with_category error_checking_behavior",
+        )
+    ),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),
     "jax._src.lax": Served(
         everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient"), **PRIMITIVES}
