@@ -525,7 +525,8 @@ def test_uses_that_jax_warns_of():
         out["array"] = warned(lambda: jnp.array([1, 2], None, False)), warned(lambda: jnp.array([1, 2], copy=False))
         out["real"] = warned(lambda: jnp.astype(x, "float32")), warned(lambda: jnp.astype(x, "complex64"))
         out["one_hot"] = [warned(lambda: jax.nn.one_hot(x, 3)) for x in (jnp.ones(2), jnp.arange(2))]
-        out["lists"] = [sorted(set(warned(lambda: f([1, 2])))) + [shown(f([1, 2]))] for f in (jnp.ndim, jnp.shape, jnp.size)]
+        for f in (jnp.ndim, jnp.shape, jnp.size):
+            out[f.__name__] = sorted(set(warned(lambda: f([1, 2])))), shown(f([1, 2]))
         deprecations.register("mine")
         out["mine"] = [warned(lambda: deprecations.warn("mine", "old", 1)), deprecations.is_accelerated("mine")]
         deprecations.accelerate("mine")
@@ -588,7 +589,8 @@ def test_errors_that_functions_of_numpy_note():
             "slash": (lambda x, y: x / y, one, zero), "percent": (jax.jit(lambda x, y: x % y), one, zero),
             "reflected": (lambda x: 1.0 / x, zero), "power": (jnp.power, -one, one / 2),
         }
-        for options in ({}, {"nan": "raise"}, {"divide": "raise"}, {"all": "raise"}, {"all": "raise", "nan": "ignore"}, {}):
+        every = {"all": "raise"}
+        for options in ({}, {"nan": "raise"}, {"divide": "raise"}, every, {**every, "nan": "ignore"}, {}):
             with numpy_error.error_checking_behavior(**options):
                 for name, (f, *args) in programs.items():
                     out[f"{options} {name}"] = noted(f, *args)

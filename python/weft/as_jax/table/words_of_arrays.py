@@ -41,7 +41,7 @@ FIRST: list[tuple[str, str]] = [
     ),
     (
         r"^broadcast_shapes: (.*) is no shape",
-        "Shapes must be 1D sequences of concrete values of integer type, got {0}. Only non-negative indices are allowed.",
+        f"{_SHAPES} Only non-negative indices are allowed.",
     ),
     (
         r"^pure_callback cannot be differentiated",
