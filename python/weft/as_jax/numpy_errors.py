@@ -24,7 +24,35 @@ from .settings import NUMPY_ERRORS, config
 
 # Functions of jax.numpy whose results may be NaN though no argument is, and those that divide by their second argument.
 _NAN = frozenset(
-    ["acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arctanh", "asin", "atanh", "cos", "divide", "divmod", "float_power", "fmod", "log", "log10", "log1p", "log2", "mod", "pow", "power", "remainder", "sin", "sqrt", "subtract", "tan", "true_divide"]
+    [
+        "acos",
+        "acosh",
+        "add",
+        "arccos",
+        "arccosh",
+        "arcsin",
+        "arctanh",
+        "asin",
+        "atanh",
+        "cos",
+        "divide",
+        "divmod",
+        "float_power",
+        "fmod",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "mod",
+        "pow",
+        "power",
+        "remainder",
+        "sin",
+        "sqrt",
+        "subtract",
+        "tan",
+        "true_divide",
+    ]
 )
 _DIVIDE = frozenset(["divide", "divmod", "floor_divide", "mod", "remainder", "true_divide"])
 _OPERATORS = {
