@@ -237,7 +237,7 @@ def test_what_is_traced_and_compiled_is_told():
 def test_equations_say_the_precision_that_is_asked_for():
     both(
         """
-        from jax import lax
+        import functools
         x = jnp.ones((3, 3))
         high = lax.Precision.HIGHEST
         def precisions(f, *args):
@@ -256,6 +256,7 @@ def test_equations_say_the_precision_that_is_asked_for():
         out["batch"] = precisions(jax.vmap(product), x[None], x[None])
         with jax.default_matmul_precision("tensorfloat32"):
             out["by default"] = precisions(lambda a: a @ a, x), precisions(product, x, x)
+            out["partial"] = precisions(functools.partial(jnp.dot, precision=high), x, x)
         names = lambda f: [str(e.source_info.name_stack) for e in jax.make_jaxpr(f)(x, x).eqns]
         out["no name"] = names(jax.named_scope("block")(product)), names(product)
         closed = jax.make_jaxpr(product)(x, x)

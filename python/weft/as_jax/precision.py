@@ -87,12 +87,11 @@ def _asking(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def of_steps(levels: list[list[str]]) -> Any:
     """The precision that is asked for around an operation, as equations have it, by the steps of its location."""
-    for steps in levels:
-        for step in steps:  # the innermost scope last, in the step of the innermost trace
-            found = [part for part in step.partition("(")[2].rstrip(")").split("/") if part.startswith(_SCOPE)]
-            if found:
-                names = found[-1].removeprefix(_SCOPE).split("-")
-                return tuple(Precision[name] for name in names)
+    for steps in levels:  # of the innermost trace first; the innermost scope of each comes last
+        names = [name for step in steps for name in step.partition("(")[2].rstrip(")").split("/")]
+        found = [name.removeprefix(_SCOPE).split("-") for name in names if name.startswith(_SCOPE)]
+        if found:
+            return tuple(Precision[name] for name in found[-1])
     return None
 
 
