@@ -599,5 +599,10 @@ def test_errors_that_functions_of_numpy_note():
                 out["with ranks"] = noted(log, -one)
             out["without"] = noted(log, -one)
         out["has its methods"] = int(jnp.add.reduce(jnp.arange(4)))
+        import inspect, pickle
+        from jax import export
+        out["is itself"] = [pickle.loads(pickle.dumps(f)) is f for f in (jnp.sin, jnp.mod, jnp.exp)]
+        out["is exported"] = float(export.export(jnp.sin)(one).call(one))
+        out["name"] = [jnp.sin.__name__, list(inspect.signature(jnp.sin).parameters), callable(jnp.sin)]
         """
     )

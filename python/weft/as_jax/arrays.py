@@ -52,6 +52,13 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> slice:
     return slice(start, start + size) if stride is None else slice(start, start + (size - 1) * stride + 1, stride)
 
 
+def shape_as_value(shape: Any) -> Any:
+    """The sizes of a shape as a vector."""
+    if any(isinstance(size, weft.Dim) for size in shape):
+        raise type_error(f"shape_as_value: {shape} has an open size; weft.primitives.dim_size gives one of an array")
+    return wnp.asarray(np.asarray(shape, np.int32))
+
+
 _INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _FLOATS = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 SUPPORTED_DTYPES_SET = frozenset(_weft.dtype(name) for name in ["bool", *_INTEGERS, *_FLOATS])

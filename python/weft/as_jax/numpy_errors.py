@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -141,6 +142,8 @@ def begin(now: Any) -> None:
     _last[0] = now
     if not _was_set[0]:
         _was_set[0] = True
+        for made in _made:
+            _set_to_note(made)
         _watch_operators()
 
 
@@ -152,7 +155,38 @@ def noting(module: str, name: str, function: Any) -> Any:
         made = copy.copy(function)  # with its methods
         made._original = _noting(name, function._original)
         return made
-    return _noting(name, function)
+    return _made_noting(name, function)
+
+
+class _Noting(functools.partial):
+    """A function of jax.numpy that notes errors from when an option is first set. Before, a call costs as good as
+    nothing more: what it calls is the function itself. It is pickled by its name."""
+
+    def __reduce__(self) -> Any:
+        return _of_name, (self.__name__,)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+_made: list[_Noting] = []
+
+
+def _made_noting(name: str, function: Callable[..., Any]) -> _Noting:
+    made = functools.update_wrapper(_Noting(function), function)
+    made.__name__ = name
+    _made.append(made)
+    if _was_set[0]:
+        _set_to_note(made)
+    return made
+
+
+def _set_to_note(made: _Noting) -> None:
+    made.__setstate__((_noting(made.__name__, made.__wrapped__), (), {}, made.__dict__))
+
+
+def _of_name(name: str) -> Any:
+    return getattr(importlib.import_module("jax.numpy"), name)
 
 
 def _noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

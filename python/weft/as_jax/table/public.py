@@ -135,6 +135,7 @@ PUBLIC: dict[str, Served] = {
             **of("weft", "cond fori_loop map scan switch while_loop stop_gradient"),
             **of("weft.as_jax.transforms", "with_sharding_constraint"),
             **of("weft.as_jax.effects", "dce_sink create_token after_all"),
+            **of("weft.as_jax.arrays", "shape_as_value"),
             **PRIMITIVES,
         },
     ),
