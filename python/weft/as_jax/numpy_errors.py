@@ -158,9 +158,12 @@ def noting(module: str, name: str, function: Any) -> Any:
     return _made_noting(name, function)
 
 
-class _Noting(functools.partial):
+class _Noting(functools.partial[Any]):
     """A function of jax.numpy that notes errors from when an option is first set. Before, a call costs as good as
     nothing more: what it calls is the function itself. It is pickled by its name."""
+
+    __name__: str
+    __wrapped__: Any
 
     def __reduce__(self) -> Any:
         return _of_name, (self.__name__,)
@@ -169,11 +172,11 @@ class _Noting(functools.partial):
         return repr(self.__wrapped__)
 
 
-_made: list[_Noting] = []
+_made: list[Any] = []
 
 
-def _made_noting(name: str, function: Callable[..., Any]) -> _Noting:
-    made = functools.update_wrapper(_Noting(function), function)
+def _made_noting(name: str, function: Callable[..., Any]) -> Any:
+    made: Any = functools.update_wrapper(_Noting(function), function)
     made.__name__ = name
     _made.append(made)
     if _was_set[0]:
@@ -181,7 +184,7 @@ def _made_noting(name: str, function: Callable[..., Any]) -> _Noting:
     return made
 
 
-def _set_to_note(made: _Noting) -> None:
+def _set_to_note(made: Any) -> None:
     made.__setstate__((_noting(made.__name__, made.__wrapped__), (), {}, made.__dict__))
 
 
