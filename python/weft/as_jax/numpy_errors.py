@@ -152,10 +152,16 @@ def noting(module: str, name: str, function: Any) -> Any:
     if module != "jax.numpy" or name not in _NAN | _DIVIDE:
         return function
     if ufunc in type(function).__mro__:
-        made = copy.copy(function)  # with its methods
-        made._original = _noting(name, function._original)
-        return made
+        return _noting_ufunc(name, function)
     return _made_noting(name, function)
+
+
+def _noting_ufunc(name: str, function: Any) -> Any:
+    """The same with its methods, which are those of the function itself."""
+    kind, called = type(function), _noting(name, function)
+    made = copy.copy(function)
+    made.__class__ = type(kind)(kind.__name__, (kind,), {"__call__": lambda self, *args, **kw: called(*args, **kw)})
+    return made
 
 
 class _Noting(functools.partial[Any]):
