@@ -158,9 +158,10 @@ def noting(module: str, name: str, function: Any) -> Any:
 
 def _noting_ufunc(name: str, function: Any) -> Any:
     """The same with its methods, which are those of the function itself."""
-    kind, called = type(function), _noting(name, function)
-    made = copy.copy(function)
-    made.__class__ = type(kind)(kind.__name__, (kind,), {"__call__": lambda self, *args, **kw: called(*args, **kw)})
+    called = _noting(name, function)
+    made, kind = copy.copy(function), type(function)
+    metaclass: Any = type(kind)
+    made.__class__ = metaclass(kind.__name__, (kind,), {"__call__": lambda self, *args, **kw: called(*args, **kw)})
     return made
 
 
