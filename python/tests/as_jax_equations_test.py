@@ -232,3 +232,38 @@ def test_what_is_traced_and_compiled_is_told():
     assert found["counts"]["jit_cpp_cache_miss"] == 3 and found["one more"] == [6, 4]
     assert found["durations"] == ["/jax/core/compile/jaxpr_trace_duration"] * 3
     assert found["events"] == ["/jax/core/compile/backend_compile"] * 3
+
+
+def test_equations_say_the_precision_that_is_asked_for():
+    both(
+        """
+        import functools
+        x = jnp.ones((3, 3))
+        high = lax.Precision.HIGHEST
+        def precisions(f, *args):
+            found = [e.params["precision"] for e in jax.make_jaxpr(f)(*args).eqns if e.primitive is lax.dot_general_p]
+            return [None if p is None else [one.name for one in p] for p in found]
+        def product(a, b):
+            return jnp.dot(a, b, precision=high)
+        out["none"] = precisions(jnp.dot, x, x)
+        out["matmul"] = precisions(lambda a: jnp.matmul(a, a, precision="high"), x)
+        out["einsum"] = precisions(lambda a: jnp.einsum("ij,jk", a, a, precision=high), x)
+        out["lax"] = precisions(lambda a: lax.dot(a, a, precision=high), x)
+        out["text"] = "Precision.HIGHEST" in str(jax.make_jaxpr(product)(x, x))
+        out["gradient"] = precisions(jax.grad(lambda a: product(a, a).sum()), x)[-2:]
+        y, pullback = jax.vjp(product, x, x)
+        out["pullback"] = precisions(pullback, y)
+        out["batch"] = precisions(jax.vmap(product), x[None], x[None])
+        with jax.default_matmul_precision("tensorfloat32"):
+            out["by default"] = precisions(lambda a: a @ a, x), precisions(product, x, x)
+            out["partial"] = precisions(functools.partial(jnp.dot, precision=high), x, x)
+        names = lambda f: [str(e.source_info.name_stack) for e in jax.make_jaxpr(f)(x, x).eqns]
+        out["no name"] = names(jax.named_scope("block")(product)), names(product)
+        closed = jax.make_jaxpr(product)(x, x)
+        again = lambda a, b: jax.core.eval_jaxpr(closed.jaxpr, closed.consts, a, b)
+        out["evaluated"] = precisions(again, x, x), float(again(x, x)[0][0, 0])
+        numbers = lambda f, *args: str(jax.make_jaxpr(f)(*args).eqns[0].params["dimension_numbers"])
+        out["numbers"] = numbers(jnp.dot, x, x), numbers(lambda a: jnp.einsum("bij,bkj->bik", a, a), x[None])
+        out["type"] = str(np.dtype(jax.make_jaxpr(jnp.dot)(x, x).eqns[0].params["preferred_element_type"]))
+        """
+    )

@@ -510,3 +510,113 @@ def test_static_arguments_by_position_and_by_name():
             out[name] = seen
         """
     )
+
+
+def test_uses_that_jax_warns_of():
+    both(
+        """
+        from jax._src import deprecations
+        def warned(f):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                f()
+            return [w.category.__name__ for w in seen if "NumPy" not in str(w.message)]
+        x = jnp.ones(3, "complex64")
+        out["array"] = warned(lambda: jnp.array([1, 2], None, False)), warned(lambda: jnp.array([1, 2], copy=False))
+        out["real"] = warned(lambda: jnp.astype(x, "float32")), warned(lambda: jnp.astype(x, "complex64"))
+        out["one_hot"] = [warned(lambda: jax.nn.one_hot(x, 3)) for x in (jnp.ones(2), jnp.arange(2))]
+        for f in (jnp.ndim, jnp.shape, jnp.size):
+            out[f.__name__] = sorted(set(warned(lambda: f([1, 2])))), shown(f([1, 2]))
+        deprecations.register("mine")
+        out["mine"] = [warned(lambda: deprecations.warn("mine", "old", 1)), deprecations.is_accelerated("mine")]
+        deprecations.accelerate("mine")
+        try:
+            deprecations.warn("mine", "old", 1)
+        except ValueError as error:
+            out["an error"] = str(error)
+        try:
+            jnp.array([1], None, True, "K", 0, 1)
+        except TypeError as error:
+            out["too many"] = "array() takes at most 5 positional arguments" in str(error)
+        """
+    )
+
+
+def test_what_copies_and_jitted_functions_are():
+    both(
+        """
+        import copy
+        x = jnp.arange(3)
+        same, other, deep = jnp.asarray(x), copy.copy(x), copy.deepcopy([x])[0]
+        x.delete()
+        out["deleted"] = same.is_deleted(), other.is_deleted(), deep.is_deleted()
+        def function(x):
+            return x
+        out["text"] = repr(jax.jit(function)) == f"<PjitFunction of {function!r}>"
+        out["name"] = jax.jit(function).__getstate__()["function_name"]
+        def steps(x):
+            yield x
+        for name, refused in {"generator": steps, "static": staticmethod(function)}.items():
+            try:
+                jax.jit(refused)(1)
+            except TypeError as error:
+                out[name] = "TypeError"
+        out["ds"] = [shown(jnp.arange(9)[jax.ds(*at)]) for at in [(4,), (2, 3), (1, 4, 2), (None,)]]
+        out["wide"] = str(jax.core.ShapedArray((), np.float64).dtype)
+        out["gone"] = hasattr(jnp, "row_stack"), hasattr(jnp, "fix")
+        """
+    )
+
+
+def test_errors_that_functions_of_numpy_note():
+    both(
+        """
+        from jax._src import error_check
+        from jax._src.numpy import error as numpy_error
+        def noted(f, *args):
+            f(*args)
+            try:
+                error_check.raise_if_error()
+            except error_check.JaxValueError as error:
+                return str(error)
+            return ""
+        one, zero, infinite = jnp.float32(1.0), jnp.float32(0.0), jnp.float32(jnp.inf)
+        log = jax.jit(jnp.log)
+        programs = {
+            "log": (jnp.log, -one), "jit": (log, -one), "fine": (log, one), "add": (jnp.add, infinite, -infinite),
+            "operator": (lambda x: x - x, infinite), "in jit": (jax.jit(lambda x: x - x), infinite),
+            "divide": (jnp.divide, one, zero), "remainder": (jnp.remainder, jnp.int32(1), jnp.int32(0)),
+            "slash": (lambda x, y: x / y, one, zero), "percent": (jax.jit(lambda x, y: x % y), one, zero),
+            "reflected": (lambda x: 1.0 / x, zero), "power": (jnp.power, -one, one / 2),
+        }
+        every = {"all": "raise"}
+        for options in ({}, {"nan": "raise"}, {"divide": "raise"}, every, {**every, "nan": "ignore"}, {}):
+            with numpy_error.error_checking_behavior(**options):
+                for name, (f, *args) in programs.items():
+                    out[f"{options} {name}"] = noted(f, *args)
+        with jax.numpy_rank_promotion("raise"):
+            with numpy_error.error_checking_behavior(nan="raise"):
+                out["with ranks"] = noted(log, -one)
+            out["without"] = noted(log, -one)
+        out["has its methods"] = [
+            shown(f.accumulate(jnp.arange(4))) + str(f.accumulate(jnp.ones(3, kind)).dtype)
+            for f in (jnp.add, jnp.subtract) for kind in ("int8", "float32")
+        ]
+        import inspect
+        from jax import export
+        out["is exported"] = float(export.export(jnp.sin)(one).call(one))
+        out["name"] = [jnp.sin.__name__, list(inspect.signature(jnp.sin).parameters), callable(jnp.sin)]
+        """
+    )
+
+
+def test_functions_that_note_errors_are_pickled_by_name():
+    found = lines(
+        """
+        import pickle
+        out["same"] = [pickle.loads(pickle.dumps(f)) is f for f in (jnp.sin, jnp.mod, jnp.exp)]
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    assert found["same"] == [True, True, True]

@@ -306,3 +306,22 @@ def test_dtypes_of_the_array_api():
                 out[str(x64)] = [{name: str(d) for name, d in info.dtypes(kind=kind).items()} for kind in kinds]
         """
     )
+
+
+def test_shapes_and_types_of_lax_that_jax_takes_or_refuses():
+    both(
+        OUTCOME
+        + """
+x = jnp.arange(6.0).reshape(3, 2)
+out["any order"] = shown(lax.broadcast_in_dim(x, (2, 3, 4), (1, 0)))
+out["no such"] = says(lambda: lax.broadcast_in_dim(x[0], (2, 3), (2,)), "must be a subset of output dimensions")
+weak = lambda f: bool(f.weak_type)
+out["weak"] = [weak(lax.real(1j)), weak(lax.imag(1j)), weak(lax.is_finite(1.0)), weak(lax.real(x * 1j))]
+one = lambda weak: lax.full_like(jnp.asarray(1), 1) if not weak else jnp.asarray(1)
+out["sums"] = [weak(lax.reduce(jnp.asarray(3) + jnp.zeros(2, int), i, lax.add, (0,))) for i in (1, np.int32(1))]
+out["wraps"] = [int(lax.convert_element_type(2**32 + 5, "int32")), int(lax.convert_element_type(200, "int8"))]
+image, kernel = jnp.ones((1, 1, 4)), jnp.ones((1, 1, 2))
+out["ranks"] = outcome(lambda: lax.conv_general_dilated(image, kernel[0], (1,), "VALID"))
+out["padding"] = outcome(lambda: lax.conv_general_dilated(image, kernel, (1,), (3, 3)))
+"""
+    )

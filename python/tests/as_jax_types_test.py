@@ -322,3 +322,79 @@ def test_carries_that_begin_weak_are_traced_once():
     )
     assert found["one"] == [[["float32", False, 1.5], ["bfloat16", False, [0.0, 0.5, 1.0]]], 1]
     assert found["wider"][1] == 2
+
+
+def test_references_to_values_of_own_types():
+    both(
+        _INTERVALS
+        + """
+from jax._src.state.discharge import run_state
+x = Interval(jnp.arange(3.0), jnp.arange(3.0) + 1)
+
+ends = lambda x: (end(x, 0), end(x, 1))
+
+def program(x):
+    ref = jax.new_ref(x)
+    low, high = ends(ref[...])
+    ref[...] = made(low - 1, high * 2)
+    return ends(ref[...]), ends(jax.freeze(ref))
+
+out["outside"] = shown(program(x))
+out["jit"] = shown(jax.jit(program)(x))
+made_empty = jax.jit(lambda: jax.freeze(jax.empty_ref(IntervalType((2,)))))()
+out["empty"] = type(made_empty).__name__, made_empty.low.shape
+
+@run_state
+def moved(refs):
+    refs[1][...] = end(refs[0][...], 1)
+
+out["run_state"] = shown(moved((x, jnp.zeros(3)))[1])
+"""
+    )
+
+
+def test_arrays_of_dtypes_of_a_librarys_own():
+    both(
+        """
+import dataclasses
+from jax._src import dtypes
+from jax.core import ShapedArray
+
+class pair(dtypes.extended):
+    pass
+
+class Rules:
+    allow_conversion = True
+    @staticmethod
+    def physical_element_aval(dtype):
+        return ShapedArray((2,), np.dtype("int32"))
+
+@dataclasses.dataclass(frozen=True)
+class Pair(dtypes.ExtendedDType):
+    name: str = "pair"
+    type: type = pair
+    _rules: type = Rules
+
+@dataclasses.dataclass(frozen=True)
+class Other(Pair):
+    name: str = "other"
+
+def program(x):
+    y = lax.convert_element_type(x, Pair())
+    out["type"] = [y.shape, isinstance(y.dtype, Pair), y.dtype == Pair(), y[1].shape]
+    for name, wrong in {
+        "another": lambda: lax.convert_element_type(y, Other()),
+        "its dtype": lambda: lax.convert_element_type(x.astype("float32"), Pair()),
+        "its shape": lambda: lax.convert_element_type(x[:, :1], Pair()),
+        "back": lambda: lax.convert_element_type(y, "float32"),
+    }.items():
+        try:
+            wrong()
+        except ValueError as error:
+            out[name] = str(error).split(" convert")[0].removeprefix("convert_element_type: ")
+    return lax.convert_element_type(y, "int32") + 1
+
+out["there and back"] = shown(jax.jit(program)(jnp.arange(6).reshape(3, 2)))
+out["kinds"] = [dtypes.issubdtype(Pair(), kind) for kind in (pair, dtypes.extended, np.number, dtypes.prng_key)]
+"""
+    )

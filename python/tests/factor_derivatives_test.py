@@ -237,3 +237,26 @@ def test_hessian_vector_products_cost_at_most_three_gradients(name):
     costs = [p.cost_analysis() for p in programs]
     of_one, of_other = (c["flops"] + c["bytes accessed"] for c in costs)
     assert of_other <= 3 * of_one, of_other / of_one
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("factor", ["qr", "svd"])
+def test_columns_that_complete_a_basis_turn_with_the_others(factor, dtype):
+    a, d = draw(5, 3, dtype=dtype, seed=4), draw(5, 3, dtype=dtype, seed=5)
+
+    def basis(a):
+        return wnp.linalg.qr(a, "complete")[0] if factor == "qr" else wnp.linalg.svd(a)[0]
+
+    def projection(a):
+        added = basis(a)[:, 3:]
+        return added @ wnp.conj(added.T)
+
+    q, dq = weft.jvp(basis, (a,), (d,))
+    turn = np.asarray(wnp.conj(q.T) @ dq)
+    np.testing.assert_allclose(turn, -turn.conj().T, atol=1e-12)  # q stays unitary
+    moved = weft.jvp(projection, (a,), (d,))[1]
+    h = 1e-6
+    np.testing.assert_allclose(moved, (projection(a + h * d) - projection(a - h * d)) / (2 * h), atol=1e-8)
+    slope = lambda a: weft.jvp(projection, (a,), (d,))[1]
+    second = weft.jvp(slope, (a,), (d,))[1]
+    np.testing.assert_allclose(second, (slope(a + h * d) - slope(a - h * d)) / (2 * h), atol=1e-7)

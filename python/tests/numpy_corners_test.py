@@ -533,3 +533,34 @@ def test_the_step_of_linspace(num, endpoint):
     for x, y in zip(got, want):
         assert x.shape == np.shape(y)
         np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (4,)), ((), (3, 2)), ((2, 1, 2), (2,)), ((0,), (3,))])
+def test_setxor1d_of_any_shapes_that_are_unique(shapes):
+    rng = np.random.default_rng(0)
+    a, b = (rng.permutation(20)[: int(np.prod(shape))].reshape(shape) for shape in shapes)
+    expected = np.setxor1d(a, b, assume_unique=True)
+    np.testing.assert_array_equal(wnp.setxor1d(wnp.array(a), wnp.array(b), assume_unique=True), expected)
+
+
+@pytest.mark.parametrize("equal_nan", [True, False])
+def test_unique_complex_numbers_that_hold_nans(equal_nan):
+    parts = [0.0, 1.0, np.nan]
+    x = np.array([complex(re, im) for re in parts for im in parts] * 2, "complex64")
+    expected = np.unique(x, return_index=True, return_counts=True, equal_nan=equal_nan)
+    found = wnp.unique(wnp.array(x), return_index=True, return_counts=True, equal_nan=equal_nan)
+    assert [f.shape for f in found] == [e.shape for e in expected]
+    np.testing.assert_array_equal(found[2], expected[2])
+
+
+def test_an_array_is_itself():
+    x = wnp.arange(3)
+    assert wnp.asarray(x) is x and wnp.asarray(x, "int32") is x and wnp.array(x, copy=False) is x
+    assert wnp.array(x) is not x and wnp.asarray(x, "float32") is not x
+    assert wnp.isdtype(np.dtype("float32"), np.dtype("float32"))
+    assert not wnp.isdtype(np.dtype("float32"), np.dtype("datetime64[s]"))
+
+
+def test_the_axis_of_a_range_that_is_permuted():
+    with pytest.raises(IndexError, match="axis 3 is out of range"):
+        weft.random.permutation(weft.random.key(0), 10, axis=3)

@@ -243,3 +243,32 @@ def test_corners_that_scipy_has():
         add.reduce(wnp.zeros((2, 0, 3)), axis=0).shape == (0, 3)
         and float(add.reduce(wnp.zeros((3, 0)), axis=None)) == 0
     )
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("complex64", 2e-6), ("complex128", 1e-12)])
+@pytest.mark.parametrize("name", ["gamma", "erfcx"])
+def test_special_functions_of_complex_numbers(name, dtype, tolerance):
+    rng = np.random.default_rng(3)
+    z = (6 * (rng.normal(size=500) + 1j * rng.normal(size=500))).astype(dtype)
+    expected = getattr(scipy.special, name)(z.astype("complex128"))
+    size = np.abs(expected)
+    fine = np.isfinite(size) & (size < 1e30) & (size > 1e-30)
+    got = getattr(weft.scipy.special, name)(z)
+    assert got.dtype == dtype and fine.sum() > 400
+    np.testing.assert_array_less(np.abs(np.asarray(got)[fine] - expected[fine]) / size[fine], tolerance)
+
+
+def test_gamma_at_its_poles_and_beside_them():
+    poles = np.asarray(weft.scipy.special.gamma(np.array([0, -1, -5], "complex64")))
+    assert np.isnan(poles.real).all() and np.isnan(poles.imag).all()
+    z = np.array([-2.5 + 1e-12j, -2.5 - 1e-12j, 0.5 + 1j, 4.0])
+    np.testing.assert_allclose(weft.scipy.special.gamma(z), scipy.special.gamma(z), atol=1e-14, rtol=1e-13)
+    slope = weft.grad(lambda x: wnp.abs(weft.scipy.special.gamma(x + 1j)))(np.float64(2.0))
+    h = 1e-6
+    sizes = np.abs(scipy.special.gamma(np.array([2 + h, 2 - h]) + 1j))
+    np.testing.assert_allclose(slope, (sizes[0] - sizes[1]) / (2 * h), rtol=1e-8)
+
+
+def test_the_sine_integral_is_of_real_numbers():
+    with pytest.raises(TypeError, match="sici: x must be real, got dtype complex64"):
+        weft.scipy.special.sici(np.ones(2, "complex64"))

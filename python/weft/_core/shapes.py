@@ -68,10 +68,14 @@ class ShapeDtype:
                 )
             if isinstance(d, int) and d < 0:
                 raise value_error(f"ShapeDtype: a dimension of shape {self.shape} is negative")
-        self.dtype = dtype if isinstance(dtype, np.dtype) and dtype == FLOAT0 else _weft.dtype(dtype)
+        self.dtype = self._taken(dtype)
         self.weak_type = weak_type
         self.varying = list(varying)
         self.sharding = self._placed(sharding)
+
+    def _taken(self, dtype: Any) -> Any:
+        """The dtype, as types of this class say it."""
+        return dtype if isinstance(dtype, np.dtype) and dtype == FLOAT0 else _weft.dtype(dtype)
 
     def _placed(self, sharding: Any) -> Any:
         """The sharding, as types of this class say it."""
@@ -176,6 +180,8 @@ class ShapeDtype:
         return hash((self.shape, self.dtype, self.weak_type))
 
 
+_LONG = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
+
 _JAX_SEMANTICS = 3  # as in tracer/context.h
 
 # The beginnings of dtypes' names, and what the texts of types call them.
@@ -194,6 +200,9 @@ class ManualAxes(NamedTuple):
     varying: frozenset[str] = frozenset()
     unreduced: frozenset[str] = frozenset()
     reduced: frozenset[str] = frozenset()
+
+    def __deepcopy__(self, memo: Any) -> ManualAxes:
+        return self
 
     @property
     def vur(self) -> frozenset[str]:
@@ -224,6 +233,11 @@ class ShapedArray(ShapeDtype):
     """
 
     __slots__ = ()
+
+    def _taken(self, dtype: Any) -> Any:
+        # As in JAX it says what there is, whatever dtypes arrays get that are made now.
+        given = np.dtype(dtype) if isinstance(dtype, type) and issubclass(dtype, np.generic) else dtype
+        return given if isinstance(given, np.dtype) and given in _LONG else super()._taken(dtype)
 
     def _placed(self, sharding: Any) -> Any:
         if hasattr(sharding, "with_each_dim") and sharding.mesh.explicit_axes:

@@ -85,7 +85,7 @@ MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "broadcast broadcast_in_dim broadcasted_iota conv_general_dilated dot dot_general empty reduce",
             "out_sharding",
         ),
-        ("ragged_dot_general reduce_sum reshape", "out_sharding"),
+        ("ragged_dot ragged_dot_general reduce_sum reshape", "out_sharding"),
         ("cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh", "accuracy"),
         ("full full_like", "sharding"),
         ("scan", "_split_transpose"),

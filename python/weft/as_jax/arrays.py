@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,9 +24,39 @@ class Initializer(Protocol):
     def __call__(self, key: Any, shape: Any, dtype: Any = ...) -> Any: ...
 
 
-def ds(start: Any, size: int) -> Any:
-    """The slice of `size` elements from `start`."""
-    return slice(start, start + size)
+@dataclasses.dataclass
+class Slice:
+    """`size` elements from `start`, one in `stride`. JAX's ds gives one; Weft's gives a slice of Python's."""
+
+    start: Any
+    size: Any
+    stride: int = 1
+
+    @classmethod
+    def from_slice(cls, given: slice, size: int) -> Slice:
+        """What a slice takes of a dimension of this size."""
+        start, stop, step = given.indices(size)
+        if step < 1:
+            raise value_error(f"slice must have a step >= 1 (found: {step})")
+        return cls(start, max(stop - start + step - 1, 0) // step, step)
+
+
+def ds(start: Any, size: Any = None, stride: int | None = None) -> slice:
+    """The slice of `size` elements from `start`, one in `stride`; ds(n) is 0 : n, and ds(None) all."""
+    if start is None:
+        return slice(None)
+    if stride is not None and not isinstance(stride, int):
+        raise value_error("Non-static stride in `dslice`")
+    if size is None:
+        start, size = 0, start
+    return slice(start, start + size) if stride is None else slice(start, start + (size - 1) * stride + 1, stride)
+
+
+def shape_as_value(shape: Any) -> Any:
+    """The sizes of a shape as a vector."""
+    if any(isinstance(size, weft.Dim) for size in shape):
+        raise type_error(f"shape_as_value: {shape} has an open size; weft.primitives.dim_size gives one of an array")
+    return wnp.asarray(np.asarray(shape, np.int32))
 
 
 _INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
@@ -140,6 +171,9 @@ def install() -> None:
     array: Any = weft.Array
     array.__name__ = "ArrayImpl"  # in messages
     array.__contains__ = _contains
+    # An array that can be deleted or given away while the other one stays.
+    array.__copy__ = lambda self: self if _weft.is_traced(self) else self.copy()
+    array.__deepcopy__ = lambda self, memo: self if _weft.is_traced(self) else self.copy()
     array._value = property(np.asarray)
     array._npy_value = property(lambda self: None)
     array.format = property(format_of)

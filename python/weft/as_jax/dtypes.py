@@ -29,7 +29,10 @@ extended.__module__ = prng_key.__module__ = "jax._src.dtypes"
 
 
 class ExtendedDType:
-    """A dtype of one's own; arrays of Weft's have none."""
+    """A dtype of a library's own (extended_dtypes.py)."""
+
+    type: Any = extended
+    _rules: Any = None
 
 
 DType = np.dtype
@@ -52,6 +55,8 @@ def _is_key(dtype: Any) -> bool:
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether a dtype is of a kind; dtypes of random keys are of the kinds prng_key and extended alone."""
     a = getattr(a, "dtype", a) if not isinstance(a, type) else a
+    if isinstance(a, ExtendedDType):
+        return isinstance(b, type) and issubclass(a.type, b)
     if _is_key(a):
         return b in (prng_key, extended, np.generic) or a == b
     if isinstance(a, type) and issubclass(a, extended):

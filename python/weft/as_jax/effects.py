@@ -12,6 +12,7 @@ from typing import Any
 
 import weft
 
+from .._core import tree as _tree
 from .._core.errors import not_implemented, value_error
 
 
@@ -186,6 +187,25 @@ def check_lowerable(effects: Iterable[Any]) -> None:
         )
 
 
-def dce_sink(x: Any) -> None:
+def dce_sink(x: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Nothing: what nobody reads is no part of a program."""
-    del x
+    del x, prevent_mlir_dce
+
+
+class Token:
+    """What JAX passes between operations that have to come one after the other. Weft's programs keep the order of what
+    they do themselves: a token is a container of nothing."""
+
+
+_tree.register(Token, lambda _: ((), None), lambda *_: Token())
+
+
+def create_token(_: Any = None) -> Token:
+    """A token."""
+    return Token()
+
+
+def after_all(*operands: Any) -> Token:
+    """A token that comes after all of these."""
+    del operands
+    return Token()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import json
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -300,7 +301,7 @@ def export(
 ) -> Callable[..., Exported]:
     """A function of types, or of arrays, that gives the program of a jitted function for them."""
     del _override_lowering_rules
-    if not hasattr(fun_jit, "lower") and not isinstance(fun_jit, type(weft.numpy.sin)):
+    if not hasattr(fun_jit, "lower") and not isinstance(inspect.unwrap(fun_jit), type(weft.numpy.exp)):
         raise value_error(f"Function to be exported must be the result of `jit` but is: {fun_jit!r}")
     where = (default_export_platform(),) if platforms is None else tuple(platforms)
 

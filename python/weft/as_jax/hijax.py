@@ -15,7 +15,7 @@ import weft.numpy as wnp
 from .._core import tree as _tree
 from .._core.errors import not_implemented
 from .._core.shapes import ShapedArray
-from ..ref import AbstractRef, Ref
+from ..ref import AbstractRef, Ref, swap
 from .core import AbstractValue, own_types
 from .effects import Effect
 from .rules import Zero, is_undefined_primal
@@ -174,6 +174,11 @@ def install() -> None:
     kind.vspace_add = lambda self, x, y: x + y
     of_references: Any = AbstractRef
     of_references.str_short = lambda self, *args, **kwargs: f"Ref{{{self.inner_aval.str_short(*args, **kwargs)}}}"
+    of_references.update = lambda self, inner_aval=None, **_: AbstractRef(inner_aval or self.inner_aval)
+    ref: Any = Ref
+    ref.get = lambda self, idx=...: self[idx]
+    ref.set = lambda self, value, idx=...: self.__setitem__(idx, value)
+    ref.swap = lambda self, value, idx=...: swap(self, idx, value)
     for name in ("ndim", "size", "weak_type", "sharding"):
         setattr(of_references, name, property(operator.attrgetter(f"inner_aval.{name}")))
 

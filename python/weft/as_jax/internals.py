@@ -24,6 +24,11 @@ class InconclusiveDimensionOperation(Exception):
     """Two sizes that are not known cannot be compared."""
 
 
+def is_optimized_build() -> bool:
+    """Whether the native module was compiled with optimisation."""
+    return True
+
+
 def is_symbolic_dim(size: Any) -> bool:
     """Whether a size is not known until the program runs."""
     return isinstance(size, weft.Dim)

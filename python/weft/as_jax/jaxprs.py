@@ -22,13 +22,15 @@ import numpy as np
 import weft
 
 from .. import _weft
-from .._core.errors import at_line, key_error, not_implemented, type_error
+from .._core.errors import at_line, not_implemented, type_error
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
+from .equation_params import Params, ProductParams
 from .jaxpr_text import letters, text_of, text_of_equation
+from .precision import asked, of_steps, without_precisions
 from .source_info_util import SourceInfo
 from .user_primitives import Primitive, call_of
 
@@ -67,6 +69,9 @@ class WeftPrimitive(Primitive):
 
     def bind(self, /, *args: Any, **params: Any) -> Any:
         """The operation on arrays, with parameters as equations have them."""
+        if params.get("precision") is not None:
+            with asked(params.pop("precision")):
+                return self.bind(*args, **params)
         regions = [region._fn for region in params.pop("regions", ())]
         if self._ours in _elementwise():
             # In programs a number stands beside arrays.
@@ -369,38 +374,6 @@ class Region(ClosedJaxpr):
         return _jaxpr(self._fn, 0, True, self._axes, self._varying)
 
 
-# JAX's names of parameters that are functions inside of an equation -> which of its regions it is; None: all.
-_REGIONS = {"jaxpr": 0, "call_jaxpr": 0, "fun_jaxpr": 0, "cond_jaxpr": 0, "body_jaxpr": 1, "branches": None}
-
-
-def _is_call(params: dict[str, Any]) -> bool:
-    """Whether an equation of these parameters only calls the function inside."""
-    return params.keys() == {"regions"} and len(params["regions"]) == 1
-
-
-class _Params(dict[str, Any]):
-    """Parameters of an equation with functions inside, which have JAX's names, too."""
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in _REGIONS or (name == "name" and _is_call(self))
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Of functions inside, too."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-    def __missing__(self, name: str) -> Any:
-        if name == "name" and _is_call(self):
-            called: str = self["regions"][0]._fn.name
-            return "<lambda>" if called == "_lambda_" else called
-        if name not in _REGIONS or "regions" not in self:
-            raise key_error(f"the equation has no parameter {name!r}")
-        place = _REGIONS[name]
-        return tuple(self["regions"]) if place is None else self["regions"][place]
-
-
 _TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?(?:\{(.*?)\})?$")  # f32[3]{x}: differs between the devices along x
 
 
@@ -470,7 +443,7 @@ def _jaxpr(
         if ours in _COLLECTIVES:
             given["axes"] = tuple(given["axes"])
         if eqn["regions"]:
-            given = _Params(given, regions=_regions(eqn, axes))
+            given = Params(given, regions=_regions(eqn, axes))
         invariant = ours == "psum" and not axes.isdisjoint(given["axes"])
         shown: Primitive = primitive("psum_invariant" if invariant else _JAX_NAMES.get(ours, ours))
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
@@ -480,11 +453,13 @@ def _jaxpr(
             shown, given = call.primitive, dict(call.values)
         # An equation inside of another one has the names that are given there.
         steps = [list(filter(is_scope, eqn["origin"]["steps"][0]))] if inside else eqn["origin"]["steps"]
-        source_info = SourceInfo(name_stack(steps), eqn["location"])
+        source_info = SourceInfo(without_precisions(name_stack(steps)), eqn["location"])
         if axes and ours in _elementwise():
             wanted = {axis for atom in invars for axis in atom.aval.varying}
             invars = [made_to_vary(atom, sorted(wanted), source_info) for atom in invars]
         outvars = [defined(result) for result in eqn["results"]]
+        if ours == "contract":
+            given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
     n = len(params) - num_constants
     results = [read(result) for result in fn.results]

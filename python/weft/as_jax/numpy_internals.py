@@ -14,6 +14,7 @@ import weft.numpy as wnp
 
 from .. import _weft
 from .._core.errors import index_error, not_implemented, type_error, value_error
+from ..numpy import _standard
 from ..scipy import linalg as _linalg
 
 
@@ -222,3 +223,22 @@ def _select_and_scatter_add(
         t, operand, select_prim, window_dimensions, window_strides, padding, ones, ones
     )
     return weft.vjp(gather, wnp.zeros_like(operand))[1](source)[0]
+
+
+class _NamespaceInfo(_standard._NamespaceInfo):
+    """What jax.numpy can do, as JAX says it: what holds inside of jit, too, and None for where nobody says a device."""
+
+    def capabilities(self) -> dict[str, Any]:
+        found = super().capabilities()
+        return {**found, "boolean indexing": False, "data-dependent shapes": False}
+
+    def default_device(self) -> Any:
+        return None
+
+    def devices(self) -> list[Any]:
+        return [None, *super().devices()]
+
+
+def __array_namespace_info__() -> _NamespaceInfo:
+    """weft.numpy.__array_namespace_info__()."""
+    return _NamespaceInfo()

@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 from .._core.errors import not_implemented
 from . import report
 from .arguments import named, with_more
+from .deprecations import warning
+from .numpy_errors import noting
+from .precision import asking_precision
 from .strict import strictly
 from .traceback_util import bounded
 
@@ -141,7 +144,9 @@ class ServedModule(types.ModuleType):
     def _weft_served_as(self, name: str, found: Any) -> Any:
         if self.__name__ == "jax.numpy":
             found = named(name, found)
-        return bounded(self.__name__, name, strictly(self.__name__, name, with_more(self.__name__, name, found)))
+        found = asking_precision(self.__name__, name, with_more(self.__name__, name, found))
+        found = noting(self.__name__, name, strictly(self.__name__, name, found))
+        return bounded(self.__name__, name, warning(self.__name__, name, found))
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":

@@ -18,10 +18,13 @@ from typing import Any
 
 import weft
 
+from .. import _weft
+from .._core import options
 from .._core.errors import runtime_error, value_error
 from .._sharding.devices import before_counting, devices_were_listed
 from .._sharding.meshes import typing_rules
 from ..config import OPTIONS
+from . import precision
 from .option_defaults import DEFAULTS
 
 # Options of jax.config that are Weft's.
@@ -48,6 +51,8 @@ _DONE_HERE = frozenset(
     [
         "jax_check_static_indices",
         "jax_default_prng_impl",
+        "jax_error_checking_behavior_divide",
+        "jax_error_checking_behavior_nan",
         "jax_explicit_x64_dtypes",
         "jax_legacy_prng_key",
         "jax_random_seed_offset",
@@ -56,6 +61,7 @@ _DONE_HERE = frozenset(
 )
 
 
+NUMPY_ERRORS = "jax_error_checking_behavior_"
 _OF_TYPES = "jax_remove_size_one_mesh_axis_from_type"  # which meshes ask for
 
 
@@ -103,6 +109,8 @@ class Config:
             value = _CHECKS.get(name, _any)(value)
             _say_without_effect(name, value)
             self._kept[name] = value
+            if name.startswith(NUMPY_ERRORS):
+                _numpy_errors_of_process()
         else:
             raise AttributeError(f"Unrecognized config option: {name}")
 
@@ -207,6 +215,43 @@ class _Option:
         return bool(self.value)
 
 
+class _NumpyErrors(_Option):
+    """... for an error that functions of jax.numpy note."""
+
+    @contextlib.contextmanager
+    def _with(self, value: str) -> Iterator[None]:
+        from .numpy_errors import scope  # which has weft.numpy
+
+        with _kept_for(self.name, value), scope():
+            yield
+
+    def __call__(self, new_val: Any = None) -> contextlib.AbstractContextManager[None]:
+        value = _behavior("raise" if new_val is None else new_val)
+        _say_without_effect(self.name, value)
+        return self._with(value)
+
+
+def _behavior(value: Any) -> Any:
+    if value not in ("ignore", "raise"):
+        raise value_error(f"new enum value must be in ['ignore', 'raise'], got {value!r}")
+    return value
+
+
+def _numpy_errors_of_process() -> None:
+    from .numpy_errors import begin
+
+    now = tuple(config.read(NUMPY_ERRORS + category) == "raise" for category in ("nan", "divide", "oob"))
+    watches = any(now) or weft.config.numpy_rank_promotion != "allow"
+    _weft.set_for_process(options.WATCH_RANKS, watches)
+    if any(now):
+        begin(now)
+
+
+for _category in ("nan", "divide", "oob"):
+    _CHECKS[NUMPY_ERRORS + _category] = _behavior
+    globals()[f"error_checking_behavior_{_category}"] = _NumpyErrors(NUMPY_ERRORS + _category, "raise")
+
+
 class _OwnOption(_Option):
     """... for one that Weft has."""
 
@@ -225,7 +270,6 @@ for _name in [
     "debug_infs",
     "debug_key_reuse",
     "default_device",
-    "default_matmul_precision",
     "explain_cache_misses",
     "log_compiles",
     "no_execution",
@@ -240,6 +284,7 @@ for _name in [
     globals()[_name] = _OwnOption(
         {"checking_leaks": "jax_check_tracer_leaks"}.get(_name, f"jax_{_name}"), getattr(weft, _name)
     )
+default_matmul_precision = _OwnOption("jax_default_matmul_precision", precision.default_matmul_precision)
 check_tracer_leaks = checking_leaks  # type: ignore[name-defined]  # noqa: F821
 
 

@@ -92,6 +92,21 @@ def _runtime_executable(compiled: Compiled) -> Any:
     return compiled._run
 
 
+def _text_of_jitted(self: Any) -> str:
+    try:
+        return f"<PjitFunction of {self.__wrapped__!r}>"
+    except Exception:
+        return "<PjitFunction>"
+
+
+def _state_of_jitted(self: Any) -> dict[str, Any]:
+    """What JAX's jitted functions say of themselves when they are pickled, as far as Weft's know it."""
+    fun = self.__wrapped__
+    while isinstance(fun, functools.partial) and not hasattr(fun, "__name__"):
+        fun = fun.func
+    return {"function_name": getattr(fun, "__name__", str(fun)), "fun": self.__wrapped__}
+
+
 def install() -> None:
     """From now on lowered and compiled programs have the methods that JAX's have besides Weft's."""
     lowered: Any = Lowered
@@ -104,5 +119,7 @@ def install() -> None:
         return result
 
     lowered.compile, lowered.compiler_ir = compiled, _compiler_ir
+    jitted: Any = type(weft.jit(lambda: None))
+    jitted.__repr__, jitted.__getstate__ = _text_of_jitted, _state_of_jitted
     lowered._no_kwargs = Compiled._no_kwargs = False  # type: ignore[attr-defined]
     Compiled.runtime_executable = _runtime_executable  # type: ignore[attr-defined]

@@ -12,6 +12,8 @@ import numpy as np
 
 import weft
 
+from .core import own_types
+from .object_refs import RefOfObject, freeze, new_ref
 from .table import VERSION
 
 
@@ -94,8 +96,8 @@ def run_state(f: Callable[[Any], None]) -> Callable[[Any], Any]:
     """(tree of arrays) -> what references that begin with them hold after f has been called with the references."""
 
     def run(args: Any) -> Any:
-        references = weft.tree.map(weft.new_ref, args)
+        references = weft.tree.map(new_ref, args, is_leaf=lambda x: type(x) in own_types)
         f(references)
-        return weft.tree.map(weft.freeze, references, is_leaf=lambda x: isinstance(x, weft.Ref))
+        return weft.tree.map(freeze, references, is_leaf=lambda x: isinstance(x, (weft.Ref, RefOfObject)))
 
     return run

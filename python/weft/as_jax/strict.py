@@ -11,12 +11,13 @@ import numpy as np
 
 import weft.numpy as wnp
 
-from .. import _weft
+from .. import _weft, lax
 from .._core.errors import type_error, value_error
 from .._sharding.meshes import typing_rules
 from ..mesh import get_mesh
 from .agreement import asking
 from .dtypes import issubdtype as _is_kind
+from .extended_dtypes import ExtendedArray, converted, is_extended
 
 _KINDS = {
     "integer": np.integer,
@@ -189,6 +190,31 @@ def _with_out_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+def _keeping_weak(function: Callable[..., Any]) -> Callable[..., Any]:
+    """... whose result is weak where its operand is, though it has another dtype."""
+
+    @functools.wraps(function)
+    def called(x: Any, **kwargs: Any) -> Any:
+        out = function(x, **kwargs)
+        return _weft.weak(out) if _weft.is_operand(x) and _weft.abstract(x)[2] else out
+
+    return called
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """weft.lax.convert_element_type, in which Python's integers wrap, as NumPy's do; from and to dtypes of a library's
+    own, too."""
+    if is_extended(new_dtype) or isinstance(operand, ExtendedArray):
+        return converted(operand, new_dtype)
+    if isinstance(operand, int) and not isinstance(operand, bool):
+        dtype = _weft.dtype(new_dtype)
+        if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+            bits = 8 * dtype.itemsize
+            low = operand % (1 << bits)
+            operand = low - (1 << bits) if dtype.kind == "i" and low >> (bits - 1) else low
+    return lax.convert_element_type(operand, new_dtype)
+
+
 def _from_the_front(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """... whose axis counts from the front alone."""
 
@@ -240,6 +266,8 @@ def strictly(module: str, name: str, function: Any) -> Any:
         return _inside_shard_map(function)
     if name == "conj":
         return conj
+    if name == "convert_element_type":
+        return convert_element_type
     if name == "sign":
         function = wnp.sign  # of complex numbers, too
     if name in ("argmax", "argmin"):
@@ -254,6 +282,8 @@ def strictly(module: str, name: str, function: Any) -> Any:
         return _checked(name, function, check, every=True)
     if name == "mul":
         function = _with_out_dtype(function)
+    if name in ("real", "imag", "is_finite"):
+        function = _keeping_weak(function)
     if name in _ONE:
         return _checked(name, function, lambda args: _check_one(name, _ONE[name], args[0]) if args else None)
     if name in _SEVERAL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +15,7 @@ import weft
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import value_error
+from .._core.errors import type_error, value_error
 from .._core.options import keeps_calls
 from .._core.shapes import FLOAT0, ShapedArray
 from .._core.tracing import is_float0
@@ -34,6 +35,10 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if fun is None:
         _check_places(options)
         return functools.partial(jit, **options)
+    if inspect.isgeneratorfunction(fun):
+        raise type_error(f"Expected a function, got a generator function: {fun}")
+    if isinstance(fun, staticmethod):
+        raise type_error(f"staticmethod arguments are not supported, got {fun}")
     check_options(options.pop("compiler_options", None))
     _check_places(options)
     options.pop("backend", None)

@@ -205,7 +205,9 @@ def _with_words(message: str) -> str:
 
 def install() -> None:
     """From now on the exceptions that Weft alone raises say it in JAX's words, too."""
-    kinds: list[Any] = [MissingRule, *(getattr(errors, name) for name in errors.__all__)]
+    derivatives: Any = _weft.DerivativeError
+    derivatives.__bases__ = (TypeError, ValueError)  # as the operation has it in JAX
+    kinds: list[Any] = [MissingRule, derivatives, *(getattr(errors, name) for name in errors.__all__)]
     for kind in kinds:
         if kind.__module__ != "builtins":
             kind.__str__ = _with_address if kind.__name__ in _EXPLAINED else _text

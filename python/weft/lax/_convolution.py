@@ -133,6 +133,11 @@ def conv_general_dilated(
     """
     del precision
     lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
+    if lhs.ndim != rhs.ndim:
+        raise value_error(
+            f"conv_general_dilated: lhs and rhs must have the same number of dimensions, got shapes {lhs.shape} and "
+            f"{rhs.shape}"
+        )
     n = lhs.ndim - 2
     back = None
     if isinstance(dimension_numbers, ConvDimensionNumbers):
@@ -155,6 +160,10 @@ def conv_general_dilated(
         images = [(size - 1) * d + 1 for size, d in zip(lhs.shape[2:], ld)]
         kernels = [(size - 1) * d + 1 for size, d in zip(rhs.shape[2:], rd)]
         padding = named_padding(padding, images, kernels, strides, "conv_general_dilated")
+    elif not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in padding):
+        raise value_error(
+            f"conv_general_dilated: padding must be a name or a pair (low, high) for each dimension, got {padding!r}"
+        )
     dtype = _weft.users_result_type(lhs, rhs)
     dtype = summed_in(dtype, preferred_element_type, "conv_general_dilated")
     out = _weft.bind(

@@ -187,6 +187,9 @@ class Precision(enum.Enum):
     HIGH = 1
     HIGHEST = 2
 
+    def __repr__(self) -> str:
+        return f"Precision.{self.name}"
+
 
 def round(x: NestedLike, rounding_method: RoundingMethod | str = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest whole number.

@@ -226,7 +226,9 @@ def reduce(operands: Any, init_values: NestedLike, computation: Callable, dimens
     name = _primitive_of(computation, _weft.abstract(leaves[0])[1]) if len(leaves) == 1 else None
     if name is not None:
         total = _weft.bind(name, [leaves[0]], {"dims": sorted(d % leaves[0].ndim for d in dimensions)})[0]
-        return treedef.unflatten([computation(total, _weft.astype(inits[0], total.dtype))])
+        init = _weft.astype(inits[0], total.dtype)
+        out = computation(total, _weft.weak(init) if _weft.abstract(inits[0])[2] else init)
+        return treedef.unflatten([out])
     rank = leaves[0].ndim
     dims = sorted(d % rank for d in dimensions)
     kept = [d for d in range(rank) if d not in dims]

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _weft
 from .._core import copied as _copied
 from .._core import docs as _docs
-from .._core.errors import value_error
+from .._core.errors import type_error, value_error
 from .._sharding.placing import lying_like
 from .._weft import Array
 from ..arguments import is_integer
@@ -239,14 +239,22 @@ def broadcast_in_dim(operand: NestedLike, shape: Shape, broadcast_dimensions: Sh
     Returns: array of that shape, of the dtype of the operand.
 
     Raises:
-        TypeError: a size fits neither way.
+        TypeError: a size fits neither way, or there is no such dimension.
 
     Example:
         >>> weft.lax.broadcast_in_dim(wnp.array([1, 2]), (2, 3), (0,))
         Array([[1, 1, 1],
                [2, 2, 2]], dtype=int32)
     """
-    return _weft.bind("broadcast", [operand], {"shape": tuple(shape), "dims": list(broadcast_dimensions)})[0]
+    dims: list[Any] = list(broadcast_dimensions)
+    if any(not 0 <= d < len(shape) for d in dims):
+        raise type_error(
+            f"broadcast_in_dim: broadcast_dimensions {dims} are not all dimensions of the shape {tuple(shape)}"
+        )
+    order = sorted(range(len(dims)), key=lambda i: dims[i])
+    if order != list(range(len(dims))) and len(dims) == len(_weft.abstract(operand)[0]):
+        operand, dims = _weft.transpose(operand, order), [dims[i] for i in order]
+    return _weft.bind("broadcast", [operand], {"shape": tuple(shape), "dims": dims})[0]
 
 
 def broadcast_shapes(*shapes: Shape) -> tuple:
@@ -258,12 +266,16 @@ def broadcast_shapes(*shapes: Shape) -> tuple:
     Returns: tuple.
 
     Raises:
-        TypeError: they do not broadcast.
+        TypeError: they do not broadcast, or one is no shape.
 
     Example:
         >>> weft.lax.broadcast_shapes((2, 1), (1, 3))
         (2, 3)
     """
+    for shape in shapes:
+        wrong = next((d for d in shape if not isinstance(d, _weft.Dim) and not (is_integer(d) and d >= 0)), None)
+        if wrong is not None:
+            raise type_error(f"broadcast_shapes: {shape!r} is no shape: {wrong!r} is no size")
     return _weft.broadcast_shapes(*shapes)
 
 

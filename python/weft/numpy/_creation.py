@@ -91,7 +91,8 @@ def array(
 def _made(given: Any, dtype: DTypeLike | None, copy: bool) -> Array:
     out = _copied.array(given, dtype, copy)
     if not copy or _weft.is_traced(out):
-        return out
+        same = isinstance(given, Array) and (given.dtype, given.weak_type) == (out.dtype, out.weak_type)
+        return given if same and not copy else out
     # What is made of an array shares its memory, and arrays of the same number share one: neither could be donated.
     shares = given.dtype == out.dtype if isinstance(given, Array) else isinstance(given, (bool, int, float, complex))
     return out.copy() if shares else out

@@ -301,6 +301,8 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
+    if isinstance(dtype, np.dtype) and isinstance(kind, np.dtype):
+        return dtype == kind  # those of other libraries, too
     mine = _weft.dtype_kind(dtype)
     kinds = {
         "bool": {"bool"},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import value_error
 from .._weft import Array
+from ..custom import custom_jvp
 from ..typing import NestedLike
 from ._along import along
 from ._elementwise import conjugate
@@ -126,7 +128,8 @@ def qr(a: NestedLike, mode: str = "reduced") -> Any:
         ValueError: there is no such mode.
 
     Source: Householder reflections (Golub and Van Loan, "Matrix computations", 5.2); derivative: Walter and Lehmann,
-        "Algorithmic differentiation of linear algebra functions", 2012.
+        "Algorithmic differentiation of linear algebra functions", 2012. The columns that "complete" adds turn with
+        the others, and not among themselves.
 
     Example:
         >>> q, r = wnp.linalg.qr(wnp.array([[3.0, 1.0], [4.0, 2.0]]))
@@ -287,15 +290,30 @@ def _places(x) -> Array:
     return _weft.iota(x.shape, x.ndim - 1, "int32")
 
 
+@functools.cache
+def _complement():
+    @custom_jvp
+    def added(u):
+        rows, columns = u.shape[-2:]
+        # Householder reflections give an orthonormal basis whatever the added columns are; its first vectors are u's.
+        none = _weft.full((*u.shape[:-1], rows - columns), 0, u.dtype)
+        return _weft.bind("qr", [_weft.concatenate([u, none], -1)], {})[0][..., columns:]
+
+    @added.defjvp
+    def rule(primals, tangents):
+        # The added columns stay orthogonal to u's, and do not turn among themselves.
+        (u,), (du,) = primals, tangents
+        p = added(u)
+        return p, -(u @ (_adjoint(du) @ p))
+
+    return added
+
+
 def _complete_basis(u) -> Array:
     """Orthonormal columns and further ones that make a square matrix."""
-    rows, columns = u.shape[-2:]
-    if rows == columns:
+    if u.shape[-2] == u.shape[-1]:
         return u
-    # Householder reflections give an orthonormal basis whatever the added columns are; its first vectors are u's.
-    added = _weft.full((*u.shape[:-1], rows - columns), 0, u.dtype)
-    q = _weft.bind("qr", [_weft.concatenate([u, added], -1)], {})[0]
-    return _weft.concatenate([u, q[..., columns:]], -1)
+    return _weft.concatenate([u, _complement()(u)], -1)
 
 
 def svdvals(a: NestedLike) -> Array:

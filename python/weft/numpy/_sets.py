@@ -42,7 +42,9 @@ def _sorted_rows(rows, equal_nan: bool):
     index = _weft.iota((n,), 0, "int32")
     columns = [rows[:, i] for i in range(rows.shape[1])]
     if _weft.dtype_kind(rows.dtype) == "complex":
-        columns = [_weft.bind_elementwise(p, (c,), {}) for c in columns for p in ("real", "imag")]
+        parts = [[_weft.bind_elementwise(p, (c,), {}) for p in ("real", "imag")] for c in columns]
+        # As in NumPy, what holds a NaN comes last: equal_nan then finds all of it in one place.
+        columns = [k for re, im in parts for k in ((re != re) | (im != im), re, im)]
     order = _weft.bind("sort", [*columns, index], {"dim": 0, "num_keys": len(columns)})[-1] if columns else index
     ordered = _weft.take(rows, order, 0, "clip")
     if n == 0:
@@ -387,7 +389,7 @@ def setxor1d(
     """
     ar1, ar2 = _together(ar1, ar2)
     if assume_unique:  # what has no equal beside it
-        values = sort(_weft.concatenate([ar1, ar2], 0))
+        values = sort(_weft.concatenate([ar1.reshape(-1), ar2.reshape(-1)], 0))
         ends = _weft.full((min(values.shape[0], 1),), True, "bool")
         differs = values[1:] != values[:-1]
         keep = _weft.concatenate([ends, differs], 0) & _weft.concatenate([differs, ends], 0)

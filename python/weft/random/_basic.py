@@ -212,6 +212,7 @@ def permutation(key: Array, x: int | NDArrayLike, axis: int = 0, independent: bo
 
     Raises:
         TypeError: x is a single number that is no integer.
+        IndexError: there is no such axis.
 
     Example:
         >>> weft.random.permutation(weft.random.key(0), 4)
@@ -221,6 +222,7 @@ def permutation(key: Array, x: int | NDArrayLike, axis: int = 0, independent: bo
     if x.ndim == 0:
         if _weft.dtype_kind(x.dtype) not in ("signed", "unsigned"):
             raise type_error(f"random.permutation: x must be an integer or an array, got a single {x.dtype}")
+        _weft.check_axis(axis, 1, "permutation")
         return _shuffled(key, wnp.arange(int(x)))
     axis = _weft.check_axis(axis, x.ndim, "permutation")
     if independent or x.ndim == 1:

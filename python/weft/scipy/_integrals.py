@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from .. import numpy as wnp
 from .._core import docs as _docs
+from .._core.errors import type_error
 from .._special import exponential
 from .._weft import Array
 from ..typing import NestedLike
-from ._floats import _floats
+from ._floats import _float, _floats
 
 __all__ = ["dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "sici", "wofz"]
 
@@ -70,6 +72,8 @@ def sici(x: NestedLike) -> tuple[Array, Array]:
         (Array([0.946083], dtype=float32), Array([0.33740395], dtype=float32))
     """
     (x,) = _floats(x)
+    if wnp.issubdtype(x.dtype, wnp.complexfloating):
+        raise type_error(f"sici: x must be real, got dtype {x.dtype}")
     return exponential.sine_integral(x), exponential.cosine_integral(x)
 
 
@@ -102,16 +106,19 @@ def dawsn(x: NestedLike) -> Array:
 
 
 def erfcx(x: NestedLike) -> Array:
-    """exp(x^2) erfc(x), without underflow.
+    """exp(x^2) erfc(x), without underflow; of complex numbers, too.
 
-    Returns: array of the shape of x, of a float dtype.
+    Returns: array of the shape of x, of a float or complex dtype.
 
-    Source: Abramowitz & Stegun 7.1.14 above 2.
+    Source: Abramowitz & Stegun 7.1.14 above 2; of complex numbers as wofz.
 
     Example:
         >>> weft.scipy.special.erfcx(wnp.array([0.0, 100.0]))
         Array([1.        , 0.00564161], dtype=float32)
     """
+    x = _float(x)
+    if wnp.issubdtype(x.dtype, wnp.complexfloating):
+        return exponential.wofz(1j * x.astype("complex128")).astype(x.dtype)
     return exponential.erfcx(x)
 
 

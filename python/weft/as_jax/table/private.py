@@ -49,7 +49,7 @@ PRIVATE: dict[str, Served] = {
             **of(_INTERNALS, "definitely_equal"),
             "reset_trace_state": f"{_CORE}:trace_state_clean",
             **of("weft.as_jax.api_util", "shaped_abstractify"),
-            **of("weft", "new_ref freeze empty_ref"),
+            **of("weft.as_jax.object_refs", "new_ref freeze empty_ref"),
             "ManualAxisType": "weft._core.shapes:ManualAxes",
             **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
@@ -59,7 +59,8 @@ PRIVATE: dict[str, Served] = {
             **of("weft.as_jax.boxes", "cur_qdd"),
             **of("weft.as_jax.meshes", "get_abstract_mesh"),
             **of(_INTERNALS, "call_p closed_call_p call MemorySpace"),
-            **refused("jax._src.core", "Token pp_kv_pair take_current_trace set_current_trace", _TRACES),
+            **of("weft.as_jax.effects", "Token"),
+            **refused("jax._src.core", "pp_kv_pair take_current_trace set_current_trace", _TRACES),
             **of("weft.as_jax.jaxprs", "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var jaxpr_as_fun"),
         },
     ),
@@ -220,7 +221,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.errors": Served(everything_of=("weft.errors",)),
     "jax._src.dlpack": Served(names={**PUBLIC["jax.dlpack"].names, **of("weft.as_jax.arrays", "SUPPORTED_DTYPES_SET")}),
-    "jax._src.deprecations": Served(),
+    "jax._src.deprecations": Served(everything_of=("weft.as_jax.deprecations",)),
     "jax._src.monitoring": Served(everything_of=("weft.as_jax.monitoring",)),
     "jax._src.source_info_util": Served(everything_of=("weft.as_jax.source_info_util",)),
     "jax._src.stages": Served(names=PUBLIC["jax.stages"].names),
@@ -259,6 +260,8 @@ PRIVATE: dict[str, Served] = {
             "cuda_versions": Value(None),
         }
     ),
+    "jax._src.indexing": Served(names=of("weft.as_jax.arrays", "Slice ds") | {"dslice": "weft.as_jax.arrays:ds"}),
+    "jax._src.lib._jax": Served(names=of(_INTERNALS, "is_optimized_build")),
     "jaxlib.xla_client": Served(
         names={
             **of("weft.as_jax.devices", "Client Device XlaRuntimeError"),
@@ -275,6 +278,12 @@ PRIVATE: dict[str, Served] = {
     "jax._src.tpu.linalg": Served(),
     "jax._src.tpu.linalg.qdwh": Served(names=of(_NUMPY, "qdwh")),
     "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
+    "jax._src.numpy.error": Served(
+        names=of(
+            "weft.as_jax.numpy_errors",
+            "_set_error_if_nan _set_error_if_divide_by_zero _set_error_if_with_category error_checking_behavior",
+        )
+    ),
     "jax._src.numpy.lax_numpy": Served(everything_of=("weft.numpy",)),
     "jax._src.lax": Served(
         everything_of=("weft.lax",), names={"linalg": "jax.lax.linalg", **of("weft", "stop_gradient"), **PRIMITIVES}
@@ -387,7 +396,12 @@ PRIVATE: dict[str, Served] = {
             **refused("jax._src.checkify", "ErrorEffect", _TRACES),
         },
     ),
-    "jax._src.state": Served(names=of("weft.as_jax.hijax", "AbstractRef TransformedRef")),
+    "jax._src.state": Served(
+        names={
+            **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),
+            **of("weft.as_jax.effects", "RefEffect ReadEffect WriteEffect AccumEffect"),
+        }
+    ),
     "jax._src.state.types": Served(
         names={
             **of("weft.as_jax.hijax", "AbstractRef TransformedRef"),

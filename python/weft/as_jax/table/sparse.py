@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..served import Served, of
+import numpy as np
+
+from ..served import Served, Value, of
 
 _HERE = "weft.as_jax.sparse"
 
@@ -12,7 +14,13 @@ def _private(module: str, **names: str) -> dict[str, str]:
     return {f"_{theirs}": f"{_HERE}.{module}:{ours}" for theirs, ours in names.items()}
 
 
+# What cuSPARSE's products take; Weft's take every dtype.
+_OF_CUSPARSE = [np.float32, np.float64, np.complex64, np.complex128]
+
 SPARSE: dict[str, Served] = {
+    "jax.experimental.sparse._lowerings": Served(
+        names={"SUPPORTED_DATA_DTYPES": Value(_OF_CUSPARSE), "SUPPORTED_INDEX_DTYPES": Value([np.int32])}
+    ),
     "jax.experimental.sparse": Served(everything_of=(_HERE,)),
     "jax.experimental.sparse.ad": Served(everything_of=(f"{_HERE}.derivatives",)),
     "jax.experimental.sparse.bcoo": Served(

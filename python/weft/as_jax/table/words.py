@@ -25,6 +25,10 @@ WORDS: list[tuple[str, str]] = [
     (r"^call: (?:the|a) key .*\(operand (\d+)\) has been used", "In jit, argument {0} is already consumed."),
     (r"^(\w+): (?:the|a) key .*\(operand (\d+)\) has been used", "In {0}, argument {1} is already consumed."),
     # Arguments and results of functions.
+    (
+        r"linear_transpose: '[^']*' (?:of integers )?returns|linear_transpose: argument",
+        "linear_transpose only supports [float or complex] -> [float or complex], and integer -> integer functions.",
+    ),
     (r"static argument .* of type '(.*?)', which is not hashable", "Non-hashable static arguments are not supported."),
     (r"cannot be both static and donated", "static_argnames and donate_argnames cannot intersect"),
     (

@@ -31,12 +31,52 @@ FIRST: list[tuple[str, str]] = [
         r"^(\w+):.* where must be None or a boolean array, got (.*)",
         "jnp.{0}: where must be None or a boolean array; got {1}",
     ),
+    (
+        r"^conv_general_dilated: lhs and rhs must have the same number of dimensions",
+        "conv_general_dilated lhs and rhs must have the same number of dimensions",
+    ),
+    (
+        r"conv_general_dilated: padding must be .* got (.*)",
+        "padding argument to conv_general_dilated should be a string or a sequence of (low, high) pairs, got {0}",
+    ),
+    (
+        r"^broadcast_shapes: (.*) is no shape",
+        f"{_SHAPES} Only non-negative indices are allowed.",
+    ),
+    (
+        r"^pure_callback cannot be differentiated",
+        "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while taking gradients.",
+    ),
+    (r"^io_callback cannot be differentiated", "IO callbacks do not support JVP."),
+    (r"^transpose: io_callback is not linear", "IO callbacks do not support transpose."),
+    (r"^sici: x must be real", "Argument `x` to sici must be real-valued."),
+    (r"^convolution_matrix: a must be a vector", "a must be at least 1-dimensional"),
+    (r"^cg: x0 and b must have the same shapes", "x0 and b must have matching shape"),
+    (
+        r"^custom_linear_solve: solve returns (.*) where b has (.*)",
+        "solve() output shapes must match b, got {0} and {1}",
+    ),
+    (
+        r"^reverse mode through custom_linear_solve",
+        "transpose_solve required for backwards mode automatic differentiation",
+    ),
+    (
+        r"^forward mode through custom_vjp",
+        "can't apply forward-mode differentiation (jvp) to a custom_vjp function: "
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
+    ),
+    (
+        r"argument .* of '.*' is (\w+)\[.*\]; derivatives need a float or complex dtype",
+        "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
+        "{type0}.",
+    ),
     (r"^ravel_multi_index: an index is out of range", "invalid entry in coordinates array"),
     (
         r"^cumulative_(?:sum|prod): give the axis for an array of (\d+) dimensions",
         "The input array has rank {0}, however axis was not set to an explicit value. The axis argument is only "
         "optional for one-dimensional arrays.",
     ),
+    (r"^pad: mode '(.*?)' takes no argument", "unsupported keyword arguments for mode '{0}'"),
     (r"^pad: mode '(.*?)'", "Unimplemented padding mode '{0}' for np.pad."),
     (r"^clip: complex numbers have no order", "Complex values have no ordering and cannot be clipped."),
     (r"^hypot: .*complex", "jnp.hypot is not well defined for complex-valued inputs."),
@@ -230,7 +270,7 @@ WORDS: list[tuple[str, str]] = [
     ),
     (r"broadcast: dims=\S+ has \d+ entries for operand", "broadcast_dimensions must have length equal to operand ndim"),
     (
-        r"broadcast: dims holds",
+        r"broadcast: dims holds|broadcast_in_dim: broadcast_dimensions .* are not all dimensions",
         "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions. target broadcast shape must have "
         "equal or higher rank to the operand shape",
     ),
