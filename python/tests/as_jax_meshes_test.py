@@ -504,3 +504,38 @@ for name, f in {"plain": rows(jnp.exp), "jitted": jax.jit(rows(jnp.exp))}.items(
     first, *_, last = jax.make_jaxpr(jax.grad(lambda x: f(x).sum()))(x).jaxpr.eqns
     out[name] = [len(first.outvars), first.outvars[0] in last.invars]
 """)
+
+
+@pytest.mark.parametrize("kind", ["TPU v3", "TPU v4", "TPU v5 lite", "TPU v5p", "TPU7x"])
+def test_meshes_on_tori(kind):
+    run(
+        f"kind = {kind!r}"
+        + """
+import itertools
+from types import SimpleNamespace as Device
+from jax.experimental import mesh_utils
+def chips(*sizes, cores=1):
+    places = itertools.product(*map(range, sizes[::-1]), range(cores))
+    return [
+        Device(id=n, platform="tpu", device_kind=kind, process_index=0, slice_index=0, coords=place[2::-1],
+            core_on_chip=place[3])
+        for n, place in enumerate(places)
+    ]
+def ids(*args, **options):
+    try:
+        return np.vectorize(lambda device: device.id)(mesh_utils.create_device_mesh(*args, **options)).tolist()
+    except (NotImplementedError, AssertionError, ValueError):
+        return "refused"
+shapes = [(8,), (2, 4), (4, 2), (16,), (4, 4), (2, 8), (1, 16), (32,), (8, 4), (2, 2, 8), (64,), (16, 4), (4, 16),
+    (2, 1, 32), (8, 8, 1), (4, 64), (64, 4)]
+tori = [chips(2, 2, 2), chips(4, 2, 1), chips(4, 4, 1), chips(2, 2, 4), chips(2, 2, 2, cores=2), chips(4, 4, 4),
+    chips(4, 8, 8), chips(2, 2, 1, cores=2), chips(4, 4, 1, cores=2)]
+for shape, devices, split in itertools.product(shapes, tori, (False, True)):
+    if np.prod(shape) == len(devices):
+        out[f"{shape} {len(devices)} {devices[-1].coords} {split}"] = ids(
+            shape, devices, allow_split_physical_axes=split
+        )
+out["contiguous"] = [ids(shape, chips(4, 8, 8), contiguous_submeshes=True) for shape in ((64, 4), (128, 2))]
+out["a hole"] = ids((7,), chips(2, 2, 2)[1:])
+"""
+    )

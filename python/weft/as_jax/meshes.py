@@ -139,45 +139,6 @@ def smap(
     return called
 
 
-def create_device_mesh(mesh_shape: Sequence[int], devices: Any = None, **_: Any) -> np.ndarray[Any, Any]:
-    """Devices in an array of a shape, for jax.sharding.Mesh."""
-    _check_sizes(mesh_shape, "mesh_shape", "create_device_mesh")
-    listed = list(weft.devices() if devices is None else devices)
-    n = int(np.prod(mesh_shape, dtype=int))
-    if n != len(listed):
-        raise value_error(f"Number of devices {len(listed)} must equal the product of mesh_shape {tuple(mesh_shape)}")
-    out = np.empty(n, dtype=object)
-    out[:] = listed
-    return out.reshape(tuple(mesh_shape))
-
-
-def create_hybrid_device_mesh(
-    mesh_shape: Sequence[int],
-    dcn_mesh_shape: Sequence[int],
-    devices: Any = None,
-    *,
-    process_is_granule: bool = False,
-    should_sort_granules_by_key: bool = True,
-    **_: Any,
-) -> np.ndarray[Any, Any]:
-    """Devices in an array whose sizes are the products of both shapes: those that are near each other, of a slice or
-    of a process, stand together in a block of shape mesh_shape."""
-    listed = list(weft.devices() if devices is None else devices)
-    by_process = process_is_granule or not hasattr(listed[0], "slice_index")
-    near: dict[Any, list[Any]] = {}
-    for device in listed:
-        near.setdefault(device.process_index if by_process else device.slice_index, []).append(device)
-    if len(near) != int(np.prod(dcn_mesh_shape, dtype=int)):
-        raise value_error(
-            f"Number of slices {len(near)} must equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}"
-        )
-    parts = [near[key] for key in (sorted(near) if should_sort_granules_by_key else near)]
-    blocks = np.empty(len(parts), dtype=object)
-    for n, part in enumerate(parts):
-        blocks[n] = create_device_mesh(mesh_shape, part)
-    return np.block(blocks.reshape(tuple(dcn_mesh_shape)).tolist())
-
-
 class AbstractDevice(NamedTuple):
     """What a mesh without devices says of them."""
 
