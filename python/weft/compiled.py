@@ -15,8 +15,9 @@ from ._core.names import update_wrapper
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, without_deleted
 from ._sharding import arrays as _arrays
 from ._sharding import committed
+from ._sharding import communication as _communication
 from ._sharding import partitioning as _partitioning
-from ._sharding.partitioning import Communication
+from ._sharding.communication import Communication
 from ._sharding.shardings import NamedSharding
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
@@ -327,7 +328,7 @@ class Lowered(Described):
             >>> weft.jit(lambda x: x + 1).lower(1.0).comms()
             []
         """
-        return _partitioning.comms(self._traced, self._shardings, self._names, self._fixed_order)
+        return _communication.comms(self._traced, self._shardings, self._names, self._fixed_order)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text.
@@ -524,7 +525,7 @@ class Compiled(Placed):
             True
         """
         lowered = self._lowered
-        sent = _partitioning.sent(lowered._traced, lowered._shardings, lowered._fixed_order)
+        sent = _communication.sent(lowered._traced, lowered._shardings, lowered._fixed_order)
         return lowered.stage("schedule") + sent
 
     def memory_analysis(self) -> MemoryAnalysis:

@@ -215,6 +215,7 @@ class ShapedArray(ShapeDtype):
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices.
         memory_space: accepted, without effect: there is one memory.
+        manual_axis_type: `varying` under JAX's name, as `mat` gives it.
 
     Example:
         >>> wnp.ones((2, 3)).aval.str_short()
@@ -225,10 +226,19 @@ class ShapedArray(ShapeDtype):
 
     __slots__ = ()
 
+    def __init__(self, shape: Sequence, dtype: Any = float, *args: Any, manual_axis_type: Any = None, **more: Any):
+        if manual_axis_type is not None:
+            more["varying"] = sorted(manual_axis_type.varying)
+        super().__init__(shape, dtype, *args, **more)
+
     def _placed(self, sharding: Any) -> Any:
-        if hasattr(sharding, "with_each_dim") and sharding.mesh.explicit_axes:
-            return sharding.with_each_dim(len(self.shape))
-        return sharding
+        if not hasattr(sharding, "with_each_dim") or not sharding.mesh.explicit_axes:
+            return sharding
+        if _weft.setting(_JAX_SEMANTICS):
+            sharding = sharding.said_by_types()
+            if all(isinstance(d, int) for d in self.shape):
+                sharding.shard_shape(self.shape)  # raises where devices cannot share a size evenly
+        return sharding.with_each_dim(len(self.shape))
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """The type in few characters.

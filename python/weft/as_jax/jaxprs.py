@@ -28,6 +28,7 @@ from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
+from .equation_params import Params
 from .jaxpr_text import letters, text_of, text_of_equation
 from .source_info_util import SourceInfo
 from .user_primitives import Primitive, call_of
@@ -369,38 +370,6 @@ class Region(ClosedJaxpr):
         return _jaxpr(self._fn, 0, True, self._axes, self._varying)
 
 
-# JAX's names of parameters that are functions inside of an equation -> which of its regions it is; None: all.
-_REGIONS = {"jaxpr": 0, "call_jaxpr": 0, "fun_jaxpr": 0, "cond_jaxpr": 0, "body_jaxpr": 1, "branches": None}
-
-
-def _is_call(params: dict[str, Any]) -> bool:
-    """Whether an equation of these parameters only calls the function inside."""
-    return params.keys() == {"regions"} and len(params["regions"]) == 1
-
-
-class _Params(dict[str, Any]):
-    """Parameters of an equation with functions inside, which have JAX's names, too."""
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in _REGIONS or (name == "name" and _is_call(self))
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Of functions inside, too."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-    def __missing__(self, name: str) -> Any:
-        if name == "name" and _is_call(self):
-            called: str = self["regions"][0]._fn.name
-            return "<lambda>" if called == "_lambda_" else called
-        if name not in _REGIONS or "regions" not in self:
-            raise key_error(f"the equation has no parameter {name!r}")
-        place = _REGIONS[name]
-        return tuple(self["regions"]) if place is None else self["regions"][place]
-
-
 _TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?(?:\{(.*?)\})?$")  # f32[3]{x}: differs between the devices along x
 
 
@@ -469,8 +438,8 @@ def _jaxpr(
         given = dict(eqn["attr_values"])
         if ours in _COLLECTIVES:
             given["axes"] = tuple(given["axes"])
-        if eqn["regions"]:
-            given = _Params(given, regions=_regions(eqn, axes))
+        if eqn["regions"] or ours == "sharding_constraint":
+            given = Params(given, regions=_regions(eqn, axes)) if eqn["regions"] else Params(given)
         invariant = ours == "psum" and not axes.isdisjoint(given["axes"])
         shown: Primitive = primitive("psum_invariant" if invariant else _JAX_NAMES.get(ours, ours))
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what

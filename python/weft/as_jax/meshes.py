@@ -189,6 +189,8 @@ def top_level_all_gather(x: Any, out_spec: Any, multi_dim: bool = False) -> Any:
     """x, which lies as out_spec says, after gathers along axes that cut it: the innermost ones of a dimension, and of
     one dimension unless `multi_dim`."""
     place = typed_sharding(x)
+    if place is None and not any(spec_axes(out_spec)):
+        return x
     if place is None:
         raise value_error(
             "top_level_all_gather: the types of the axes of the mesh around say nothing of how values lie"

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from .._core.errors import not_implemented
 from . import report
 from .arguments import named, with_more
+from .explicit_rules import with_rules
 from .strict import strictly
 from .traceback_util import bounded
 
@@ -141,7 +142,8 @@ class ServedModule(types.ModuleType):
     def _weft_served_as(self, name: str, found: Any) -> Any:
         if self.__name__ == "jax.numpy":
             found = named(name, found)
-        return bounded(self.__name__, name, strictly(self.__name__, name, with_more(self.__name__, name, found)))
+        found = with_rules(self.__name__, name, with_more(self.__name__, name, found))
+        return bounded(self.__name__, name, strictly(self.__name__, name, found))
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":

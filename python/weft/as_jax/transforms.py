@@ -342,7 +342,28 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         return weft.device_put(x, shardings)
     places = without_layouts(shardings)
     _check_said(x, places)
+    if _weft.is_tracing() and any(typed_sharding(leaf) for leaf in _tree.leaves(x) if _weft.is_traced(leaf)):
+        leaves, tree = _tree.flatten(x)
+        each = shardings_of(places, x, "with_sharding_constraint")
+        places = _tree.unflatten(tree, [_besides_types(leaf, place) for leaf, place in zip(leaves, each)])
     return weft.with_sharding_constraint(x, places)
+
+
+def _besides_types(x: Any, place: Any) -> Any:
+    """How a value is to lie of which a constraint says it along axes of type Auto: along the others as its type says."""
+    said = typed_sharding(x) if _weft.is_traced(x) else None
+    if place is None or said is None or said.mesh.axis_names != place.mesh.axis_names:
+        return place
+    if said.mesh.are_all_axes_explicit or any(dim is weft.PartitionSpec.UNCONSTRAINED for dim in place.spec):
+        return place
+    auto, rank = set(said.mesh.auto_axes), len(said.spec)
+    dims = [
+        (*names, *(name for name in wanted if name in auto))
+        for names, wanted in zip(spec_axes(said.spec), spec_axes(place.with_each_dim(rank).spec))
+    ]
+    return weft.NamedSharding(
+        place.mesh, weft.PartitionSpec(*dims, unreduced=said.spec.unreduced, reduced=said.spec.reduced)
+    )
 
 
 def _check_said(x: Any, places: Any) -> None:
@@ -354,7 +375,8 @@ def _check_said(x: Any, places: Any) -> None:
         if place is None or said is None or not said.mesh.are_all_axes_explicit:
             continue
         wanted = place.with_each_dim(len(said.spec)).spec
-        if said.mesh.axis_names == place.mesh.axis_names and spec_axes(wanted) != spec_axes(said.spec):
+        named = [tuple(name for name in names if name in place.mesh.typed_axes) for names in spec_axes(wanted)]
+        if said.mesh.axis_names == place.mesh.axis_names and named != spec_axes(said.spec):
             raise AssertionError(
                 "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
                 f"sharding: {said.spec} did not match the sharding provided: {wanted}. Please use "

@@ -51,6 +51,7 @@ PRIVATE: dict[str, Served] = {
             **of("weft.as_jax.api_util", "shaped_abstractify"),
             **of("weft", "new_ref freeze empty_ref"),
             "ManualAxisType": "weft._core.shapes:ManualAxes",
+            "modify_spec_for_auto_manual": "weft._sharding.shardings:spec_of_types",
             **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
             **of("weft.as_jax.user_primitives", "Primitive"),
