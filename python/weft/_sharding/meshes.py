@@ -65,6 +65,8 @@ class _TypingRules:
     at all whose types say how values lie."""
 
     keeps_axis: Callable[[int], bool] = staticmethod(lambda size: True)
+    # Whether shard_map may cut by what a vmap around cuts by: another option of JAX's.
+    cuts_mapped: Callable[[], bool] = staticmethod(lambda: False)
     in_use = False
 
 

@@ -518,7 +518,8 @@ def lying_as_in_program(fn: Any, operands: list, results: list) -> list:
     if any(map(_weft.is_traced, [*operands, *results])):
         return results
     traced = trace_flat(flat_function(lambda *xs: _weft.apply(fn, list(xs), []), tuple(operands), {}), "vmap", False)
-    places = places_of_results(traced, [_weft.sharding_of(x) for x in operands], False)
+    own = [_weft.sharding_of(x) if isinstance(x, _weft.Array) else None for x in operands]
+    places = places_of_results(traced, own, False)
     return [x if place is None else put(x, place) for x, place in zip(results, places)]
 
 

@@ -335,6 +335,10 @@ class ClosedJaxpr:
         return self.jaxpr.invars
 
     @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
     def outvars(self) -> list[Atom]:
         return self.jaxpr.outvars
 

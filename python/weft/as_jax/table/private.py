@@ -218,7 +218,10 @@ PRIVATE: dict[str, Served] = {
     "jax._src.debugger": Served(names=of("weft.debug", "breakpoint")),
     "jax._src.debugging": Served(
         everything_of=("weft.debug",),
-        names=of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
+        names={
+            **of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
+            **of("weft.as_jax.pictures", "visualize_array_sharding visualize_sharding"),
+        },
     ),
     "jax._src.callback": Served(
         names={

@@ -11,6 +11,7 @@ FIRST: list[tuple[str, str]] = [
         r"^(i?[hr]?fft): axis: an integer is needed, got (.*)",
         "jax.numpy.fft.{0} does not support multiple axes. Please use jax.numpy.fft.{0}n. Got axis = {1}.",
     ),
+    (r"^no buffer format for bf16", "Buffers of type BF16 are not supported by the Python buffer protocol."),
     (r"^arange: (start|stop|step): .* of a traced value", f"{_CONCRETE} It arose in the jnp.arange argument '{{0}}'."),
     (r"^(\w+): the (\w+) of a slice: .* of a traced value", f"{_CONCRETE} It arose in slice {{1}} of jnp.{{0}}."),
     (
