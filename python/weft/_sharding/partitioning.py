@@ -201,7 +201,11 @@ def check_said_by_types(sharding: NamedSharding | None, what: str) -> None:
     of how values lie."""
     if sharding is None or not _tree.jax_semantics():
         return
+    if sharding.__dict__.get("_memory_kind") not in (None, "device"):
+        raise value_error(f"{what}: a sharding with memory_kind is not allowed here: {sharding}")
     around = get_abstract_mesh()
+    if isinstance(sharding.mesh, AbstractMesh) and around.shape == sharding.mesh.shape and around != sharding.mesh:
+        raise value_error(f"{what}: Context mesh {around} should match the mesh of sharding {sharding.mesh}")
     types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types))
     types.update(zip(around.axis_names, around.axis_types) if around.shape == sharding.mesh.shape else ())
     named = [*(name for names in spec_axes(sharding.spec) for name in names), *sharding.spec.unreduced]

@@ -13,7 +13,7 @@ import weft
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import type_error, value_error
+from .._core.errors import not_implemented, type_error, value_error
 from .._sharding import meshes as _meshes
 from .._sharding.shardings import cut_by, spec_axes
 from .._sharding.typed import by_the_compiler, by_the_program, mesh_of, typed_sharding
@@ -101,6 +101,22 @@ def shard_map(
     if f is None:
         return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
     made = _shard_map(f, mesh, in_specs, out_specs, **options)
+    sums = [
+        spec
+        for spec in _tree.leaves((in_specs, out_specs), is_leaf=lambda x: isinstance(x, weft.PartitionSpec))
+        if isinstance(spec, weft.PartitionSpec) and (spec.unreduced or spec.reduced)
+    ]
+    if sums and isinstance(mesh, (Mesh, AbstractMesh)):
+        if options.get("axis_names") and set(options["axis_names"]) != set(mesh.axis_names):
+            raise not_implemented(
+                "unreduced and reduced axes can only be passed to in_specs when shard_map is in full manual mode: "
+                f"{sums[0]} with axis_names={options['axis_names']} of {mesh}"
+            )
+        if not mesh.are_all_axes_explicit:
+            raise value_error(
+                "unreduced and reduced axes can only be used when the mesh passed to shard_map contains axis names all "
+                f"of type `Explicit`: {sums[0]} on {mesh}"
+            )
     if mesh is None:
         return made
 
@@ -157,7 +173,12 @@ def auto_axes(
 
     @functools.wraps(f)
     def called(*args: Any, out_sharding: Any = wanted, **kwargs: Any) -> Any:
-        mesh = mesh_of((args, kwargs, out_sharding))
+        mesh, manual = mesh_of((args, kwargs, out_sharding)), set(get_abstract_mesh().manual_axes)
+        if manual & set(mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes):
+            raise not_implemented(
+                "Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: inside of shard_map "
+                f"over {', '.join(sorted(manual))}"
+            )
         if mesh is None or not mesh.explicit_axes:
             return f(*args, **kwargs)  # the compiler says it as it is
         result = by_the_compiler(f, args, kwargs, mesh, axes)

@@ -14,12 +14,12 @@ import weft
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import value_error
+from .._core.errors import runtime_error, type_error, value_error
 from .._core.options import keeps_calls
 from .._core.shapes import FLOAT0, ShapedArray
 from .._core.tracing import is_float0
-from .._sharding.meshes import chosen_mesh, current_mesh
-from .._sharding.partitioning import OnAllDevices, shardings_of
+from .._sharding.meshes import chosen_mesh, current_mesh, get_abstract_mesh
+from .._sharding.partitioning import OnAllDevices, axes_of_mapped, shardings_of
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
 from . import jaxprs, ref_programs
@@ -34,15 +34,44 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if fun is None:
         _check_places(options)
         return functools.partial(jit, **options)
+    if isinstance(fun, types.FunctionType) and _names_axes_alone(options):
+        known = _jitted(fun)
+        fun = known.get(_under_set_mesh) or known.setdefault(_under_set_mesh, _under_set_mesh(fun))
+    return _made(fun, options)
+
+
+def _names_axes_alone(options: dict[str, Any]) -> bool:
+    """Whether in_shardings or out_shardings are of the mesh around."""
+    given = (options.get("in_shardings"), options.get("out_shardings"))
+    is_spec = lambda x: isinstance(x, weft.PartitionSpec)
+    return any(map(is_spec, _tree.leaves(given, is_leaf=is_spec)))
+
+
+def _under_set_mesh(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which refuses a `with mesh:` around it: its shardings are of the mesh that set_mesh chose."""
+
+    @functools.wraps(fun, updated=())
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if current_mesh() is not None and chosen_mesh() is None and not get_abstract_mesh().manual_axes:
+            raise runtime_error(
+                "jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to in_shardings or "
+                "out_shardings: that of jax.set_mesh(mesh), not of `with mesh:`"
+            )
+        return fun(*args, **kwargs)
+
+    return called
+
+
+def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     check_options(options.pop("compiler_options", None))
     _check_places(options)
     options.pop("backend", None)
     options.pop("abstracted_axes", None)
     if (device := options.pop("device", None)) is not None:
-        return _on_device(jit(fun, **options), device)
+        return _on_device(_made(fun, options), device)
     by_position = options.get("in_shardings") is not None
     if (device := _one_device(options)) is not None:
-        return _on_device(jit(fun, **options), device, by_position)
+        return _on_device(_made(fun, options), device, by_position)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
@@ -141,7 +170,7 @@ def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: A
     if isinstance(fun, types.FunctionType):
         known = _jitted(fun)
         fun = known.get(_on_mesh_around) or known.setdefault(_on_mesh_around, _on_mesh_around(fun))
-    return jit(fun, **options)
+    return _made(fun, options)
 
 
 def _on_mesh_around(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -338,9 +367,28 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """weft.with_sharding_constraint, which also takes Formats, whose layouts have no effect."""
     if shardings is None:
         raise value_error("One of with_sharding_constraint arguments got sharding None which is not allowed")
+    if isinstance(shardings, weft.SingleDeviceSharding) and axes_of_mapped():
+        raise value_error(
+            "If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your jitted function inside "
+            f"the mesh context manager. Only NamedSharding can be used with it, got {shardings} of type "
+            f"{type(shardings).__name__}"
+        )
     if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
         return weft.device_put(x, shardings)
     places = without_layouts(shardings)
+    if isinstance(places, weft.NamedSharding) and isinstance(places.mesh, weft.AbstractMesh) and not places.mesh.empty:
+        for leaf in _tree.leaves(x):
+            if isinstance(leaf, weft.Array) and not _weft.is_traced(leaf):
+                if not isinstance(leaf.sharding, weft.NamedSharding):
+                    raise type_error(
+                        "with_sharding_constraint: The sharding on the input must be a `NamedSharding` where the mesh "
+                        f"has no devices, got {leaf.sharding}"
+                    )
+                if leaf.sharding.mesh.shape_tuple != places.mesh.shape_tuple:
+                    raise value_error(
+                        f"with_sharding_constraint: Mesh shape of the input {leaf.sharding.mesh.shape_tuple} does not "
+                        f"match the mesh shape of the target sharding {places.mesh.shape_tuple}"
+                    )
     _check_said(x, places)
     if _weft.is_tracing() and any(typed_sharding(leaf) for leaf in _tree.leaves(x) if _weft.is_traced(leaf)):
         leaves, tree = _tree.flatten(x)

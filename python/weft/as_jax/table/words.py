@@ -28,10 +28,6 @@ WORDS: list[tuple[str, str]] = [
     (r"static argument .* of type '(.*?)', which is not hashable", "Non-hashable static arguments are not supported."),
     (r"cannot be both static and donated", "static_argnames and donate_argnames cannot intersect"),
     (
-        r"argument (\S+) of '[^']*' is ShapeDtypeStruct\(shape=\(([^)]*)\), dtype=(\w+)\) of type",
-        "Argument '{0}' of shape {2}[{1}] of type <class 'jax._src.core.ShapeDtypeStruct'> is not a valid JAX type.",
-    ),
-    (
         r"argument (\S+) of '[^']*' is (.*) of type '([^']*)'; expected an array",
         "Argument {1} of type <class '{2}'> is not a valid JAX type. Error interpreting argument to the function as an "
         "abstract array. The problematic value is of type <class '{2}'> and was passed to the function at path {0}.",
