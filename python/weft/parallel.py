@@ -286,9 +286,8 @@ def _run(
             axes = cuts_of(mesh, spec, [0] * len(shape), f"{what}: {which} of '{flat.name}'")
             differ, because = _weft.result_varying(t, i)
             named = {a for names in axes for a in names} | spec.reduced
-            said = (a for a in differ if a in mesh.shape and typing_rules.keeps_axis(mesh.shape[a]))
-            missing = [a for a in said if a not in named]
-            if missing and check:
+            missing = [a for a in differ if a in mesh.shape and a not in named]
+            if check and any(typing_rules.keeps_axis(mesh.shape[a]) for a in missing):
                 raise value_error(
                     f"{what}: {which} of '{flat.name}' may differ between the devices along "
                     f"{', '.join(map(repr, missing))}, but its out_specs entry, {spec}, does not name "
