@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.errors import sharding_type_error, type_error, value_error
+from ._core.errors import not_implemented, sharding_type_error, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
@@ -148,10 +148,20 @@ def vmap(
         if isinstance(size, int) and size == 0 and None not in outs and not cut_by and not typed:
             made = [_empty(shape, kind, weak, axis) for (shape, kind, weak), axis in zip(_weft.result_specs(t), outs)]
             return _tree.unflatten(flat.out_tree, made)
-        fn = _weft.vmap(t, batched, size, outs, axis_name or "")
-        if cut_by:
-            moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
-        results = _weft.apply(fn, moved + t.captures, t.weak_results)
+        # A mesh inside that has an axis of this name hides it there; nobody may speak of it outside.
+        hidden = axis_name is not None and any(axis_name in mesh.axis_names for mesh in meshes_of(t))
+        try:
+            fn = _weft.vmap(t, batched, size, outs, "" if axis_name is None or hidden else axis_name)
+            if cut_by:
+                moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
+            results = _weft.apply(fn, moved + t.captures, t.weak_results)
+        except NameError:
+            if not hidden:
+                raise
+            raise not_implemented(
+                f"vmap: the mapped axis '{axis_name}' has the name of an axis of the mesh inside, and is used outside "
+                "of it; give it another name"
+            ) from None
         if _weft.meshes_of(t) and not _weft.is_tracing():
             results = lying_as_in_program(fn, moved + t.captures, results)
         if cut_by or typed:

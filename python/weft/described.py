@@ -108,6 +108,7 @@ class Described:
     _traced: Any
     _ir: Any
     _optimized: Callable[[], Any]  # the program that code is made of
+    _asked: Any  # how arguments have to lie
 
     def _describe(self, other: Described) -> None:
         self._in_tree, self._in_specs, self._donated = other._in_tree, other._in_specs, other._donated
@@ -147,7 +148,8 @@ class Described:
         """
         asked = getattr(self, "_asked", None) or [None] * len(self._in_specs)
         types = [
-            ShapeDtype(s, d, weak_type=w, sharding=said_by_type(place)) for (s, d, w), place in zip(self._in_specs, asked)
+            ShapeDtype(s, d, weak_type=w, sharding=said_by_type(place))
+            for (s, d, w), place in zip(self._in_specs, asked)
         ]
         return _tree.unflatten(self._in_tree, types)
 

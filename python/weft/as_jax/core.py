@@ -123,9 +123,9 @@ def _on_mesh(x: Any, aval: Any) -> Any:
     rank, around = len(aval.shape), get_abstract_mesh()
     if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
         around = of_trace.abstract_mesh
-    if isinstance(x, weft.Array) and not _weft.is_traced(x) and not x.is_deleted():
-        if isinstance(_weft.sharding_of(x), weft.SingleDeviceSharding):
-            around = weft.AbstractMesh((), ())  # somebody has put it on one device
+    there = isinstance(x, weft.Array) and not _weft.is_traced(x) and not x.is_deleted()
+    if there and isinstance(_weft.sharding_of(x), weft.SingleDeviceSharding):
+        around = weft.AbstractMesh((), ())  # somebody has put it on one device
     mesh, spec = around, weft.PartitionSpec()
     if isinstance(aval.sharding, weft.NamedSharding):
         mesh, spec = aval.sharding.mesh.abstract_mesh, aval.sharding.spec

@@ -115,7 +115,9 @@ def _einsum(subscripts: Any, *operands: Any, out_sharding: Any = None, **_: Any)
     terms, arrow, result = subscripts.replace(" ", "").partition("->")
     if not arrow or "." in terms:
         return
-    left, right = ({} if cuts is None else dict(zip(term, cuts)) for term, cuts in zip(terms.split(","), map(_cuts, operands)))
+    left, right = (
+        {} if cuts is None else dict(zip(term, cuts)) for term, cuts in zip(terms.split(","), map(_cuts, operands))
+    )
     summed = [letter for letter in left if letter in right and letter not in result]
     lhs, rhs = [left[letter] for letter in summed], [right[letter] for letter in summed]
     if unreduced != {name for names in lhs for name in names}:

@@ -22,7 +22,7 @@ import numpy as np
 import weft
 
 from .. import _weft
-from .._core.errors import at_line, key_error, not_implemented, type_error
+from .._core.errors import at_line, not_implemented, type_error
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of

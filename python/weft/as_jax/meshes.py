@@ -174,7 +174,8 @@ def auto_axes(
     @functools.wraps(f)
     def called(*args: Any, out_sharding: Any = wanted, **kwargs: Any) -> Any:
         mesh, manual = mesh_of((args, kwargs, out_sharding)), set(get_abstract_mesh().manual_axes)
-        if manual & set(mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes):
+        names = () if mesh is None else mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
+        if manual & set(names):
             raise not_implemented(
                 "Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: inside of shard_map "
                 f"over {', '.join(sorted(manual))}"

@@ -251,9 +251,7 @@ def create_device_mesh(
     others in their order."""
     listed = list(weft.devices() if devices is None else devices)
     if not all(hasattr(n, "__index__") for n in mesh_shape):
-        raise value_error(
-            f"`mesh_shape` passed to `create_device_mesh` should be a sequence of ints. Got {mesh_shape}"
-        )
+        raise value_error(f"`mesh_shape` passed to `create_device_mesh` should be a sequence of ints. Got {mesh_shape}")
     shape = tuple(int(n) for n in mesh_shape)
     if math.prod(shape) != len(listed):
         raise value_error(f"Number of devices {len(listed)} must equal the product of mesh_shape {shape}")

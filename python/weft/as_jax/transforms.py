@@ -369,26 +369,14 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         raise value_error("One of with_sharding_constraint arguments got sharding None which is not allowed")
     if isinstance(shardings, weft.SingleDeviceSharding) and axes_of_mapped():
         raise value_error(
-            "If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your jitted function inside "
-            f"the mesh context manager. Only NamedSharding can be used with it, got {shardings} of type "
-            f"{type(shardings).__name__}"
+            "If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your jitted function "
+            "inside the mesh context manager. Only NamedSharding can be used with it, got "
+            f"{shardings} of type {type(shardings).__name__}"
         )
     if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
         return weft.device_put(x, shardings)
     places = without_layouts(shardings)
-    if isinstance(places, weft.NamedSharding) and isinstance(places.mesh, weft.AbstractMesh) and not places.mesh.empty:
-        for leaf in _tree.leaves(x):
-            if isinstance(leaf, weft.Array) and not _weft.is_traced(leaf):
-                if not isinstance(leaf.sharding, weft.NamedSharding):
-                    raise type_error(
-                        "with_sharding_constraint: The sharding on the input must be a `NamedSharding` where the mesh "
-                        f"has no devices, got {leaf.sharding}"
-                    )
-                if leaf.sharding.mesh.shape_tuple != places.mesh.shape_tuple:
-                    raise value_error(
-                        f"with_sharding_constraint: Mesh shape of the input {leaf.sharding.mesh.shape_tuple} does not "
-                        f"match the mesh shape of the target sharding {places.mesh.shape_tuple}"
-                    )
+    _check_whose_devices(x, places)
     _check_said(x, places)
     if _weft.is_tracing() and any(typed_sharding(leaf) for leaf in _tree.leaves(x) if _weft.is_traced(leaf)):
         leaves, tree = _tree.flatten(x)
@@ -397,8 +385,28 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return weft.with_sharding_constraint(x, places)
 
 
+def _check_whose_devices(x: Any, places: Any) -> None:
+    """Raises TypeError or ValueError for arrays on devices that a mesh without any cannot stand for."""
+    if not isinstance(places, weft.NamedSharding) or isinstance(places.mesh, weft.Mesh) or places.mesh.empty:
+        return
+    for leaf in _tree.leaves(x):
+        if not isinstance(leaf, weft.Array) or _weft.is_traced(leaf):
+            continue
+        if not isinstance(leaf.sharding, weft.NamedSharding):
+            raise type_error(
+                "with_sharding_constraint: The sharding on the input must be a `NamedSharding` where the mesh has no "
+                f"devices, got {leaf.sharding}"
+            )
+        if leaf.sharding.mesh.shape_tuple != places.mesh.shape_tuple:
+            raise value_error(
+                f"with_sharding_constraint: Mesh shape of the input {leaf.sharding.mesh.shape_tuple} does not match "
+                f"the mesh shape of the target sharding {places.mesh.shape_tuple}"
+            )
+
+
 def _besides_types(x: Any, place: Any) -> Any:
-    """How a value is to lie of which a constraint says it along axes of type Auto: along the others as its type says."""
+    """How a value is to lie of which a constraint says it along axes of type Auto: along the others as its type
+    says."""
     said = typed_sharding(x) if _weft.is_traced(x) else None
     if place is None or said is None or said.mesh.axis_names != place.mesh.axis_names:
         return place

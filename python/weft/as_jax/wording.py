@@ -87,7 +87,7 @@ def _mapped_axis(message: str) -> str:
 def _not_an_array(message: str) -> str:
     """Of a type as an argument: JAX names its shape."""
     found = re.search(
-        r"argument (\S+) of '[^']*' is ShapeDtypeStruct\(shape=\((.*?)\), dtype=(\w+).*? of type 'ShapeDtype'; expected",
+        r"argument (\S+) of '[^']*' is ShapeDtypeStruct\(shape=\((.*?)\), dtype=(\w+).*? of type 'ShapeDtype'; exp",
         message.split("\n  at ", 1)[0],
     )
     if not found:
