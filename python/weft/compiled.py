@@ -19,6 +19,7 @@ from ._sharding import communication as _communication
 from ._sharding import partitioning as _partitioning
 from ._sharding.communication import Communication
 from ._sharding.shardings import NamedSharding
+from ._sharding.signatures import signature_of
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
@@ -354,7 +355,10 @@ class Lowered(Described):
 
         t = self._traced
         fn, devices = _partitioning.with_what_types_say(t, self._shardings)
-        return text_for(self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results), devices)
+        ir = self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results)
+        asked = self._jitted.__dict__.get("_shardings", (None, None))[1]
+        out = _tree.unflatten(self.out_tree, [0] * self.out_tree.num_leaves)
+        return text_for(ir, devices, signature_of(t, self._asked, asked, out) if devices > 1 else None)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.

@@ -398,7 +398,7 @@ def cuts_of_arguments(traced: Any, mesh: Mesh, shardings: list) -> list:
     return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
 
 
-def _given(cuts: list, shardings: list) -> list:
+def given_layouts(cuts: list, shardings: list) -> list:
     """How parameters lie, as the native module takes it: axes of each dimension, those of sums in parts, and those
     along which they are reduced."""
     specs = [getattr(sharding, "spec", PartitionSpec()) for sharding in shardings]
@@ -425,7 +425,7 @@ def with_what_types_say(traced: Any, shardings: list) -> tuple[Any, int]:
         else None
         for sharding, (shape, _, _) in zip(shardings, specs)
     ]
-    given = _given(cuts + [None] * (len(specs) - len(cuts)), shardings)
+    given = given_layouts(cuts + [None] * (len(specs) - len(cuts)), shardings)
     return _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.typed_axes), given), devices
 
 
@@ -434,7 +434,7 @@ def said_by_types(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
     along which it is unreduced and reduced. Raises ShardingTypeError where operands do not fit."""
     if not mesh.explicit_axes:
         return []
-    given = _given(cuts, shardings)
+    given = given_layouts(cuts, shardings)
     results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
     # Along the other axes the compiler decides.
     return results if len(mesh.explicit_axes) == len(mesh.axis_names) else []
