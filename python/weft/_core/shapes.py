@@ -226,10 +226,20 @@ class ShapedArray(ShapeDtype):
 
     __slots__ = ()
 
-    def __init__(self, shape: Sequence, dtype: Any = float, *args: Any, manual_axis_type: Any = None, **more: Any):
+    def __init__(
+        self,
+        shape: Sequence,
+        dtype: Any = float,
+        weak_type: bool = False,
+        varying: Sequence[str] = (),
+        *,
+        sharding: Any = None,
+        memory_space: Any = None,
+        manual_axis_type: Any = None,
+    ):
         if manual_axis_type is not None:
-            more["varying"] = sorted(manual_axis_type.varying)
-        super().__init__(shape, dtype, *args, **more)
+            varying = sorted(manual_axis_type.varying)
+        super().__init__(shape, dtype, weak_type, varying, sharding=sharding, memory_space=memory_space)
 
     def _placed(self, sharding: Any) -> Any:
         if not hasattr(sharding, "with_each_dim") or not sharding.mesh.explicit_axes:

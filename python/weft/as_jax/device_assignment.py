@@ -80,7 +80,7 @@ def for_devices(lowered: Lowered, devices: Sequence[Any] | None) -> Lowered:
     """The program for these devices; None: for those of the shardings of its arguments."""
     on_types: _OnTypes | None = lowered.__dict__.get("_on_types")
     if on_types is None:
-        meshes = [place.mesh for place in lowered._shardings if place is not None]
+        meshes = [place.mesh for place in lowered._shardings if place is not None and isinstance(place.mesh, Mesh)]
         if devices is not None and any(list(mesh.devices.flat) != list(devices) for mesh in meshes):
             raise value_error(
                 "device_assignment passed to `.compile` must match the device_assignment calculated from array "
