@@ -278,7 +278,7 @@ JAX_TESTS = [
     ),
     ("sparse arrays", 435, 439, "messages"),
     ("`jax.nn`, stax, optimizers, LSTM, rooflines", 652, 665, "equations that JAX writes otherwise"),
-    ("callbacks, checks, debuggers", 447, 506, "errors where Weft has an answer, pictures of shardings"),
+    ("callbacks, checks, debuggers", 452, 506, "errors where Weft has an answer, prints of what each device holds"),
     (
         "`jit` over meshes (`pjit`), types that say how values lie",
         682,
@@ -309,20 +309,14 @@ JAX_TESTS = [
         84,
         "names of axes that are numbers",
     ),
-    (
-        "prints, calls and pictures on devices",
-        63,
-        73,
-        "prints of what each device holds, rematerialized prints",
-    ),
 ]
 
 _JAX_HEAD = """
 ## JAX's own tests
 
 Tests of JAX {jax} that passed with `pytest -p weft.as_jax`, counted on 2026-11-27, those of accelerators and Pallas
-left out, of generated ones four to ten each, those of meshes on eight devices of the CPU. What looks at XLA itself is in
-[what only JAX's own tests look at](differences_from_jax.md):
+left out, of generated ones four to ten each, those of meshes on eight devices of the CPU. What looks at XLA itself is
+in [what only JAX's own tests look at](differences_from_jax.md):
 
 """
 

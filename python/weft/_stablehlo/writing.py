@@ -63,7 +63,7 @@ class _Module:
         free = view.parameters[: len(view.parameters) - len(constants)]
         # A parameter of keys is two words for each, as in JAX.
         outer = name == "main"
-        arguments = []
+        arguments: list[str] = []
         for p in free:
             keys = outer and str(p.type).startswith("key[")
             type_ = tensor_of([*p.type.shape, 2], "ui32") if keys else tensor(str(p.type))
