@@ -734,3 +734,18 @@ out["pictures"] = [picture(shape, spec) for shape, spec in shapes]
 out["larger"] = picture((16,), P("x"), scale=8.0)
 """)
     assert found["pictures"][0][1] == "│  CPU 0   │  CPU 1   │"
+
+
+def test_signatures_in_stablehlo():
+    found = run("""
+import re
+jax.set_mesh(explicit)
+x = jax.device_put(np.arange(32.0, dtype=np.float32).reshape(8, 4), P("x", "y"))
+f = jax.jit(lambda x: (x * 2, lax.reduce_sum(x, axes=(0,), out_sharding=P("y", unreduced={"x"}))))
+signature = lambda text: re.findall(r"sdy[.]sharding = #sdy[.]sharding(<.*?>)", text)
+out["types"] = signature(f.lower(x).as_text())
+jax.set_mesh(auto)
+rows = NamedSharding(auto, P("x"))
+out["out_shardings"] = signature(jax.jit(lambda x: x * 2, in_shardings=rows, out_shardings=rows).lower(x[0]).as_text())
+""")
+    assert len(found["types"]) == 3

@@ -17,7 +17,6 @@ from ._sharding import arrays as _arrays
 from ._sharding import committed
 from ._sharding import communication as _communication
 from ._sharding import partitioning as _partitioning
-from ._sharding.communication import Communication
 from ._sharding.shardings import NamedSharding
 from ._sharding.signatures import signature_of
 from .arguments import ints, licences_of, names_of
@@ -318,7 +317,7 @@ class Lowered(Described):
         if target is not None:
             _partitioning.check_one_device(target.splitlines()[0], self._shardings, self._names)
 
-    def comms(self) -> list[Communication]:
+    def comms(self) -> list[_communication.Communication]:
         """What devices send each other, where arguments are cut over a mesh or a constraint says that values are: every
         collective with its bytes, axes, cause and line, and the spec of an argument that would be cheapest, if one is
         cheaper (weft.Communication).
@@ -356,9 +355,7 @@ class Lowered(Described):
         t = self._traced
         fn, devices = _partitioning.with_what_types_say(t, self._shardings)
         ir = self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results)
-        asked = self._jitted.__dict__.get("_shardings", (None, None))[1]
-        out = _tree.unflatten(self.out_tree, [0] * self.out_tree.num_leaves)
-        return text_for(ir, devices, signature_of(t, self._asked, asked, out) if devices > 1 else None)
+        return text_for(ir, devices, signature_of(self, self._jitted) if devices > 1 else None)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.

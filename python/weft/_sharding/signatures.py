@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import _weft
+from .._core import tree as _tree
 from .meshes import mesh_axes
 from .partitioning import given_layouts, meshes_of, shardings_of
 from .shardings import NamedSharding, cuts_of
@@ -20,14 +21,17 @@ class Signature(NamedTuple):
     open_results: bool
 
 
-def signature_of(traced: Any, arguments: list, out_shardings: Any, out: Any) -> Signature:
-    """... where out_shardings, or types, say it of results; `out`: a tree like them."""
+def signature_of(lowered: Any, jitted: Any) -> Signature:
+    """... of a lowered function, where out_shardings, or types, say it of results."""
+    traced, arguments = lowered._traced, lowered._asked
+    out_shardings = jitted.__dict__.get("_shardings", (None, None))[1]
     count = len(_weft.result_specs(traced))
     meshes = [place.mesh for place in arguments if isinstance(place, NamedSharding)] + meshes_of(traced)
     mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
     if mesh is None:
         results: list = [None] * count
         if out_shardings is not None:
+            out = _tree.unflatten(lowered.out_tree, [0] * lowered.out_tree.num_leaves)
             results = shardings_of(out_shardings, out, "jit: out_shardings")
         return Signature(arguments, results, False)
     specs = _weft.param_specs(traced)
