@@ -746,6 +746,7 @@ signature = lambda text: re.findall(r"sdy[.]sharding = #sdy[.]sharding(<.*?>)", 
 out["types"] = signature(f.lower(x).as_text())
 jax.set_mesh(auto)
 rows = NamedSharding(auto, P("x"))
-out["out_shardings"] = signature(jax.jit(lambda x: x * 2, in_shardings=rows, out_shardings=rows).lower(np.arange(8.0)).as_text())
+twice = jax.jit(lambda x: x * 2, in_shardings=rows, out_shardings=rows)
+out["out_shardings"] = signature(twice.lower(np.arange(8.0)).as_text())
 """)
     assert len(found["types"]) == 3
