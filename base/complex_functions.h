@@ -47,6 +47,7 @@ inline std::complex<double> Exp2(const std::complex<double>& z) {
   const double x = z.real(), angle = z.imag() * std::numbers::ln2;
   if (!std::isfinite(x) || !std::isfinite(angle)) return std::exp(std::complex<double>(x * std::numbers::ln2, angle));
   const double size = std::exp2(x);
+  if (angle == 0) return {size, angle};  // of infinite sizes too
   return {size * std::cos(angle), size * std::sin(angle)};
 }
 

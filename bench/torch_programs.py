@@ -131,6 +131,19 @@ def reductions() -> list[Program]:
         ),
         Program("running sums", lambda lib, np: lambda x: np.cumsum(x, 1), lambda t, F: lambda x: t.cumsum(x, 1), [x]),
         Program(
+            "sine and cosine",
+            lambda lib, np: lambda x: np.sin(x) * np.cos(x) + np.cos(x),
+            lambda t, F: lambda x: t.sin(x) * t.cos(x) + t.cos(x),
+            [_numbers(1000, 1000)],
+            (0,),
+        ),
+        Program(
+            "functions of complex numbers",
+            lambda lib, np: lambda z: abs(np.exp(z) * np.sqrt(z) + np.log(z)),
+            lambda t, F: lambda z: t.abs(t.exp(z) * t.sqrt(z) + t.log(z)),
+            [_numbers(200_000) + 1j * _numbers(200_000, seed=1)],
+        ),
+        Program(
             "norm",
             lambda lib, np: lambda x: np.sqrt((x * x).sum()),
             lambda t, F: lambda x: t.linalg.vector_norm(x),

@@ -11,12 +11,12 @@ namespace {
 
 class Interpreted : public LoadedProgram {
  public:
-  explicit Interpreted(FnRef fn) : fn_(std::move(fn)) {}
-  Tensors Run(Tensors args) const override { return Eval(*fn_, args); }
+  explicit Interpreted(FnRef fn) : eval_(std::move(fn)) {}
+  Tensors Run(Tensors args) const override { return eval_(args); }
   std::vector<std::pair<std::string, double>> Facts() const override { return {{"interpreted", 1}}; }
 
  private:
-  FnRef fn_;
+  PreparedEval eval_;
 };
 
 class Interpreter : public Backend {

@@ -1,5 +1,7 @@
 #include "ir/tensor.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <new>
 
@@ -25,6 +27,9 @@ std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape) {
 }
 
 namespace {
+// Arrays of two and more are asked for in pages of this size: walking through them misses fewer translations.
+constexpr size_t kLargePage = size_t{2} << 20;
+
 struct FreeMemory {
   void operator()(void* memory) const { std::free(memory); }
 };
@@ -37,10 +42,12 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
   const int64_t elements = NumElements(shape_);
   if (__builtin_mul_overflow(elements, ByteWidth(dtype), &bytes)) throw ValueError("an array of more than 2^63 bytes");
   const size_t padded = (static_cast<size_t>(bytes) + 63) / 64 * 64 + 64;  // room for a full vector load at the end
-  void* memory = std::aligned_alloc(64, padded);
+  const bool large = padded >= 2 * kLargePage;
+  void* memory = std::aligned_alloc(large ? kLargePage : 64, padded);
   if (memory == nullptr) {
     throw OutOfMemory("out of memory: an array " + type().ToString() + " needs " + std::to_string(bytes) + " bytes");
   }
+  if (large) madvise(memory, padded / kLargePage * kLargePage, MADV_HUGEPAGE);  // a wish: else pages are small
   owner_ = std::shared_ptr<void>(memory, FreeMemory());
   data_ = memory;
 }

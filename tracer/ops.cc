@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-ElementwiseRunner g_elementwise_runner = nullptr;
+OperationRunner g_operation_runner = nullptr;
 
 const Prim& PrimOf(Binary op) {
   // In the order of the enum; nullptr: not one primitive.
@@ -169,7 +169,18 @@ const PrimTable<Value (*)(Operands)>& OfComplexNumbers() {
 
 }  // namespace
 
-void SetElementwiseRunner(ElementwiseRunner runner) { g_elementwise_runner = runner; }
+void SetOperationRunner(OperationRunner runner) { g_operation_runner = runner; }
+
+std::optional<Value> RunAtOnce(const Prim& prim, WeakDType dtype, const Attrs& attrs, Operands xs) {
+  const auto is_traced = [](const Operand& x) { return !x.is_scalar() && x.value().traced(); };
+  if (g_operation_runner == nullptr || Trace::Current() != nullptr || std::any_of(xs.begin(), xs.end(), is_traced))
+    return std::nullopt;
+  const auto place = OnOneDevice(xs);
+  std::optional<Tensor> y = place ? g_operation_runner(prim, dtype.dtype, attrs, xs) : std::nullopt;
+  if (!y) return std::nullopt;
+  const bool weak = dtype.weak && y->dtype() == dtype.dtype;
+  return *place == nullptr ? Value(*std::move(y), weak) : Value(*std::move(y), **place, weak);
+}
 
 Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotion) {
   if (prim.num_operands >= 0 && static_cast<int>(xs.size()) != prim.num_operands) {
@@ -182,15 +193,7 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
   if (IsComplex(t.dtype)) {
     if (const auto by_order = OfComplexNumbers()[prim]) return by_order(xs);
   }
-  const auto is_traced = [](const Operand& x) { return !x.is_scalar() && x.value().traced(); };
-  if (g_elementwise_runner != nullptr && Trace::Current() == nullptr && std::none_of(xs.begin(), xs.end(), is_traced)) {
-    const auto place = OnOneDevice(xs);
-    std::optional<Tensor> y = place ? g_elementwise_runner(prim, t.dtype, attrs, xs) : std::nullopt;
-    if (y) {
-      const bool weak = t.weak && y->dtype() == t.dtype;
-      return *place == nullptr ? Value(*std::move(y), weak) : Value(*std::move(y), **place, weak);
-    }
-  }
+  if (auto y = RunAtOnce(prim, t, attrs, xs)) return *std::move(y);
   Site site;
   Builder& b = site.b();
   Atoms atoms;

@@ -13,10 +13,13 @@
 
 namespace weft {
 
-// Runs one element-wise operation of a dtype on arrays and numbers at once, without a program of its own; nothing where
-// it has to be one. Set once at start-up by whoever links a compiler; the bits are those of the compiled program.
-using ElementwiseRunner = std::optional<Tensor> (*)(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs);
-void SetElementwiseRunner(ElementwiseRunner runner);
+// Runs one operation of a dtype, element-wise or a reduction, on arrays and numbers at once, without a program of its
+// own; nothing where it has to be one. Set once at start-up by whoever links a compiler; the bits are those of the
+// compiled program.
+using OperationRunner = std::optional<Tensor> (*)(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs);
+void SetOperationRunner(OperationRunner runner);
+// The operation's result by that runner; nothing where values are traced, or on several devices.
+std::optional<Value> RunAtOnce(const Prim& prim, WeakDType dtype, const Attrs& attrs, Operands xs);
 
 // The join of the operands' dtypes, made inexact when the primitive takes floats only (kAuto) or always (kInexact).
 enum class Promotion { kAuto, kInexact };
@@ -85,7 +88,7 @@ Value PadConstant(const Operand& x, const Ints& lo, const Ints& hi, const Operan
 Value SliceAxis(const Operand& x, int64_t axis, int64_t start, int64_t limit, int64_t stride);
 
 // reduce_sum is called sum.
-std::string NumpyName(const std::string& prim);
+const char* NumpyName(const std::string& prim);
 // Reductions (reduce_ops.cc). `prim` is reduce_sum ...; integers narrower than the default are widened for sum and
 // prod.
 Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> axes, bool keepdims);

@@ -52,14 +52,14 @@ const ReductionRule& RuleOf(const std::string& prim) {
 
 }  // namespace
 
-std::string NumpyName(const std::string& prim) {
+const char* NumpyName(const std::string& prim) {
   // The registry's names of reductions begin so, NumPy's do not.
-  return prim.starts_with("reduce_") ? prim.substr(7) : prim;
+  return prim.c_str() + (prim.starts_with("reduce_") ? sizeof "reduce_" - 1 : 0);
 }
 
 Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> axes, bool keepdims) {
-  const std::string name = NumpyName(prim);
-  const Ints dims = AxesOrAll(x, axes, name.c_str());
+  const char* name = NumpyName(prim);
+  const Ints dims = AxesOrAll(x, axes, name);
   DType dtype = x.dtype().dtype;
   const ReductionRule& rule = RuleOf(prim);
   if (rule.in == In::kCount || rule.in == In::kSum)
@@ -73,10 +73,15 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
                          " has no elements; expected at least one");
     }
   }
+  const Prim& reduction = FindPrim(prim);
+  const Attrs attrs = {{"dims", dims}};
+  if (!keepdims && !dims.empty()) {
+    if (auto y = RunAtOnce(reduction, {dtype, false}, attrs, {&x, 1})) return *std::move(y);
+  }
   Site site;
   Builder& b = site.b();
   Atom a = site.Use(x, dtype);
-  if (!dims.empty()) a = b.Emit1(FindPrim(prim), {a}, {{"dims", dims}});
+  if (!dims.empty()) a = b.Emit1(reduction, {a}, attrs);
   if (keepdims) a = KeepDims(b, a, from, dims);
   return site.Finish(a);
 }
@@ -114,9 +119,15 @@ Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t
   if (v.dims()[dim] == Dim(0))
     throw ValueError(prim, ": axis ", dim, " of an array of shape ", ShapeText(v.dims()),
                      " has no elements; expected at least one");
+  const Prim& reduction = FindPrim(prim);
+  const Attrs attrs = {{"dim", dim}, {"dtype", CountDType(v.dims()[dim])}};
+  if (!keepdims) {
+    const Operand operand(v);
+    if (auto y = RunAtOnce(reduction, {v.dtype(), false}, attrs, {&operand, 1})) return *std::move(y);
+  }
   Site site;
   Builder& b = site.b();
-  Atom y = b.Emit1(FindPrim(prim), {site.Use(v)}, {{"dim", dim}, {"dtype", CountDType(v.dims()[dim])}});
+  Atom y = b.Emit1(reduction, {site.Use(v)}, attrs);
   if (keepdims) {
     Dims kept = from;
     if (axis)

@@ -1,6 +1,9 @@
 #include "ir/eval/eval.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <utility>
 
 #include "base/interrupt.h"
 #include "base/run_messages.h"
@@ -32,6 +35,13 @@ void CheckSizes(const Fn& fn, const std::map<std::string, int64_t>& symbols) {
       if (size < c.least && c.reads.Evaluate(symbols) != 0) throw TypeError(SizeMessage(c.what, size, c.least));
     }
   }
+}
+
+bool HasShape(const Tensor& t, const Dims& dims) {
+  if (t.shape().size() != dims.size()) return false;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (!(dims[d] == Dim(t.shape()[d]))) return false;
+  return true;
 }
 
 }  // namespace
@@ -79,44 +89,60 @@ int64_t EvaluatedElements::Of(const std::string& prim) const {
 
 int64_t EvalCount() { return g_eval_count.load(std::memory_order_relaxed); }
 
-Tensors Eval(const Fn& fn, const Tensors& args) {
-  g_eval_count.fetch_add(1, std::memory_order_relaxed);
-  const std::map<std::string, int64_t> symbols = BindSymbols(fn, args);
-  if (!symbols.empty()) CheckSizes(fn, symbols);
+namespace {
+
+// What an equation needs to be evaluated besides the numbers of its operands.
+using Step = PreparedEval::Step;
+Step StepOf(const Fn& fn, const Eqn& e, const std::map<std::string, int64_t>& symbols) {
+  Step step;
+  for (const Atom& a : e.operands) {
+    Type type = a.is_var() ? fn.TypeOf(a.var()) : a.literal().type();
+    for (Dim& d : type.dims) d = Dim(d.Evaluate(symbols));
+    step.operands.push_back(Type{type.dtype, std::move(type.dims), {}});
+    step.literal.push_back(a.is_literal());
+  }
+  step.results = Concrete(fn, e.first_result, e.num_results, symbols);
+  step.attrs = e.attrs;
+  if (symbols.empty()) return step;
+  // Attributes may hold symbolic shapes.
+  for (const auto& [name, value] : e.attrs.entries()) {
+    if (const Dims* dims = std::get_if<Dims>(&value)) {
+      Dims concrete;
+      for (const Dim& d : *dims) concrete.push_back(Dim(d.Evaluate(symbols)));
+      step.attrs.Set(name, concrete);
+    }
+  }
+  return step;
+}
+
+// Evaluates all equations; `step_of` gives the step of each.
+template <class StepOfEqn>
+Tensors EvalSteps(const Fn& fn, const Tensors& args, const StepOfEqn& step_of) {
   const EvalTapes tapes;
-  Tensors env(args);
+  Tensors env;
+  env.reserve(fn.num_vars());
+  env = args;
   env.resize(fn.num_vars());
-  auto read = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a.literal(); };
-  for (const Eqn& e : fn.eqns()) {
-    Tensors operands;
-    Types types;
-    Mask literal;
-    for (const Atom& a : e.operands) {
-      operands.push_back(read(a));
-      types.push_back(operands.back().type());
-      literal.push_back(a.is_literal());
-    }
-    // Attributes may hold symbolic shapes.
-    Attrs attrs = e.attrs;
-    for (const auto& [name, value] : e.attrs.entries()) {
-      if (const Dims* dims = std::get_if<Dims>(&value)) {
-        Dims concrete;
-        for (const Dim& d : *dims) concrete.push_back(Dim(d.Evaluate(symbols)));
-        attrs.Set(name, concrete);
-      }
-    }
-    const Sig sig{*e.prim, types, literal, attrs, e.regions};
-    const Types results = Concrete(fn, e.first_result, e.num_results, symbols);
-    const auto evaluate = [](const Fn& f, const Tensors& a) {
-      PollInterrupt();  // a trip of a loop, maybe
-      return Eval(f, a);
-    };
+  auto read = [&](const Atom& a) -> const Tensor& { return a.is_var() ? env[a.id()] : a.literal(); };
+  static const auto& evaluate =
+      *new std::function<Tensors(const Fn&, const Tensors&)>([](const Fn& f, const Tensors& a) {
+        PollInterrupt();  // a trip of a loop, maybe
+        return Eval(f, a);
+      });
+  Tensors operands;
+  for (size_t i = 0; i < fn.eqns().size(); ++i) {
+    const Eqn& e = fn.eqns()[i];
+    const Step& step = step_of(i);
+    operands.clear();
+    for (const Atom& a : e.operands) operands.push_back(read(a));
+    const Sig sig{*e.prim, step.operands, step.literal, step.attrs, e.regions};
     try {
-      Tensors out = e.prim->eval(EvalContext{sig, results, evaluate}, operands);
+      Tensors out = e.prim->eval(EvalContext{sig, step.results, evaluate}, operands);
       WEFT_CHECK(out.size() == e.num_results) << e.prim->name << ": eval gave " << out.size() << " results";
       for (uint32_t r = 0; r < e.num_results; ++r) {
-        WEFT_CHECK(out[r].type().dtype == results[r].dtype && out[r].type().dims == results[r].dims)
-            << e.prim->name << ": eval gave " << out[r].type() << ", infer says " << results[r];
+        const Type& expected = step.results[r];
+        WEFT_CHECK(out[r].dtype() == expected.dtype && HasShape(out[r], expected.dims))
+            << e.prim->name << ": eval gave " << out[r].type() << ", infer says " << expected;
         EvaluatedElements::Add(e.prim->name, out[r].size());
         env[e.first_result + r] = std::move(out[r]);
       }
@@ -126,9 +152,39 @@ Tensors Eval(const Fn& fn, const Tensors& args) {
     }
   }
   Tensors results;
+  results.reserve(fn.results().size());
   for (const Atom& a : fn.results()) results.push_back(read(a));
   tapes.Keep(results, args);
   return results;
+}
+
+}  // namespace
+
+Tensors Eval(const Fn& fn, const Tensors& args) {
+  g_eval_count.fetch_add(1, std::memory_order_relaxed);
+  const std::map<std::string, int64_t> symbols = BindSymbols(fn, args);
+  if (!symbols.empty()) CheckSizes(fn, symbols);
+  Step step;
+  return EvalSteps(fn, args, [&](size_t i) -> const Step& { return step = StepOf(fn, fn.eqns()[i], symbols); });
+}
+
+PreparedEval::PreparedEval(FnRef fn) : fn_(std::move(fn)) {
+  const auto is_static = [](const Param& p) { return p.type.is_static(); };
+  if (!std::all_of(fn_->params().begin(), fn_->params().end(), is_static)) return;
+  steps_.reserve(fn_->eqns().size());
+  for (const Eqn& e : fn_->eqns()) steps_.push_back(StepOf(*fn_, e, {}));
+  static_ = true;
+}
+
+Tensors PreparedEval::operator()(const Tensors& args) const {
+  bool fits = static_ && args.size() == fn_->params().size();
+  for (size_t i = 0; fits && i < args.size(); ++i) {
+    const Type& type = fn_->params()[i].type;
+    fits = args[i].dtype() == type.dtype && HasShape(args[i], type.dims);
+  }
+  if (!fits) return Eval(*fn_, args);  // which says what does not fit
+  g_eval_count.fetch_add(1, std::memory_order_relaxed);
+  return EvalSteps(*fn_, args, [&](size_t i) -> const Step& { return steps_[i]; });
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "ir/eval/effects.h"
 #include "ir/fn.h"
@@ -17,6 +18,25 @@ namespace weft {
 
 // Raises kType when an argument does not fit its parameter; dimension symbols are bound from the arguments' sizes.
 Tensors Eval(const Fn& fn, const Tensors& args);
+
+// A program that is evaluated many times: types and attributes, which do not depend on the numbers, are found once.
+class PreparedEval {
+ public:
+  explicit PreparedEval(FnRef fn);
+  Tensors operator()(const Tensors& args) const;  // as Eval
+
+  // Of one equation.
+  struct Step {
+    Types operands, results;  // static types
+    Mask literal;
+    Attrs attrs;
+  };
+
+ private:
+  FnRef fn_;
+  bool static_ = false;  // no sizes are symbols
+  std::vector<Step> steps_;
+};
 
 // How often the interpreter has run a function, regions included: tests prove by it that compiled code never does.
 int64_t EvalCount();

@@ -1,6 +1,10 @@
 #include "ir/prims/elementwise.h"
 
 #include <algorithm>
+#include <array>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 
 namespace weft {
 namespace {
@@ -54,28 +58,35 @@ T Narrow(K value) {
 
 int Operands(const Prim& prim) { return prim.num_operands; }
 
-// The element of operand `i` at position `n` of the result: splats repeat.
 template <class K>
-const K& At(const std::vector<K>& values, bool splat, int64_t n) {
-  return values[splat ? 0 : n];
+void Load(const Tensor& t, absl::Span<K> values) {
+  VisitDType(t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (size_t i = 0; i < values.size(); ++i) values[i] = Widen<K>(t.at<T>(static_cast<int64_t>(i)));
+  });
 }
+
+// What is computed outside of jit has a few elements as a rule, for which no memory is asked for.
+template <class K>
+using Elements = absl::InlinedVector<K, 32>;
 
 template <class K, int kArity, class F>
 Tensor Apply(const F& f, const Tensors& in, const Type& result) {
   const Shape shape = StaticSizes(result.dims, "eval");
-  const int64_t n = NumElements(shape);
-  std::vector<std::vector<K>> x;
-  std::vector<bool> splat;
-  for (const Tensor& t : in) {
-    x.push_back(LoadAs<K>(t));
-    splat.push_back(t.rank() == 0);
+  const auto n = static_cast<size_t>(NumElements(shape));
+  std::array<Elements<K>, kArity> x;
+  std::array<size_t, kArity> step;  // 0 for numbers, which repeat
+  for (size_t i = 0; i < kArity; ++i) {
+    x[i].resize(static_cast<size_t>(in[i].size()));
+    Load<K>(in[i], absl::MakeSpan(x[i]));
+    step[i] = in[i].rank() == 0 ? 0 : 1;
   }
-  std::vector<K> y(n);
-  for (int64_t i = 0; i < n; ++i) {
+  Elements<K> y(n);
+  for (size_t i = 0; i < n; ++i) {
     if constexpr (kArity == 1)
-      y[i] = f(At(x[0], splat[0], i));
+      y[i] = f(x[0][i * step[0]]);
     else
-      y[i] = f(At(x[0], splat[0], i), At(x[1], splat[1], i));
+      y[i] = f(x[0][i * step[0]], x[1][i * step[1]]);
   }
   return StoreAs<K>(result.dtype, shape, y);
 }
@@ -114,15 +125,12 @@ Prim& AddRow(PrimRegistry& r, const char* name, int arity, DTypeSet dtypes, cons
 template <class K>
 std::vector<K> LoadAs(const Tensor& t) {
   std::vector<K> values(t.size());
-  VisitDType(t.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (size_t i = 0; i < values.size(); ++i) values[i] = Widen<K>(t.at<T>(static_cast<int64_t>(i)));
-  });
+  Load<K>(t, absl::MakeSpan(values));
   return values;
 }
 
 template <class K>
-Tensor StoreAs(DType dtype, const Shape& shape, const std::vector<K>& values) {
+Tensor StoreAs(DType dtype, const Shape& shape, absl::Span<const K> values) {
   Tensor t(dtype, shape);
   VisitDType(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -135,10 +143,10 @@ template std::vector<double> LoadAs(const Tensor&);
 template std::vector<std::complex<double>> LoadAs(const Tensor&);
 template std::vector<int64_t> LoadAs(const Tensor&);
 template std::vector<uint64_t> LoadAs(const Tensor&);
-template Tensor StoreAs(DType, const Shape&, const std::vector<double>&);
-template Tensor StoreAs(DType, const Shape&, const std::vector<std::complex<double>>&);
-template Tensor StoreAs(DType, const Shape&, const std::vector<int64_t>&);
-template Tensor StoreAs(DType, const Shape&, const std::vector<uint64_t>&);
+template Tensor StoreAs(DType, const Shape&, absl::Span<const double>);
+template Tensor StoreAs(DType, const Shape&, absl::Span<const std::complex<double>>);
+template Tensor StoreAs(DType, const Shape&, absl::Span<const int64_t>);
+template Tensor StoreAs(DType, const Shape&, absl::Span<const uint64_t>);
 
 Type JoinShapes(const Sig& sig) {
   // The first operand that is not a splat gives the shape.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
 
@@ -63,7 +64,7 @@ ScalarMeaning<kArity> OnNumbers(F f) {
 template <class K>
 std::vector<K> LoadAs(const Tensor& t);
 template <class K>
-Tensor StoreAs(DType dtype, const Shape& shape, const std::vector<K>& values);
+Tensor StoreAs(DType dtype, const Shape& shape, absl::Span<const K> values);
 
 using UnaryPartial = std::function<std::optional<Expr>(Expr x, Expr y)>;
 using BinaryPartials = std::function<std::pair<std::optional<Expr>, std::optional<Expr>>(Expr x, Expr w, Expr y)>;

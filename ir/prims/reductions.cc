@@ -22,6 +22,10 @@ Tensor Fold(const Tensor& x, const Type& result, const Ints& dims, K identity, F
   const std::vector<int64_t> strides = RowMajorStrides(shape);
   std::vector<K> y(NumElements(shape), identity);
   const std::vector<K> values = LoadAs<K>(x);
+  if (kept.empty()) {
+    for (const K& value : values) y[0] = f(y[0], value);
+    return StoreAs<K>(result.dtype, shape, y);
+  }
   int64_t from = 0;
   ForEachIndex(x.shape(), [&](const Shape& index) {
     int64_t to = 0;

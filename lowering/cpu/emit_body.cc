@@ -276,6 +276,7 @@ Lanes BodyEmitter::Op(const KernelNode& node, const std::vector<DType>& dtypes, 
     return Convert(wide.dtype, node.dtype, Op(wide, std::vector<DType>(x.size(), DType::kF32), x));
   }
   if (IsFloat(dtype) && !row.on_float) return Function(row, args);
+  if (dtype == DType::kC64 && row.complex_by_f64 != nullptr && node.integer == 0 && !native_) return ByF64(row, args);
   const ScalarOp::Emit emit = IsComplex(dtype) ? row.on_complex : IsFloat(dtype) ? row.on_float : row.on_integer;
   return emit != nullptr ? emit(args) : Call(node.op, dtype, x, node.dtype);
 }
@@ -314,12 +315,61 @@ Lanes BodyEmitter::Function(const ScalarOp& row, const ScalarOpArgs& a) {
     return Call(op, wide, a.in, wide);  // a GPU has no C library: libdevice's above, or the vector code
   }
   if (row.vector == nullptr) return Call(op, wide, a.in, wide);
-  VectorMath math(m_, [&](const std::string& name, const std::vector<Value>& v) {
+  VectorMath math = Math(wide);
+  return {row.vector(math, operands)};
+}
+
+// Of complex numbers of 64 bits.
+Lanes BodyEmitter::ByF64(const ScalarOp& row, const ScalarOpArgs& a) {
+  std::vector<ComplexLanes> x;
+  Value special;
+  const auto note = [&](Value v) { special = special ? m_.Or(special, v) : v; };
+  for (const Lanes& v : a.in) {
+    x.emplace_back(m_.ExtF(v.re, m_.f64()), m_.ExtF(v.im, m_.f64()));
+    Value inf = m_.F(v.re.getType(), std::numeric_limits<double>::infinity());
+    for (Value part : {v.re, v.im}) note(m_.Not(m_.Cmp(Pred::OLT, m_.Abs(part), inf)));
+  }
+  if (row.nonzero >= 0) {
+    const Lanes& v = a.in[static_cast<size_t>(row.nonzero)];
+    Value zero = m_.F(v.re.getType(), 0);
+    note(m_.And(m_.Cmp(Pred::OEQ, v.re, zero), m_.Cmp(Pred::OEQ, v.im, zero)));
+  }
+  VectorMath math = Math(DType::kF64);
+  const bool pair = IsComplex(a.node.dtype);
+  const std::vector<MType> types(pair ? 2 : 1, a.x().getType());
+  auto branch = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange(types), math.AnyLane(special), /*withElseRegion=*/true);
+  const auto yield = [&](Value re, Value im) {
+    std::vector<Value> values = {re};
+    if (pair) values.push_back(im);
+    m_.b.create<scf::YieldOp>(m_.loc, values);
+  };
+  mlir::OpBuilder::InsertionGuard guard(m_.b);
+  m_.b.setInsertionPointToStart(branch.thenBlock());
+  const Lanes called = Call(a.node.op, a.dtype(), a.in, a.node.dtype);
+  yield(called.re, called.im);
+  m_.b.setInsertionPointToStart(branch.elseBlock());
+  const auto [re, im] = row.complex_by_f64(math, x);
+  yield(m_.TruncF(re, m_.f32()), pair ? m_.TruncF(im, m_.f32()) : Value());
+  return {branch.getResult(0), pair ? branch.getResult(1) : Value()};
+}
+
+VectorMath BodyEmitter::Math(DType wide) {
+  return VectorMath(m_, [this, wide](const std::string& name, const std::vector<Value>& v) {
     std::vector<Lanes> lanes;
     for (Value e : v) lanes.push_back({e});
     return Call(name, wide, lanes, wide).re;
   });
-  return {row.vector(math, operands)};
+}
+
+const char* BodyEmitter::Beside(const KernelNode& node, DType dtype) const {
+  if (native_ || !IsFloat(dtype) || IsStored(dtype)) return nullptr;
+  return ScalarOpOf(FindPrim(node.op)).beside;
+}
+
+std::pair<Lanes, Lanes> BodyEmitter::Both(const KernelNode& node, DType dtype, const Lanes& x) {
+  VectorMath math = Math(dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+  const auto [first, second] = ScalarOpOf(FindPrim(node.op)).both(math, x.re);
+  return {Lanes{first}, Lanes{second}};
 }
 
 Lanes BodyEmitter::Neutral(const std::string& op, DType dtype, int64_t lanes) {

@@ -28,9 +28,33 @@ Lanes KernelEmitter::Evaluate(int node) {
       for (const Access::Dynamic& d : spec_.nodes[node].access.dynamic) reads(d.node);
     }
   }
+  if (const int other = Beside(node); other >= 0) {
+    const KernelNode& n = spec_.nodes[node];
+    const Lanes x = Evaluate(n.operands[0]);
+    const auto [value, beside] = AtLevel(level, [&] { return body_.Both(n, spec_.nodes[n.operands[0]].dtype, x); });
+    MemoOf(node) = {value, level};
+    MemoOf(other) = {beside, level};
+    return value;
+  }
   Lanes value = AtLevel(level, [&] { return EvaluateHere(node); });
   MemoOf(node) = {value, level};
   return value;
+}
+
+// A node that is computed along with this one (the cosine of what this is the sine of); -1: none.
+int KernelEmitter::Beside(int node) {
+  const KernelNode& n = spec_.nodes[node];
+  if (n.kind != KernelNode::Kind::kOp || SpillOf(node) != nullptr) return -1;
+  const char* const name = body_.Beside(n, spec_.nodes[n.operands[0]].dtype);
+  if (name == nullptr) return -1;
+  for (size_t i = 0; i < spec_.nodes.size(); ++i) {
+    const KernelNode& other = spec_.nodes[i];
+    const int j = static_cast<int>(i);
+    if (other.kind == KernelNode::Kind::kOp && other.op == name && other.operands == n.operands &&
+        phases_[j] == phases_[node] && SpillOf(j) == nullptr && MemoOf(j).level < 0)
+      return j;
+  }
+  return -1;
 }
 
 Lanes KernelEmitter::EvaluateHere(int node) {
@@ -138,8 +162,8 @@ void KernelEmitter::TouchNextRow() {
   }
 }
 
-void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions,
-                             const std::vector<const KernelStore*>& stores) {
+void KernelEmitter::RunPhase(const Pass& pass, const Strip* strip) {
+  const auto& [phase, reductions, stores] = pass;
   current_phase_ = phase;
   const int rank = static_cast<int>(spec_.sizes.size());
   // Loops over the reduced dimensions, the vector one innermost. Accumulators travel as loop values.
@@ -149,12 +173,13 @@ void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions,
   }
   if (plan_.vector_inner && plan_.lanes > 0) order.push_back(plan_.vector_dim);
   std::vector<Value> accumulators;
-  for (int r : reductions) {
-    Lanes neutral = body_.Neutral(spec_.nodes[r].op, spec_.nodes[r].dtype, plan_.lanes);
-    accumulators.push_back(neutral.re);
-    if (neutral.im) accumulators.push_back(neutral.im);
+  for (size_t i = 0; i < reductions.size(); ++i) {
+    const KernelNode& n = spec_.nodes[reductions[i]];
+    const Lanes sum = strip != nullptr ? strip->sums[i] : body_.Neutral(n.op, n.dtype, plan_.lanes);
+    accumulators.push_back(sum.re);
+    if (sum.im) accumulators.push_back(sum.im);
   }
-  auto unpack = [&](mlir::ValueRange values) {
+  auto unpack = [&, &reductions = reductions](mlir::ValueRange values) {
     std::vector<Lanes> out;
     size_t next = 0;
     for (int r : reductions) {
@@ -168,8 +193,10 @@ void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions,
   mlir::ValueRange carried(accumulators);
   for (int d : order) {
     const bool vector = d == plan_.vector_dim && plan_.lanes > 0;
-    auto loop =
-        m_.b.create<scf::ForOp>(m_.loc, m_.I64(0), Size(spec_.sizes[d]), m_.I64(vector ? plan_.lanes : 1), carried);
+    const bool in_strip = strip != nullptr && d == order.front();
+    auto loop = m_.b.create<scf::ForOp>(m_.loc, in_strip ? strip->begin : m_.I64(0),
+                                        in_strip ? strip->end : Size(spec_.sizes[d]), m_.I64(vector ? plan_.lanes : 1),
+                                        carried);
     dims_[d] = loop.getInductionVar();
     OpenLoop(loop, uint64_t{1} << d);
     nest.push_back(loop);
@@ -228,50 +255,75 @@ void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions,
   }
 }
 
-void KernelEmitter::Phases() {
-  if (tree_ >= 0) return TreeBody();
-  int last = 0;
-  for (int p : phases_) last = std::max(last, p);
+// Stores of what there is once per row, not per element of it.
+std::vector<const KernelStore*> KernelEmitter::RowStores() const {
   std::vector<const KernelStore*> rows;
   for (const KernelStore& s : spec_.stores) {
     if (!IsInner(dependence_[s.node]) && !IsInner(s.access.offset.VarMask())) rows.push_back(&s);
   }
-  const bool has_inner = static_cast<int>(spec_.sizes.size()) > spec_.num_outer;
-  for (int phase = 0; phase <= last && has_inner; ++phase) {
-    std::vector<int> reductions;
+  return rows;
+}
+
+// One pass per phase that reduces or stores something, and what is stored within rows after the last one.
+std::vector<KernelEmitter::Pass> KernelEmitter::Passes(const std::vector<const KernelStore*>& rows) const {
+  std::vector<Pass> passes;
+  if (static_cast<int>(spec_.sizes.size()) == spec_.num_outer) return passes;
+  int last = 0;
+  for (int p : phases_) last = std::max(last, p);
+  // A reduction makes its users available one phase later.
+  auto available = [&](int node) {
+    return phases_[node] + (spec_.nodes[node].kind == KernelNode::Kind::kReduce ? 1 : 0);
+  };
+  for (int phase = 0; phase <= last + 1; ++phase) {
+    Pass pass{phase, {}, {}};
     for (size_t i = 0; i < spec_.nodes.size(); ++i) {
       if (spec_.nodes[i].kind == KernelNode::Kind::kReduce && phases_[i] == phase)
-        reductions.push_back(static_cast<int>(i));
+        pass.reductions.push_back(static_cast<int>(i));
     }
-    std::vector<const KernelStore*> stores;
-    auto available = [&](int node) {
-      return phases_[node] + (spec_.nodes[node].kind == KernelNode::Kind::kReduce ? 1 : 0);
-    };
     for (const KernelStore& s : spec_.stores) {
-      if (std::find(rows.begin(), rows.end(), &s) == rows.end() && available(s.node) == phase) stores.push_back(&s);
+      if (std::find(rows.begin(), rows.end(), &s) == rows.end() && available(s.node) == phase)
+        pass.stores.push_back(&s);
     }
     for (const KernelStore& s : spec_.spills) {
-      const bool own = std::any_of(stores.begin(), stores.end(), [&](const KernelStore* t) {
+      const bool own = std::any_of(pass.stores.begin(), pass.stores.end(), [&](const KernelStore* t) {
         return t->node == s.node && t->access.operand == s.access.operand;
       });
-      if (phases_[s.node] == phase && !own) stores.push_back(&s);
+      if (phases_[s.node] == phase && !own) pass.stores.push_back(&s);
     }
-    if (!reductions.empty() || !stores.empty()) RunPhase(phase, reductions, stores);
+    if (!pass.reductions.empty() || !pass.stores.empty()) passes.push_back(std::move(pass));
   }
-  // A reduction in the last phase makes its users available one later; stores of those inner values:
-  if (has_inner) {
-    std::vector<const KernelStore*> stores;
-    for (const KernelStore& s : spec_.stores) {
-      const int available = phases_[s.node] + (spec_.nodes[s.node].kind == KernelNode::Kind::kReduce ? 1 : 0);
-      if (std::find(rows.begin(), rows.end(), &s) == rows.end() && available > last) stores.push_back(&s);
-    }
-    if (!stores.empty()) RunPhase(last + 1, {}, stores);
-  }
-  current_phase_ = last + 1;
+  return passes;
+}
+
+void KernelEmitter::Phases() {
+  if (tree_ >= 0) return TreeBody();
+  const std::vector<const KernelStore*> rows = RowStores();
+  for (const Pass& pass : Passes(rows)) RunPhase(pass);
+  StoreRows(rows);
+}
+
+void KernelEmitter::StoreRows(const std::vector<const KernelStore*>& rows) {
+  current_phase_ = *std::max_element(phases_.begin(), phases_.end()) + 1;
   std::vector<int> roots;
   for (const KernelStore* s : rows) roots.push_back(s->node);
   Prefetch(roots);
   StoreAll(rows);
+}
+
+void KernelEmitter::OpenVectorLoop(Value begin, Value end) {
+  const int v = plan_.vector_dim;
+  auto loop = m_.b.create<scf::ForOp>(m_.loc, begin, end, m_.I64(plan_.lanes));
+  dims_[v] = loop.getInductionVar();
+  OpenLoop(loop, uint64_t{1} << v);
+  if (!plan_.may_have_tail) return;
+  remaining_ = m_.ISub(Size(spec_.sizes[v]), dims_[v]);
+  full_ = m_.Cmp(IPred::sge, remaining_, m_.I64(plan_.lanes));
+  mask_ = m_.Cmp(IPred::slt, m_.Iota(plan_.lanes, m_.i32()), m_.Splat(m_.TruncI(remaining_, m_.i32()), plan_.lanes));
+}
+
+void KernelEmitter::CloseVectorLoop() {
+  full_ = mask_ = remaining_ = Value();
+  CloseLoop();
 }
 
 void KernelEmitter::UnitBody() {
@@ -285,20 +337,13 @@ void KernelEmitter::UnitBody() {
     Value limit = m_.IAdd(begin, m_.I64(plan_.block));
     end = m_.Select(m_.Cmp(IPred::slt, limit, size), limit, size);
   }
-  auto loop = m_.b.create<scf::ForOp>(m_.loc, begin, end, m_.I64(plan_.lanes));
-  dims_[v] = loop.getInductionVar();
-  OpenLoop(loop, uint64_t{1} << v);
-  if (plan_.may_have_tail) {
-    remaining_ = m_.ISub(size, dims_[v]);
-    full_ = m_.Cmp(IPred::sge, remaining_, m_.I64(plan_.lanes));
-    mask_ = m_.Cmp(IPred::slt, m_.Iota(plan_.lanes, m_.i32()), m_.Splat(m_.TruncI(remaining_, m_.i32()), plan_.lanes));
-  }
+  if (plan_.strip > 0) return Strips(begin, end);
+  OpenVectorLoop(begin, end);
   if (plan_.tile_dim >= 0)
     TileBody();
   else
     Phases();
-  full_ = mask_ = remaining_ = Value();
-  CloseLoop();
+  CloseVectorLoop();
 }
 
 void KernelEmitter::TileBody() {

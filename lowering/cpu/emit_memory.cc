@@ -79,19 +79,22 @@ Value KernelEmitter::ReadMasked(MType raw, Value pointer, Value behind) {
       .getRes();
 }
 
-// The elements at `pointer` and before it: one load, whose lanes change places. At the end of a row, where they are
-// fewer, `by_lane` reads them.
-Value KernelEmitter::LoadReversed(MType raw, Value pointer, llvm::function_ref<Value()> by_lane) {
+// Every `stride`-th element, of which the first is `first` elements behind `pointer`, or the elements at `pointer` and
+// before it, as they lie: one load, whose lanes change places. At the end of a row, where they are fewer, `by_lane`
+// reads them.
+Value KernelEmitter::LoadInOrder(MType element, Value pointer, int64_t stride, int64_t first,
+                                 llvm::function_ref<Value()> by_lane) {
   const int64_t n = plan_.lanes;
   auto whole = [&] {
-    MType element = m_.Element(raw);
-    Value first = m_.GepAt(element, pointer, 1 - n);
-    Value v = m_.Load(raw, first, element.getIntOrFloatBitWidth() / 8);
-    std::vector<int32_t> downwards(static_cast<size_t>(n));
-    std::iota(downwards.rbegin(), downwards.rend(), 0);
-    return m_.Shuffle(v, v, downwards);
+    const int64_t read = stride > 0 ? stride * n : n;
+    Value v = m_.Load(m_.Vector(read, element), stride > 0 ? pointer : m_.GepAt(element, pointer, 1 - n),
+                      element.getIntOrFloatBitWidth() / 8);
+    std::vector<int32_t> places;
+    for (int64_t i = 0; i < n; ++i) places.push_back(static_cast<int32_t>(stride > 0 ? first + i * stride : n - 1 - i));
+    return m_.Shuffle(v, v, places);
   };
   if (!full_) return whole();
+  MType raw = m_.Vector(n, element);
   auto branch = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange(raw), full_, /*withElseRegion=*/true);
   mlir::OpBuilder::InsertionGuard guard(m_.b);
   m_.b.setInsertionPointToStart(branch.thenBlock());
@@ -99,6 +102,30 @@ Value KernelEmitter::LoadReversed(MType raw, Value pointer, llvm::function_ref<V
   m_.b.setInsertionPointToStart(branch.elseBlock());
   m_.b.create<scf::YieldOp>(m_.loc, by_lane());
   return branch.getResult(0);
+}
+
+// How many elements before that of the first lane a load may begin that takes all elements between those of the lanes:
+// nothing where one of them might lie outside of the array. Loads of neighbours begin at the same one.
+std::optional<int64_t> KernelEmitter::GapBefore(const Access& a) const {
+  constexpr int64_t kMostStride = 4;
+  const int64_t stride = a.offset.Coefficient(plan_.vector_dim).TryValue().value_or(0);
+  const std::optional<int64_t> at = a.offset.constant().TryValue();
+  if (stride < 2 || stride > kMostStride || !at || IsComplex(a.dtype) || !a.dynamic.empty()) return std::nullopt;
+  // What lies between two elements that are read at the same point of the domain is in the array, too.
+  bool counts_up = true;
+  for (const auto& [v, c] : a.offset.terms()) counts_up = counts_up && c.TryValue().value_or(-1) >= 0;
+  int64_t least = counts_up ? 0 : *at, most = *at;
+  for (const KernelNode& n : spec_.nodes) {
+    if (n.kind != KernelNode::Kind::kLoad || n.access.operand != a.operand || !n.access.dynamic.empty() ||
+        n.access.offset.terms() != a.offset.terms())
+      continue;
+    const std::optional<int64_t> other = n.access.offset.constant().TryValue();
+    if (!other) continue;
+    least = std::min(least, *other), most = std::max(most, *other);
+  }
+  const int64_t shared = (*at - least) % stride;
+  if (*at + stride - 1 - shared <= most) return shared;
+  return *at - (stride - 1) >= least ? std::optional<int64_t>(stride - 1) : std::nullopt;
 }
 
 Lanes KernelEmitter::LoadHere(const Access& a) {
@@ -119,8 +146,13 @@ Lanes KernelEmitter::LoadHere(const Access& a) {
           .getRes();
     };
     if (pair) return {gather(pointer), gather(m_.GepAt(element, pointer, 1))};
-    if (at.reversed)
-      return body_.FromMemory(a.dtype, LoadReversed(m_.Vector(n, element), pointer, [&] { return gather(pointer); }));
+    const std::optional<int64_t> gap = GapBefore(a);
+    if (at.reversed || gap) {
+      Value first = gap ? m_.GepAt(element, pointer, -*gap) : pointer;
+      const int64_t stride = gap ? *a.offset.Coefficient(plan_.vector_dim).TryValue() : -1;
+      return body_.FromMemory(a.dtype,
+                              LoadInOrder(element, first, stride, gap.value_or(0), [&] { return gather(pointer); }));
+    }
     return body_.FromMemory(a.dtype, gather(pointer));
   }
   if (at.contiguous) {

@@ -25,6 +25,15 @@ Value Two(VectorMath& math, const std::vector<Value>& x) {
   return (math.*kFunction)(x[0], x[1]);
 }
 
+template <ComplexLanes (*kFunction)(VectorMath&, const ComplexLanes&)>
+ComplexLanes OneComplex(VectorMath& math, const std::vector<ComplexLanes>& x) {
+  return kFunction(math, x[0]);
+}
+template <ComplexLanes (*kFunction)(VectorMath&, const ComplexLanes&, const ComplexLanes&)>
+ComplexLanes TwoComplex(VectorMath& math, const std::vector<ComplexLanes>& x) {
+  return kFunction(math, x[0], x[1]);
+}
+
 template <class Operation>
 Lanes Make(const Args& a) {
   return {a.m.Make<Operation>(a.x())};
@@ -101,6 +110,37 @@ Lanes PowerOfIntegers(const Args& a) {
   Value minus = a.I(n % 2 ? -1 : 1);
   Value result = a.m.Select(a.m.Cmp(IPred::eq, a.x(), a.I(1)), a.I(1), a.I(0));
   return {IsSigned(a.dtype()) ? a.m.Select(a.m.Cmp(IPred::eq, a.x(), a.I(-1)), minus, result) : result};
+}
+
+// By repeated squaring, as many times as the largest exponent of the vector has bits.
+Lanes PowerOfIntegersByIntegers(const Args& a) {
+  MlirBuilder& m = a.m;
+  VectorMath math(m, nullptr);
+  const bool is_signed = IsSigned(a.dtype());
+  Value zero = a.I(0), one = a.I(1), negative;
+  Value n = a.y();
+  if (is_signed) {
+    negative = m.Cmp(IPred::slt, n, zero);
+    n = m.Select(negative, zero, n);
+  }
+  const std::vector<MType> types(3, a.x().getType());
+  auto loop = m.b.create<scf::WhileOp>(
+      m.loc, mlir::TypeRange(types), mlir::ValueRange{one, a.x(), n},
+      [&](mlir::OpBuilder& b, mlir::Location loc, mlir::ValueRange v) {
+        b.create<scf::ConditionOp>(loc, math.AnyLane(m.Cmp(IPred::ne, v[2], zero)), v);
+      },
+      [&](mlir::OpBuilder& b, mlir::Location loc, mlir::ValueRange v) {
+        Value odd = m.Cmp(IPred::ne, m.And(v[2], one), zero);
+        b.create<scf::YieldOp>(
+            loc, std::vector<Value>{m.Select(odd, m.IMul(v[0], v[1]), v[0]), m.IMul(v[1], v[1]), m.ShrU(v[2], 1)});
+      });
+  Value result = loop.getResult(0);
+  if (!is_signed) return {result};
+  // 1 / x^n, truncated.
+  Value unit = m.Select(m.Cmp(IPred::ne, m.And(a.y(), one), zero), a.I(-1), one);
+  Value inverse = m.Select(m.Cmp(IPred::eq, a.x(), a.I(-1)), unit, zero);
+  inverse = m.Select(m.Cmp(IPred::eq, a.x(), one), one, inverse);
+  return {m.Select(negative, inverse, result)};
 }
 
 // A divisor for which the machine does not trap, as it does on x/0 and on min/-1.
@@ -202,7 +242,10 @@ const PrimTable<ScalarOp>& Rows() {
        {.on_float = [](const Args& a) { return Lanes{a.m.Neg(a.x())}; },
         .on_integer = [](const Args& a) { return Lanes{a.m.ISub(a.I(0), a.x())}; },
         .on_complex = [](const Args& a) { return Lanes{a.m.Neg(a.x()), a.m.Neg(a.in[0].im)}; }}},
-      {"abs", {.on_float = [](const Args& a) { return Lanes{a.m.Abs(a.x())}; }, .on_integer = AbsOfIntegers}},
+      {"abs",
+       {.on_float = [](const Args& a) { return Lanes{a.m.Abs(a.x())}; },
+        .on_integer = AbsOfIntegers,
+        .complex_by_f64 = OneComplex<&ComplexMath::Abs>}},
       {"add",
        {.on_float =
             [](const Args& a) {
@@ -222,7 +265,10 @@ const PrimTable<ScalarOp>& Rows() {
         .on_integer = [](const Args& a) { return Lanes{a.m.IMul(a.x(), a.y())}; },
         .on_complex = [](const Args& a) { return Product(a, a.in[0], a.in[1]); }}},
       {"div",
-       {.on_float = [](const Args& a) { return Lanes{a.Quotient(a.x(), a.y())}; }, .on_integer = DivideIntegers}},
+       {.on_float = [](const Args& a) { return Lanes{a.Quotient(a.x(), a.y())}; },
+        .on_integer = DivideIntegers,
+        .complex_by_f64 = TwoComplex<&ComplexMath::Div>,
+        .nonzero = 1}},
       {"rem", {.on_integer = RemainderOfIntegers, .device = "fmod", .vector = Two<&M::Rem>}},
       {"max", {.on_float = [](const Args& a) { return Lanes{a.m.Max(a.x(), a.y())}; }, .on_integer = MaxOfIntegers}},
       {"min", {.on_float = [](const Args& a) { return Lanes{a.m.Min(a.x(), a.y())}; }, .on_integer = MinOfIntegers}},
@@ -248,7 +294,9 @@ const PrimTable<ScalarOp>& Rows() {
         .on_complex = [](const Args& a) { return Lanes{a.x(), a.m.Neg(a.in[0].im)}; }}},
 
       // Floats alone.
-      {"sqrt", {.on_float = [](const Args& a) { return Lanes{a.m.Sqrt(a.x())}; }}},
+      {"sqrt",
+       {.on_float = [](const Args& a) { return Lanes{a.m.Sqrt(a.x())}; },
+        .complex_by_f64 = OneComplex<&ComplexMath::Sqrt>}},
       {"rsqrt", {.on_float = [](const Args& a) { return Lanes{a.Quotient(a.F(1), a.m.Sqrt(a.x()))}; }}},
       {"floor", {.on_float = Make<math::FloorOp>}},
       {"ceil", {.on_float = Make<math::CeilOp>}},
@@ -256,10 +304,15 @@ const PrimTable<ScalarOp>& Rows() {
       {"round", {.on_float = Round}},
       {"is_finite", {.on_float = IsFinite}},
       {"nextafter", {.on_float = [](const Args& a) { return Lanes{a.body.NextAfter(a.dtype(), a.x(), a.y())}; }}},
-      {"exp", {.device = "exp", .vector = One<&M::Exp>}},
-      {"exp2", {.device = "exp2", .vector = One<&M::Exp2>}},
-      {"expm1", {.device = "expm1", .vector = One<&M::Expm1>}},
-      {"log", {.device = "log", .vector = One<&M::Log>, .number_asks_library = true}},
+      {"exp", {.device = "exp", .vector = One<&M::Exp>, .complex_by_f64 = OneComplex<&ComplexMath::Exp>}},
+      {"exp2", {.device = "exp2", .vector = One<&M::Exp2>, .complex_by_f64 = OneComplex<&ComplexMath::Exp2>}},
+      {"expm1", {.device = "expm1", .vector = One<&M::Expm1>, .complex_by_f64 = OneComplex<&ComplexMath::Expm1>}},
+      {"log",
+       {.device = "log",
+        .vector = One<&M::Log>,
+        .complex_by_f64 = OneComplex<&ComplexMath::Log>,
+        .nonzero = 0,
+        .number_asks_library = true}},
       {"log1p", {.device = "log1p", .vector = One<&M::Log1p>}},
       {"log2", {.vector = One<&M::Log2>}},
       {"log10", {.vector = One<&M::Log10>}},
@@ -273,15 +326,29 @@ const PrimTable<ScalarOp>& Rows() {
       {"logistic", {.on_device = LogisticOnDevice, .vector = One<&M::Logistic>}},
       {"logistic_density", {.vector = One<&M::LogisticDensity>}},
       {"cbrt", {.device = "cbrt", .vector = One<&M::Cbrt>}},
-      {"sin", {.device = "sin", .vector = One<&M::Sin>}},
-      {"cos", {.device = "cos", .vector = One<&M::Cos>}},
-      {"tan", {.device = "tan", .vector = One<&M::Tan>}},
+      {"sin",
+       {.device = "sin",
+        .vector = One<&M::Sin>,
+        .beside = "cos",
+        .both = [](M& math, Value x) { return math.SinAndCos(x); },
+        .complex_by_f64 = OneComplex<&ComplexMath::Sin>}},
+      {"cos",
+       {.device = "cos",
+        .vector = One<&M::Cos>,
+        .beside = "sin",
+        .both =
+            [](M& math, Value x) {
+              const auto [sin, cos] = math.SinAndCos(x);
+              return std::pair<Value, Value>(cos, sin);
+            },
+        .complex_by_f64 = OneComplex<&ComplexMath::Cos>}},
+      {"tan", {.device = "tan", .vector = One<&M::Tan>, .complex_by_f64 = OneComplex<&ComplexMath::Tan>}},
       {"asin", {.device = "asin", .vector = One<&M::Asin>}},
       {"acos", {.device = "acos", .vector = One<&M::Acos>}},
       {"atan", {.device = "atan", .vector = One<&M::Atan>}},
-      {"sinh", {.device = "sinh", .vector = One<&M::Sinh>}},
-      {"cosh", {.device = "cosh", .vector = One<&M::Cosh>}},
-      {"tanh", {.device = "tanh", .vector = One<&M::Tanh>}},
+      {"sinh", {.device = "sinh", .vector = One<&M::Sinh>, .complex_by_f64 = OneComplex<&ComplexMath::Sinh>}},
+      {"cosh", {.device = "cosh", .vector = One<&M::Cosh>, .complex_by_f64 = OneComplex<&ComplexMath::Cosh>}},
+      {"tanh", {.device = "tanh", .vector = One<&M::Tanh>, .complex_by_f64 = OneComplex<&ComplexMath::Tanh>}},
       {"sech_squared", {.vector = One<&M::SechSquared>}},
       {"asinh", {.device = "asinh", .vector = One<&M::Asinh>}},
       {"acosh", {.device = "acosh", .vector = One<&M::Acosh>}},
@@ -290,7 +357,12 @@ const PrimTable<ScalarOp>& Rows() {
       {"erfc", {.device = "erfc", .vector = One<&M::Erfc>}},
       {"erf_inv", {.device = "erfinv", .vector = One<&M::ErfInv>}},
       {"lgamma", {.device = "lgamma"}},
-      {"pow", {.device = "pow", .vector = Two<&M::Pow>}},
+      {"pow",
+       {.on_integer = PowerOfIntegersByIntegers,
+        .device = "pow",
+        .vector = Two<&M::Pow>,
+        .complex_by_f64 = TwoComplex<&ComplexMath::Pow>,
+        .nonzero = 0}},
       {"atan2", {.device = "atan2", .vector = Two<&M::Atan2>}},
 
       // Bits.

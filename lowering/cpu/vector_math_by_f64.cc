@@ -27,14 +27,6 @@ VectorMath::Erfcs VectorMath::ErfcOfF64(Value a) {
   return {scaled, m_.Mul(m_.Mul(scaled, e), PowerOfTwo(k))};
 }
 
-Value VectorMath::Erfc(Value x) {
-  if (!Is32(x)) return library_("erfc", {x});
-  Value w = m_.ExtF(x, m_.f64());
-  Value y = ErfcOfF64(m_.RawMin(m_.Abs(w), C(w, 10.2))).value;
-  y = m_.Select(m_.Cmp(Pred::OLT, w, C(w, 0)), m_.Sub(C(w, 2), y), y);
-  return m_.Select(m_.IsNan(x), x, m_.TruncF(y, m_.f32()));
-}
-
 // Near 0 a polynomial; elsewhere M. Giles's start ("Approximating the erfinv function", GPU Computing Gems, 2012),
 // whose 6 digits one step of Newton's method doubles. The derivative of erfc is -2 / sqrt(pi) exp(-y^2).
 Value VectorMath::ErfInv(Value x) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace weft {
 namespace {
@@ -137,6 +138,47 @@ void PlanBlocks(const KernelSpec& spec, std::optional<int64_t> size, LoopPlan* p
   if (size && *size < block + block / 2) block = std::max<int64_t>((*size + lanes - 1) / lanes, 1) * lanes;
   plan->block = block;
   plan->unit_points *= static_cast<double>(size ? std::min(*size, block) : block);
+}
+
+constexpr int kStrip = 8;                            // rows: as many streams as processors follow at a time
+constexpr int64_t kStripMemory = int64_t{16} << 10;  // bytes of accumulators, which stay in the nearest cache
+constexpr int64_t kFewestColumns = 256, kMostColumns = 1024;
+
+// Whether to walk in strips: reductions of arrays that are beyond the nearest caches, whose rows lie along the lanes
+// and whose elements are read faster than they are computed.
+bool WantsStrips(const KernelSpec& spec, const LoopPlan& plan) {
+  const int rank = static_cast<int>(spec.sizes.size()), row = spec.num_outer;
+  if (plan.vector_inner || plan.lanes == 0 || rank == row || plan.tile_dim >= 0 || spec.PointCost() > 2) return false;
+  const auto size = [&](int v) { return spec.sizes[v].TryValue().value_or(1024); };
+  if (size(row) < 2 * kStrip || size(plan.vector_dim) < kFewestColumns) return false;
+  int64_t points = 1;
+  for (int v = 0; v < rank; ++v) points *= size(v);
+  bool large = false;
+  for (const KernelNode& n : spec.nodes) {
+    if (n.FindsIndex()) return false;
+    if (n.kind != KernelNode::Kind::kLoad || !n.access.dynamic.empty()) continue;
+    if (!(n.access.offset.Coefficient(plan.vector_dim) == Dim(1))) continue;
+    const int64_t step = n.access.offset.Coefficient(row).TryValue().value_or(1024);
+    large = large || (std::abs(step) >= kFewestColumns && points * ByteWidth(n.dtype) >= 256 << 10);
+  }
+  return large;
+}
+
+// Blocks of columns that are wide, so that what is read lies together, yet make units for all threads.
+void PlanStrips(const KernelSpec& spec, std::optional<int64_t> columns, int64_t vector, LoopPlan* plan) {
+  int64_t units = 1, bytes = 0;
+  for (int v : plan->unit_dims) units *= spec.sizes[v].TryValue().value_or(64);
+  for (const KernelNode& n : spec.nodes)
+    if (n.kind == KernelNode::Kind::kReduce) bytes += RegisterBytes(n.dtype) * (IsComplex(n.dtype) ? 2 : 1);
+  const int64_t fits = std::max<int64_t>(kStripMemory / std::max<int64_t>(bytes, 1), kFewestColumns);
+  const int64_t wanted = std::max<int64_t>((16 + units - 1) / std::max<int64_t>(units, 1), 1);
+  const int64_t even = columns ? (*columns + wanted - 1) / wanted : kMostColumns;
+  plan->strip = kStrip;
+  plan->lanes = static_cast<int>(std::min<int64_t>(plan->lanes, 2 * vector));
+  plan->may_have_tail = !columns || *columns % plan->lanes != 0;
+  plan->block = std::clamp(even, std::min(kFewestColumns, fits), std::min(kMostColumns, fits));
+  plan->block = (plan->block + plan->lanes - 1) / plan->lanes * plan->lanes;
+  plan->unit_points *= static_cast<double>(columns ? std::min(*columns, plan->block) : plan->block);
 }
 
 // Sums in a fixed order have their lanes, and the rows that share registers with them, in outer dimensions only: within
@@ -290,7 +332,10 @@ LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
     plan.unit_points *= lanes;
   }
   plan.may_have_tail = !vector_size || *vector_size % lanes != 0;
-  if (!plan.vector_inner) PlanBlocks(spec, vector_size, &plan);
+  if (WantsStrips(spec, plan))
+    PlanStrips(spec, vector_size, target.vector_bytes / bytes, &plan);
+  else if (!plan.vector_inner)
+    PlanBlocks(spec, vector_size, &plan);
   return plan;
 }
 

@@ -27,6 +27,10 @@ struct LoopPlan {
   // none.
   int row_dim = -1;
   int rows = 1;
+  // Reductions along columns of a large array: the first reduced dimension is walked in strips of so many rows, and all
+  // columns of a unit's block take one strip before the next, with their accumulators in memory. So the rows of a strip
+  // are read along memory, and each result still takes in one row after the other. 0: no strips.
+  int strip = 0;
 
   // How many elements of one of `unit_dims` a unit has.
   int Step(int d) const { return d == tile_dim ? lanes : d == row_dim ? rows : 1; }

@@ -101,6 +101,28 @@ TEST(LoopPlan, FullLanesStayContiguous) {
   EXPECT_EQ(PlanLoops(k, Avx512()).vector_dim, 0);
 }
 
+// Reductions along the columns of large arrays go in strips of rows, in blocks that are wide and yet make units for
+// several threads; small arrays, and rows, do not.
+TEST(LoopPlan, ColumnsOfLargeArraysGoInStrips) {
+  const auto plan = [](int64_t rows, int64_t columns, bool along_rows) {
+    const Affine i = Affine::Var(0), j = Affine::Var(1);
+    Kernel k;
+    k.sizes = {along_rows ? rows : columns, along_rows ? columns : rows};
+    k.num_outer = 1;
+    k.Store(k.Sum(k.Load(along_rows ? i * columns + j : i + j * columns)), i);
+    return PlanLoops(k, Avx512());
+  };
+  const LoopPlan large = plan(2048, 2048, false);
+  EXPECT_GT(large.strip, 0);
+  EXPECT_EQ(large.vector_dim, 0);
+  EXPECT_GE(large.block, 256);
+  EXPECT_GE(2048 / large.block, 2);
+  EXPECT_EQ(large.block % large.lanes, 0);
+  EXPECT_EQ(plan(64, 64, false).strip, 0);
+  EXPECT_EQ(plan(4, 100000, false).strip, 0);
+  EXPECT_EQ(plan(2048, 2048, true).strip, 0);
+}
+
 // Products of 39 rows with 100 columns in a fixed order, in 16 leaves of four terms.
 Kernel Product(const Affine& y) {
   Kernel k;

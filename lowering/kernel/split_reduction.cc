@@ -8,6 +8,8 @@ namespace {
 using Kind = KernelNode::Kind;
 
 constexpr double kWorthSplitting = 40000;  // nanoseconds
+// Columns of a unit, where the rows of a strip are read along memory (loop_plan.cc).
+constexpr int64_t kColumnsOfAUnit = 256;
 constexpr int64_t kEnoughUnits = 16, kMaxParts = 64, kMinPartPoints = 16384;
 
 // Partial results keep the precision of registers.
@@ -47,7 +49,7 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
     for (const Access::Dynamic& d : s.access.dynamic) late = late || after_total(d.node);
     if (late && !is_row(s)) return std::nullopt;
   }
-  if ((lanes_outside ? (rows + 63) / 64 : rows) >= kEnoughUnits) return std::nullopt;
+  if ((lanes_outside ? (rows + kColumnsOfAUnit - 1) / kColumnsOfAUnit : rows) >= kEnoughUnits) return std::nullopt;
   const double points = static_cast<double>(rows) * static_cast<double>(row);
   if (points * kernel.PointCost() < kWorthSplitting) return std::nullopt;
   const int64_t n = *kernel.sizes[longest].TryValue();

@@ -7,6 +7,7 @@
 #include "ir/analysis/size_conditions.h"
 #include "ir/prim.h"
 #include "lowering/kernel/split_reduction.h"
+#include "lowering/kernel/transposed_operands.h"
 #include "lowering/ops/op_table.h"
 #include "lowering/schedule/block_trace.h"
 
@@ -193,6 +194,12 @@ void BlockLowering::EmitGroup(Steps& steps, int unit) {
   if (const std::optional<SplitReduction> split = SplitLongReduction(kernel.spec)) {
     for (const Type& t : split->partial) values.push_back(p_.NewTemporary(t));
     for (const KernelSpec& part : split->kernels) p_.AddKernel(steps, part, values, may_share);
+    return;
+  }
+  // A GPU's threads read what is nearby in any order.
+  if (const auto moved = p_.policy.distinct_buffers ? std::nullopt : TransposeForLanes(kernel.spec)) {
+    for (const Type& t : moved->transposed) values.push_back(p_.NewTemporary(t));
+    for (const KernelSpec& part : moved->kernels) p_.AddKernel(steps, part, values, may_share);
     return;
   }
   p_.AddKernel(steps, kernel.spec, values, may_share);

@@ -107,9 +107,25 @@ Tensor Interpreted(const Prim& prim, const Kernel& kernel, const Attrs& attrs, c
   return prim.eval(EvalContext{sig, results, {}}, in)[0];
 }
 
+// A reduction of a small array, by the reference: what the program of one operation would do (run.cc).
+std::optional<Tensor> Reduced(const Prim& prim, DType dtype, const Attrs& attrs, const Operand& x) {
+  if (x.is_scalar() || x.value().traced()) return std::nullopt;
+  const Tensor& t = x.value().tensor();
+  if (t.dtype() != dtype || !prim.dtypes.Has(dtype) || IsStored(dtype) || IsOpaque(dtype) || t.size() > kSmall)
+    return std::nullopt;
+  const Types operands = {t.type()};
+  static const Mask& literal = *new Mask(1, false);
+  static const std::vector<FnRef>& no_regions = *new std::vector<FnRef>();
+  const Sig sig{prim, operands, literal, attrs, no_regions};
+  const Types results = InferTypes(sig);
+  return prim.eval(EvalContext{sig, results, {}}, {t})[0];
+}
+
 std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs) {
-  if (SettingsHere().HasAny(kSettingsOfRuns) || InterpretAlways() || xs.empty() || xs.size() > 2 ||
-      !prim.is_elementwise() || !prim.dtypes.Has(dtype) || IsStored(dtype) || IsOpaque(dtype))
+  if (SettingsHere().HasAny(kSettingsOfRuns)) return std::nullopt;
+  if (prim.family == Family::kReduction && xs.size() == 1) return Reduced(prim, dtype, attrs, xs[0]);
+  if (InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() || !prim.dtypes.Has(dtype) ||
+      IsStored(dtype) || IsOpaque(dtype))
     return std::nullopt;
   const Shape* shape = nullptr;
   bool fits = true, alike = true;
@@ -187,6 +203,6 @@ std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Ope
 
 }  // namespace
 
-void InstallElementwise() { SetElementwiseRunner(Run); }
+void InstallOperations() { SetOperationRunner(Run); }
 
 }  // namespace weft::python

@@ -335,8 +335,8 @@ void BindNumpy(py::module_& m) {
 
   // Reductions.
   m.def("reduce", [](const std::string& prim, py::handle x, const py::object& axes, py::handle keepdims) {
-    const std::string what = weft::NumpyName(prim);
-    return Wrap(ReduceAxes(prim, One(x, what.c_str()), Axes(axes, what), Flag(keepdims, what + ": keepdims")));
+    const char* what = weft::NumpyName(prim);
+    return Wrap(ReduceAxes(prim, One(x, what), Axes(axes, what), Flag(keepdims, std::string(what) + ": keepdims")));
   });
   m.def("mean", [](py::handle x, const py::object& axes, py::handle keepdims) {
     return Wrap(MeanAxes(One(x, "mean"), Axes(axes, "mean"), Flag(keepdims, "mean: keepdims")));

@@ -150,6 +150,10 @@ void BindPartition(py::module_& m) {
         });
   // (mesh, axes of each dimension, axes along which it is unreduced, and reduced, whether nobody said anything) of what
   // the type of an array says, or None.
+  m.def("have_typed_layouts", [](const py::list& leaves) {
+    return std::any_of(leaves.begin(), leaves.end(),
+                       [](py::handle x) { return IsArray(x.ptr()) && TypedLayoutOf(ValueOf(x.ptr())).has_value(); });
+  });
   m.def("typed_layout", [](py::handle x) -> py::object {
     if (!IsArray(x.ptr())) return py::none();
     const std::optional<ValueLayout> l = TypedLayoutOf(ValueOf(x.ptr()));

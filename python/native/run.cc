@@ -145,7 +145,7 @@ void InstallRunner() {
     if (LooksForNans()) CheckNans(fn, args, results);
     return results;
   });
-  InstallElementwise();
+  InstallOperations();
   InstallShardsRunner();
   InstallEffects();
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads

@@ -255,6 +255,16 @@ void BindTracing(py::module_& m) {
     for (const Dim& d : s.type.dims) dims.append(Take(DimObject(d)));
     return py::make_tuple(py::tuple(dims), Take(DTypeObject(s.type.dtype)), s.weak, s.type.ToString());
   });
+  // (which leaves are of float or complex dtypes, which are weakly typed)
+  m.def("inexact_and_weak", [](const py::list& leaves) {
+    py::list inexact, weak;
+    for (py::handle leaf : leaves) {
+      const Spec s = SpecFrom(leaf);
+      inexact.append(IsInexact(s.type.dtype));
+      weak.append(s.weak);
+    }
+    return py::make_tuple(inexact, weak);
+  });
   m.def("param_specs", [](const Traced& t) {
     py::list list;
     for (const Param& p : t.fn->params()) {

@@ -175,3 +175,60 @@ def test_nans_are_looked_for():
     finally:
         weft.config.update("jax_debug_nans", False)
     assert np.isnan(wnp.log(wnp.asarray([-1.0]))[0])
+
+
+REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "argmax", "argmin"]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_are_those_of_the_program(name):
+    """They run without a program of their own; NumPy and the reference interpreter say what they are."""
+    reduce, numpys = getattr(wnp, name), getattr(np, name)
+    shapes = [((12,), (None, 0)), ((3, 4), (None, 0, 1, -1)), ((2, 3, 2), (None, 0, 1, 2)), ((1, 5), (0, 1))]
+    if not name.startswith("arg"):
+        shapes += [((2, 3, 2), ((0, 2), (1, 2), (0, 1, 2), ())), ((3, 0), (1,) if name in ("max", "min") else ())]
+    ran = 0
+    for dtype, (shape, axes), keepdims in itertools.product(DTYPES, shapes, (False, True)):
+        x = numbers(dtype, 0)[400 : 400 + int(np.prod(shape))].reshape(shape)
+        if np.dtype(dtype).kind in "fc" or dtype is ml_dtypes.bfloat16:
+            x = (x / 64).astype(dtype)  # sums and products stay finite in 16 bits
+        for axis in axes:
+            if np.dtype(dtype).kind == "c" and name not in ("sum", "prod", "any", "all"):
+                continue
+            if 0 in shape and name in ("max", "min"):
+                with pytest.raises(ValueError, match="no elements"):
+                    reduce(wnp.asarray(x), axis=axis)
+                continue
+            got = reduce(wnp.asarray(x), axis=axis, keepdims=keepdims)
+            f = lambda v, axis=axis, keepdims=keepdims: reduce(v, axis=axis, keepdims=keepdims)
+            wanted = weft.jit(f, backend="interpreter")(x)
+            assert same(np.asarray(got), np.asarray(wanted)), (dtype, shape, axis, keepdims)
+            beside = numpys(x.astype("float64") if dtype is ml_dtypes.bfloat16 else x, axis=axis, keepdims=keepdims)
+            assert got.shape == np.shape(beside)
+            tolerance = 2e-2 if dtype in ("float16", ml_dtypes.bfloat16) else 1e-5
+            kinds = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
+            if np.dtype(dtype).kind not in "iu" or name != "prod":  # which wrap at other widths
+                np.testing.assert_allclose(np.asarray(got).astype(kinds), beside.astype(kinds), tolerance, 1e-3)
+            ran += 1
+    assert ran > 100
+
+
+def test_reductions_of_several_calls_and_threads_and_errors():
+    import threading
+
+    x = wnp.arange(12.0).reshape(3, 4)
+    found = []
+
+    def work():
+        found.extend(float(wnp.sum(x)) + float(wnp.max(x)) for _ in range(200))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [77.0] * 600
+    with pytest.raises((ValueError, IndexError), match=r"axis 2 .*\n  at .*eager_test\.py"):
+        wnp.sum(x, axis=2)
+    with pytest.raises(TypeError, match=r"\n  at .*eager_test\.py"):
+        wnp.sum(weft.random.split(weft.random.key(0)))

@@ -230,8 +230,8 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
                 f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one"
             )
         mask, nums = _argnums_flat(flat, args, argnums, what)
-        types = [_weft.abstract(leaf) for leaf in flat.leaves]
-        active = [wanted and _weft.is_inexact(t[1]) for wanted, t in zip(mask, types)]
+        inexact, of_leaves = _weft.inexact_and_weak(flat.leaves)
+        active = [wanted and can for wanted, can in zip(mask, inexact)]
         if active != mask:
             check_inexact(flat, mask, what, allow_int)
         apart = bool(_weft.axes_of_lanes())
@@ -255,8 +255,8 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         except TypeError:
             check_scalar(flat, _weft.result_specs(t)[apart], holomorphic, what)
             raise
-        weak, of_leaves = t.weak_results, _weak(flat.leaves) if apart else [kind[2] for kind in types]
-        slopes = [w for w, on in zip(of_leaves, active) if on]
+        weak = t.weak_results
+        slopes = [w for w, on in zip(_weak(flat.leaves) if apart else of_leaves, active) if on]
         out = _weft.apply(fn, flat.leaves + t.captures, weak[:1] + slopes + weak[1:])
         n = sum(active)
         places = of_cotangents([leaf for leaf, on in zip(flat.leaves, active) if on])

@@ -370,22 +370,7 @@ FnRef OfBody(FnRef fn, int64_t least) {
 }  // namespace
 
 FnRef TakeComponentsApart(FnRef fn, int64_t least_elements) {
-  const bool regions =
-      std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
-  if (regions) {
-    fn = Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-      if (e.regions.empty()) return std::nullopt;
-      Eqn changed = e;
-      bool any = false;
-      for (FnRef& region : changed.regions) {
-        FnRef made = OfBody(region, least_elements);
-        any |= made != region;
-        region = std::move(made);
-      }
-      return any ? std::optional<Atoms>(b.Clone(changed, x)) : std::nullopt;
-    });
-  }
-  return OfBody(std::move(fn), least_elements);
+  return RewriteBodies(std::move(fn), [&](FnRef body) { return OfBody(std::move(body), least_elements); });
 }
 
 FnRef TakeComponentsApart(FnRef fn) { return TakeComponentsApart(std::move(fn), kLeastElements); }

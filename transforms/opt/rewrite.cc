@@ -106,6 +106,24 @@ FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(cons
   return Rewriter(rewrite, enter, leave, count_readers).Rewritten(std::move(fn));
 }
 
+FnRef RewriteBodies(FnRef fn, const std::function<FnRef(FnRef)>& body) {
+  const bool regions =
+      std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
+  if (!regions) return body(std::move(fn));
+  absl::flat_hash_map<FnRef, FnRef> made;  // holds the keys, so that no other function gets their addresses
+  fn = Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+    if (e.regions.empty()) return std::nullopt;
+    Eqn changed = e;
+    for (FnRef& region : changed.regions) {
+      FnRef& known = made[region];
+      if (known == nullptr) known = body(region);
+      region = known;
+    }
+    return changed.regions == e.regions ? std::nullopt : std::optional<Atoms>(b.Clone(changed, x));
+  });
+  return body(std::move(fn));
+}
+
 int TimesRead(const Builder& b, const Atom& a) { return a.is_literal() ? 0 : Readers::Count(b, a.id()); }
 
 }  // namespace weft

@@ -26,6 +26,10 @@ using RewriteEqn = std::function<std::optional<Atoms>(Builder& b, const Eqn& eqn
 FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter = nullptr,
               const std::function<void()>& leave = nullptr, bool count_readers = false);
 
+// For passes that look at a whole function: `body` makes another one of it, or returns the same; of each region first,
+// the innermost before what is around, then of `fn`. A region that occurs often is given once.
+FnRef RewriteBodies(FnRef fn, const std::function<FnRef(FnRef)>& body);
+
 // How often a value of the function that is being rewritten into `b` is read there, an equation that reads it twice
 // counted twice. 0 where nobody counts, and of what rules have just made.
 int TimesRead(const Builder& b, const Atom& a);

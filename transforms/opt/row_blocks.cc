@@ -556,22 +556,7 @@ FnRef OfBody(FnRef fn, const RowBlockPolicy& policy, bool again) {
 
 FnRef ComputeInBlocks(FnRef fn, const RowBlockPolicy& policy, bool again) {
   if (!CurrentLicences().Allow(Licence::kProducts)) return fn;
-  const bool regions =
-      std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
-  if (regions) {
-    fn = Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-      if (e.regions.empty()) return std::nullopt;
-      Eqn changed = e;
-      bool any = false;
-      for (FnRef& region : changed.regions) {
-        FnRef made = OfBody(region, policy, again);
-        any |= made != region;
-        region = std::move(made);
-      }
-      return any ? std::optional<Atoms>(b.Clone(changed, x)) : std::nullopt;
-    });
-  }
-  return OfBody(std::move(fn), policy, again);
+  return RewriteBodies(std::move(fn), [&](FnRef body) { return OfBody(std::move(body), policy, again); });
 }
 
 FnRef ComputeInBlocks(FnRef fn) { return ComputeInBlocks(std::move(fn), {}, false); }

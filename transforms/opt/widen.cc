@@ -490,7 +490,7 @@ class Widener {
   std::vector<bool> wide_;  // by equation
 };
 
-FnRef OfBody(const FnRef& fn) {
+FnRef OfBody(FnRef fn) {
   Widener widener(*fn);
   return widener.Choose(CurrentLicences().Allow(Licence::kRounding)) ? widener.Widened() : fn;
 }
@@ -499,23 +499,7 @@ FnRef OfBody(const FnRef& fn) {
 
 FnRef WidenWhatCancels(FnRef fn) {
   if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
-  const bool regions =
-      std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return !e.regions.empty(); });
-  if (regions) {
-    fn = Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-      if (e.regions.empty()) return std::nullopt;
-      Eqn changed = e;
-      bool any = false;
-      for (FnRef& region : changed.regions) {
-        FnRef made = OfBody(region);
-        any |= made != region;
-        region = std::move(made);
-      }
-      if (!any) return std::nullopt;
-      return b.Clone(changed, x);
-    });
-  }
-  return OfBody(fn);
+  return RewriteBodies(std::move(fn), OfBody);
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -48,6 +49,10 @@ class BodyEmitter {
   Lanes Literal(const Tensor& value);
   // `dtypes`: of the operands; node.dtype: of the result.
   Lanes Op(const KernelNode& node, const std::vector<DType>& dtypes, std::vector<Lanes> operands);
+  // Which function of the same operand, of a dtype, costs little along with the node's (cos beside sin), null if none;
+  // and the values of both.
+  const char* Beside(const KernelNode& node, DType dtype) const;
+  std::pair<Lanes, Lanes> Both(const KernelNode& node, DType dtype, const Lanes& x);
 
   // Reductions: the neutral element, and one step.
   Lanes Neutral(const std::string& op, DType dtype, int64_t lanes);
@@ -76,6 +81,8 @@ class BodyEmitter {
 
  private:
   Lanes Function(const ScalarOp& row, const ScalarOpArgs& args);
+  Lanes ByF64(const ScalarOp& row, const ScalarOpArgs& args);
+  VectorMath Math(DType wide);
   Lanes SmallIntegerOp(const ScalarOp& row, const KernelNode& node, DType dtype, std::vector<Lanes> x);
   Value KeepBits(DType dtype, Value x);
   Value RoundToBF16(Value x);  // f32 -> i16 bits

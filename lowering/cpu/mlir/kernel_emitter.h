@@ -1,8 +1,10 @@
-// Internal to lowering/cpu/emit_kernel.cc, emit_memory.cc and emit_tree.cc: one kernel on its way to MLIR.
+// Internal to lowering/cpu/emit_kernel.cc, emit_memory.cc, emit_strips.cc and emit_tree.cc: one kernel on its way to
+// MLIR.
 #ifndef WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
 #define WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,8 +93,10 @@ class KernelEmitter {
   Address Locate(const Access& a);
   Lanes Evaluate(int node);
   Lanes EvaluateHere(int node);
+  int Beside(int node);
   Lanes LoadHere(const Access& a);
-  Value LoadReversed(MType raw, Value pointer, llvm::function_ref<Value()> by_lane);
+  Value LoadInOrder(MType element, Value pointer, int64_t stride, int64_t first, llvm::function_ref<Value()> by_lane);
+  std::optional<int64_t> GapBefore(const Access& a) const;
   Lanes ReadVector(const Access& a, Value pointer);
   Value ReadMasked(MType raw, Value pointer, Value behind);
   std::vector<Lanes> ReadGuarded(const std::vector<Access>& accesses);
@@ -106,7 +110,28 @@ class KernelEmitter {
   void UnitBody();
   void TileBody();
   void TransposeIntoScratch(int node);
+  // What one pass over the inner loops does.
+  struct Pass {
+    int phase = 0;
+    std::vector<int> reductions;
+    std::vector<const KernelStore*> stores;
+  };
+  // Part of the first reduced dimension, and the accumulators before it.
+  struct Strip {
+    Value begin, end;
+    std::vector<Lanes> sums;
+  };
+  std::vector<const KernelStore*> RowStores() const;
+  std::vector<Pass> Passes(const std::vector<const KernelStore*>& rows) const;
+  void OpenVectorLoop(Value begin, Value end);
+  void CloseVectorLoop();
   void Phases();
+  void StoreRows(const std::vector<const KernelStore*>& rows);
+  void RunPhase(const Pass& pass, const Strip* strip = nullptr);
+  // lowering/cpu/emit_strips.cc
+  void Strips(Value begin, Value end);
+  void KeepSum(int reduction, Value column, const Lanes& sum);
+  Lanes KeptSum(int reduction, Value column);
   // lowering/cpu/emit_tree.cc
   void PlaceRows();
   void SelectRow(int row);
@@ -114,7 +139,6 @@ class KernelEmitter {
   std::vector<Lanes> Leaf();
   Lanes AddTerm(const Lanes& sum);
   bool IsNarrow(int node) const;
-  void RunPhase(int phase, const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores);
   void TouchNextRow();
   Lanes Horizontal(const KernelNode& n, Lanes v);
   const KernelStore* SpillOf(int node) const {
@@ -169,6 +193,7 @@ class KernelEmitter {
   Value tile_base_;
   bool streams_ = false;  // wrote past the caches
   std::map<int, Value> squares_;
+  std::map<int, std::vector<Value>> kept_sums_;  // of strips: an array, two of complex numbers, by reduction
   std::map<std::pair<const void*, int>, Value> scratch_;
 };
 

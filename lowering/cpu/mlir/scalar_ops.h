@@ -2,9 +2,11 @@
 #ifndef WEFT_LOWERING_CPU_MLIR_SCALAR_OPS_H_
 #define WEFT_LOWERING_CPU_MLIR_SCALAR_OPS_H_
 
+#include <utility>
 #include <vector>
 
 #include "ir/prim.h"
+#include "lowering/cpu/mlir/complex_math.h"
 #include "lowering/cpu/mlir/emit_body.h"
 
 namespace weft {
@@ -31,6 +33,8 @@ struct ScalarOpArgs {
 struct ScalarOp {
   using Emit = Lanes (*)(const ScalarOpArgs& a);
   using Vector = Value (*)(VectorMath& math, const std::vector<Value>& x);
+  using ByF64 = ComplexLanes (*)(VectorMath& math, const std::vector<ComplexLanes>& x);
+  using Both = std::pair<Value, Value> (*)(VectorMath& math, Value x);
 
   Emit any = nullptr;  // whatever the dtypes are
   // By the dtype of the first operand; where there is nothing the runtime's function of the operation's name is called
@@ -43,6 +47,13 @@ struct ScalarOp {
   const char* device = nullptr;
   Emit on_device = nullptr;
   Vector vector = nullptr;
+  // Of floats, by vector code: another function of the same operand that costs little along with this one, and both.
+  const char* beside = nullptr;
+  Both both = nullptr;
+  // Of complex numbers of 64 bits on CPUs, by vector code in f64 for finite numbers, of which operand `nonzero` is not
+  // 0. For vectors with others the runtime's function is called.
+  ByF64 complex_by_f64 = nullptr;
+  int nonzero = -1;
   // Of integers: it reads their bits, which above those of an i4 are no copies of its sign then.
   bool of_bits = false;
   // Where `KernelNode::integer` is not 0 CPUs call the runtime's function all the same.

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lowering/cpu/mlir/builder.h"
@@ -22,6 +23,7 @@ class VectorMath {
 
   MlirBuilder& m() { return m_; }
   Value C(Value like, double v) { return m_.F(like.getType(), v); }
+  Value AnyLane(Value mask);  // i1
   bool Is32(Value x) { return MlirBuilder::Element(x).isF32(); }
 
   Value Exp(Value x);
@@ -38,6 +40,7 @@ class VectorMath {
   Value Sinh(Value x);
   Value Cosh(Value x);
   Value Sin(Value x);
+  std::pair<Value, Value> SinAndCos(Value x);
   Value Cos(Value x);
   Value Tan(Value x);
   Value Atan(Value x);
@@ -46,8 +49,8 @@ class VectorMath {
   Value Acos(Value x);
   Value Erf(Value x);
   Value Pow(Value x, Value y);
-  // f32 by way of f64 (lowering/cpu/vector_math_by_f64.cc).
   Value Erfc(Value x);
+  // f32 by way of f64 (lowering/cpu/vector_math_by_f64.cc).
   Value ErfInv(Value x);
   Value Asinh(Value x);
   Value Acosh(Value x);
@@ -75,7 +78,9 @@ class VectorMath {
   Value ExpPolynomial(Value r);               // e^r - 1, accurate relative to itself
   Value ExpOfSmall(Value r);                  // e^r - 1, accurate relative to e^r: a term less
   Value ScaleOnePlus(Value p, Value k_word);  // (1 + p) 2^k for any k that exp can meet
+  Value ScaleInTwo(Value v, Value k_word);    // v 2^k
   Value ScaleByFloat(Value v, Value kf);
+  bool ScalesInOne(Value v);
   struct Binade {
     Value e, f;
   };
@@ -89,10 +94,10 @@ class VectorMath {
   Value LogOfFinite(Value x, Value y);
   Value Expm1OfTwice(Value x);
   enum class Trig { kSin, kCos, kTan };
-  Value Trigonometric(Value x, Trig which, const char* name);
+  // Several functions of one argument, whose range is reduced once.
+  std::vector<Value> Trigonometric(Value x, const std::vector<Trig>& which);
   Value AtanUnit(Value x);           // |x| <= 1
   Value AsinHalf(Value x, Value z);  // x + x z P(z), z = x^2 <= 1/4
-  Value AnyLane(Value mask);         // i1
 
   MlirBuilder& m_;
   Library library_;

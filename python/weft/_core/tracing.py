@@ -167,7 +167,11 @@ def flat_function(
         flat.plain = True
         flat.leaves = flat.specs = list(args)
         flat.in_tree = _arguments_tree(len(args))
-        flat.names = leaf_names(original or function, args, kwargs, positions)
+        named = _positional_names(original or function)[0] if positions is None else ()
+        if len(args) <= len(named):
+            flat.names = list(named[: len(args)])
+        else:
+            flat.names = leaf_names(original or function, args, kwargs, positions)
         return flat
     try:
         if apart:

@@ -130,9 +130,11 @@ def place_of(x: Any) -> NamedSharding | None:
     return None if isinstance(mesh, AbstractMesh) else NamedSharding(mesh, spec_of_dims(dims, unreduced, reduced))
 
 
-def of_cotangents(primals: Sequence[Any]) -> list[NamedSharding | None]:
+def of_cotangents(primals: list) -> list[NamedSharding | None]:
     """How the cotangents of values lie, where types say it: as the values do; but along axes along which a value counts
     as reduced its cotangent is a sum in parts, and the other way round."""
+    if not _weft.have_typed_layouts(primals):
+        return [None] * len(primals)
     places = []
     for place in map(place_of, primals):
         if place is not None:

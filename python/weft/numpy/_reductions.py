@@ -11,6 +11,7 @@ from typing import Any
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
+from .._core.tree import ARRAYS
 from .._weft import Array
 from ..arguments import axes_of
 from ..typing import ArrayLike, DTypeLike, NestedLike
@@ -113,6 +114,8 @@ def sum(
         >>> wnp.sum(wnp.array([1.0, 2.0, 3.0]), where=wnp.array([True, False, True]))
         Array(4., dtype=float32)
     """
+    if dtype is out is initial is where is None and promote_integers and type(a) in ARRAYS:  # as most are called
+        return _weft.reduce("reduce_sum", a, axis, keepdims)
     _no_out(out)
     a = _array(a, dtype)
     dtype = _dtype_of_sum(a, dtype, promote_integers)

@@ -2,6 +2,7 @@
 namespace "weft"."""
 
 from .flattening import (
+    ARRAYS,
     TreeDef,
     are_arrays,
     assembled,
@@ -33,6 +34,7 @@ from .registration import NAMESPACE, is_container, register, register_dataclass,
 from .words import arguments_in_words, in_words
 
 __all__ = [
+    "ARRAYS",
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",

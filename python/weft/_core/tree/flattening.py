@@ -35,7 +35,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         >>> leaves
         [2, 3, 1]
     """
-    if type(tree) in _ARRAYS and is_leaf is None:
+    if type(tree) in ARRAYS and is_leaf is None:
         return [tree], _ARRAY_TREE
     check_function(is_leaf, "tree: is_leaf", or_none=True)
     try:
@@ -79,7 +79,7 @@ def assembled(tree: Any, given: Iterator[TreeDef]) -> TreeDef:
 
 def are_arrays(values: Iterable) -> bool:
     """Whether each is one of Weft's arrays, and so a leaf."""
-    return all(type(value) in _ARRAYS for value in values)
+    return all(type(value) in ARRAYS for value in values)
 
 
 def jax_semantics() -> bool:
@@ -120,7 +120,7 @@ def _check_order(keys: list[Any]) -> None:
 
 _REFUSED: set[type] = set()
 # By far the most common trees.
-_ARRAYS = (_weft.Array, _weft.Tracer)
+ARRAYS = (_weft.Array, _weft.Tracer)
 # Leaves for certain; what only stands for an array (__weft_array__) may be a container.
 _NUMBERS = (_weft.Array, np.ndarray, np.generic, int, float, complex)
 _ARRAY_TREE = optree.tree_structure(0, namespace=NAMESPACE)  # type: ignore[arg-type]
