@@ -547,3 +547,249 @@ def test_shardings_in_containers_of_any_class():
         **DEVICES,
     )
     assert found["jit"] == ["P('d',)", [[2, 2], [2, 2]], 4] and found["wrong"] == ["jit", "map", "put"]
+
+
+@pytest.mark.parametrize("kind", ["TPU v3", "TPU v4", "TPU v5 lite", "TPU v5p", "TPU7x"])
+def test_meshes_on_tori(kind):
+    run(
+        f"kind = {kind!r}"
+        + """
+import itertools
+from types import SimpleNamespace as Device
+from jax.experimental import mesh_utils
+def chips(*sizes, cores=1):
+    places = itertools.product(*map(range, sizes[::-1]), range(cores))
+    return [
+        Device(id=n, platform="tpu", device_kind=kind, process_index=0, slice_index=0, coords=place[2::-1],
+            core_on_chip=place[3])
+        for n, place in enumerate(places)
+    ]
+def ids(*args, **options):
+    try:
+        return np.vectorize(lambda device: device.id)(mesh_utils.create_device_mesh(*args, **options)).tolist()
+    except (NotImplementedError, AssertionError, ValueError):
+        return "refused"
+shapes = [(8,), (2, 4), (4, 2), (16,), (4, 4), (2, 8), (1, 16), (32,), (8, 4), (2, 2, 8), (64,), (16, 4), (4, 16),
+    (2, 1, 32), (8, 8, 1), (4, 64), (64, 4)]
+tori = [chips(2, 2, 2), chips(4, 2, 1), chips(4, 4, 1), chips(2, 2, 4), chips(2, 2, 2, cores=2), chips(4, 4, 4),
+    chips(4, 8, 8), chips(2, 2, 1, cores=2), chips(4, 4, 1, cores=2)]
+for shape, devices, split in itertools.product(shapes, tori, (False, True)):
+    if np.prod(shape) == len(devices):
+        out[f"{shape} {len(devices)} {devices[-1].coords} {split}"] = ids(
+            shape, devices, allow_split_physical_axes=split
+        )
+out["contiguous"] = [ids(shape, chips(4, 8, 8), contiguous_submeshes=True) for shape in ((64, 4), (128, 2))]
+out["a hole"] = ids((7,), chips(2, 2, 2)[1:])
+"""
+    )
+
+
+def test_where_results_of_vmap_lie():
+    run("""
+cut = lambda x: lax.with_sharding_constraint(x, NamedSharding(auto, P("x")))
+rows = jax.shard_map(lambda x: 2 * x, mesh=auto, in_specs=P("x"), out_specs=P("x"))
+x = jnp.arange(32.0).reshape(8, 4)
+for name, f in {"constraint": cut, "jitted": jax.jit(cut), "rows": rows}.items():
+    out[name] = [str(jax.vmap(f)(x).sharding), jax.vmap(f)(x).tolist()]
+spmd = lambda f: str(jax.vmap(f, spmd_axis_name="y")(x).sharding)
+out["spmd"] = [spmd(jax.jit(cut)), str(jax.jit(jax.vmap(cut, spmd_axis_name="y"))(x).sharding)]
+one = SingleDeviceSharding(jax.devices()[0])
+out["spmd on one device"] = refused(
+    ValueError, lambda: jax.jit(jax.vmap(lambda x: lax.with_sharding_constraint(x, one), spmd_axis_name="x"))(x)
+)
+with auto:
+    from jax.experimental.pjit import pjit
+    f = pjit(lambda x, y: (x + y, x), in_shardings=P("x"), out_shardings=P("x"))
+    out["pjit"] = [str(r.sharding) for r in jax.vmap(f, in_axes=(None, 0), out_axes=(0, None))(x[0], x)]
+""")
+
+
+def test_constraints_inside_programs():
+    run("""
+sizes = jax.jit(lambda x: lax.with_sharding_constraint(x[:3] * 2, NamedSharding(auto, P("x"))).sum())
+out["not shared evenly"] = float(sizes(jnp.arange(8.0)))
+mixed = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
+with jax.set_mesh(mixed):
+    x = jax.device_put(np.arange(16).reshape(8, 2), P("x"))
+    cut = jax.jit(lambda x: lax.with_sharding_constraint(x, P("y")))(x)
+    out["besides what types say"] = [cut.sharding.shard_shape(cut.shape), cut.tolist()]
+eqn = lambda f, *args: jax.make_jaxpr(f)(*args).eqns[0]
+place = NamedSharding(auto, P("x", P.UNCONSTRAINED))
+params = eqn(lambda x: lax.with_sharding_constraint(x, place), jnp.ones((4, 2))).params
+out["as parameters"] = [str(params["sharding"]), sorted(params["unconstrained_dims"])]
+params = eqn(jax.shard_map(jnp.sin, mesh=auto, in_specs=P("x", "y"), out_specs=P("x", "y")), jnp.ones((4, 2))).params
+out["of shard_map"] = [str(params["in_specs"]), str(params["out_specs"]), str(params["mesh"])]
+""")
+
+
+def test_devices_when_compiled():
+    run(
+        SAID
+        + """
+mesh = jax.make_mesh((2, 1), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+place = NamedSharding(mesh.abstract_mesh, P("x"))
+typed = jax.ShapeDtypeStruct((8, 2), np.float32, sharding=place)
+f = jax.jit(lambda x: x * 2)
+lowered = f.trace(typed).lower(lowering_platforms=("cpu",))
+devices = jax.devices()[2:4]
+compiled = lowered.compile(device_assignment=tuple(devices))
+x = np.arange(16.0, dtype=np.float32).reshape(8, 2)
+there = jax.device_put(x, NamedSharding(Mesh(np.array(devices).reshape(2, 1), ("x", "y")), P("x")))
+out["on them"] = [sorted(d.id for d in compiled(there).devices()), compiled(there).tolist()]
+named = jax.jit(lambda x: x * 2, in_shardings=place, out_shardings=place)
+again = named.trace(typed).lower(lowering_platforms=("cpu",))
+out["in_shardings"] = [sorted(d.id for d in again.compile(device_assignment=tuple(devices))(there).devices())]
+concrete = jax.ShapeDtypeStruct((8, 2), np.float32, sharding=NamedSharding(mesh, P("x")))
+out["refused"] = [
+    said(lambda: lowered.compile(), RuntimeError, "device_assignment cannot be `None` during compilation"),
+    said(lambda: lowered.compile(device_assignment=(jax.devices()[0],)), ValueError, "must match the length of device"),
+    said(lambda: f.lower(typed), ValueError, "lowering_platforms"),
+    said(
+        lambda: f.lower(concrete).compile(device_assignment=(jax.devices()[0],)), ValueError,
+        "device_assignment passed to `.compile` must match",
+    ),
+]
+"""
+    )
+
+
+def test_what_functions_refuse_of_cut_dimensions():
+    run(
+        SAID
+        + """
+jax.set_mesh(explicit)
+x = jax.device_put(np.arange(64.0).reshape(8, 8), P("x", "y"))
+jitted = lambda f: lambda: jax.jit(f)(x)
+sums = P(None, unreduced={"y"})
+pinned = NamedSharding(explicit.abstract_mesh, P("x"), memory_kind="pinned_host")
+out["said"] = {
+    "cumsum": said(jitted(jnp.cumsum), Exception, "should be fully replicated"),
+    "tile": said(jitted(lambda x: jnp.tile(x, (2, 1))), Exception, "tiling is non-trivial"),
+    "unstack": said(jitted(lambda x: jnp.unstack(x, axis=0)), Exception, "cannot be sharded on the unstacking axis"),
+    "split": said(jitted(lambda x: lax.split(x, (1, 7), axis=0)), Exception, "split on sharded dims"),
+    "scan": said(jitted(lambda x: lax.scan(lambda c, x: (c, x), 0.0, x)), ValueError, "0th dimension of all xs"),
+    "reduce_sum": said(
+        jitted(lambda x: lax.reduce_sum(x, axes=(0,), out_sharding=sums)), Exception, "that were summed over"
+    ),
+    "einsum": said(
+        jitted(lambda x: jnp.einsum("ab,bc->ac", x, x, out_sharding=P("x", unreduced={"y"}))), Exception, "contracting"
+    ),
+    "reshape": said(
+        jitted(lambda x: jnp.reshape(x, (64,), out_sharding=P(unreduced={"x"}))), ValueError, "cannot contain unreduced"
+    ),
+    "segments": refused(
+        NotImplementedError,
+        lambda: jax.jit(lambda x: jax.ops.segment_max(
+            x, jnp.zeros(8, int), num_segments=2, out_sharding=P(unreduced={"x"})))(x),
+    ),
+    "memory": said(
+        lambda: jnp.full((8,), 0, out_sharding=pinned), ValueError, "memory_kind is not allowed",
+    ),
+}
+like = lax.broadcast_like(np.arange(8.0), x)
+out["like"] = [str(like.sharding.spec), str(lax.rng_bit_generator(
+    np.arange(4, dtype=np.uint32), (8, 2), out_sharding=P("x"))[1].sharding.spec)]
+out["one device"] = jax.typeof(jax.device_put(np.arange(3), SingleDeviceSharding(jax.devices()[0]))).sharding.mesh.empty
+lowered = jax.jit(lambda x: x * 2, in_shardings=P("x"), out_shardings=P("x")).lower(np.arange(8))
+out["arguments"] = str(lowered.in_avals[0][0].sharding.spec)
+"""
+    )
+
+
+def test_axes_of_size_one_that_types_do_not_name():
+    run("""
+mesh = jax.make_mesh((4, 1), ("x", "y"))
+jax.config.update("jax_remove_size_one_mesh_axis_from_type", True)
+jax.set_mesh(mesh)
+x = jax.device_put(np.arange(32.0).reshape(8, 4), P("x", "y"))
+kept = jax.jit(lambda x: lax.with_sharding_constraint(x * 2, P("x", "y")))(x)
+out["constraint"] = str(kept.sharding.spec)
+y = jax.device_put(np.arange(32.0).reshape(8, 4), P(("x", "y")))
+out["vmap"] = str(jax.jit(jax.vmap(lambda x: x * 2, spmd_axis_name=("x", "y")))(y).sharding.spec)
+seen = []
+def total(x):
+    seen.append(sorted(x.aval.mat.varying))
+    return lax.psum(x, "x")
+result = jax.jit(jax.shard_map(total, in_specs=P("x", "y"), out_specs=P()))(x)
+out["shard_map"] = [seen[-1], str(result.sharding.spec), result.tolist()]
+""")
+
+
+def test_arrays_and_keys_and_references_of_devices():
+    run("""
+order = np.array(jax.devices())[[0, 2, 3, 1, 4, 6, 7, 5]].reshape(4, 2)
+place = NamedSharding(Mesh(order, ("x", "y")), P("x", "y"))
+whole = np.arange(16.0, dtype=np.float32).reshape(8, 2)
+parts = [jax.device_put(whole[place.devices_indices_map((8, 2))[d]], d) for d in jax.devices()]
+out["in any order"] = jax.make_array_from_single_device_arrays((8, 2), place, parts).tolist()
+with jax.enable_custom_prng():
+    out["typed key"] = str(jax.random.PRNGKey(0).dtype)
+out["words"] = str(jax.random.PRNGKey(0).dtype)
+with jax.set_mesh(explicit):
+    ref = jax.new_ref(jnp.zeros(8, "float32", out_sharding=P("x")))
+    @jax.jit
+    @jax.shard_map(out_specs=None)
+    def count(ref):
+        ref[...] += lax.axis_index("x").astype("float32")
+    count(ref)
+    out["reference"] = np.asarray(ref[...]).tolist()
+    x = jax.device_put(jnp.arange(8.0), P("x"))
+    sums = jax.jit(lambda x: lax.reduce_sum(x, [0], out_sharding=P(unreduced={"x"})))(x)
+    out["a sum in parts"] = str(sums).split("sharding=")[0]
+f = lambda x: x
+out["pmap"] = jax.pmap(f).__wrapped__ is f
+""")
+
+
+def test_a_mesh_hides_the_name_of_a_mapped_axis():
+    run("""
+x = jnp.arange(32.0).reshape(4, 8)
+cut = lambda x: jax.shard_map(lambda x: 2 * x, mesh=auto, in_specs=P("y"), out_specs=P("y"))(x)
+out["shard_map"] = jax.vmap(cut, axis_name="x")(x).tolist()
+out["pmap"] = jax.vmap(jax.pmap(lambda x: 2 * x, axis_name="i"), axis_name="i")(jnp.ones((3, 2))).tolist()
+""")
+    found = lines(
+        HEAD
+        + """
+cut = lambda x: jax.shard_map(lambda x: lax.psum(x, "x"), mesh=auto, in_specs=P("x"), out_specs=P())(x)
+out["inside"] = jax.vmap(cut, axis_name="x")(jnp.ones((3, 8))).tolist()
+out["outside"] = refused(
+    NotImplementedError, lambda: jax.vmap(lambda x: lax.psum(cut(x), "x"), axis_name="x")(jnp.ones((3, 8)))
+)
+""",
+        "-m",
+        "weft.as_jax",
+        **DEVICES,
+    )
+    assert found == {"inside": [[4.0, 4.0]] * 3, "outside": True}
+
+
+def test_pictures_of_shardings():
+    found = run("""
+import contextlib, io
+def picture(shape, spec, **options):
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        jax.debug.visualize_sharding(shape, NamedSharding(auto, spec), use_color=False, **options)
+    return text.getvalue().rstrip().splitlines()
+shapes = [((8, 8), P("x", "y")), ((8, 8), P("x")), ((8, 8), P(None, "y")), ((16,), P("x")), ((8, 64), P(("x", "y")))]
+out["pictures"] = [picture(shape, spec) for shape, spec in shapes]
+out["larger"] = picture((16,), P("x"), scale=8.0)
+""")
+    assert found["pictures"][0][1] == "│  CPU 0   │  CPU 1   │"
+
+
+def test_signatures_in_stablehlo():
+    found = run("""
+import re
+jax.set_mesh(explicit)
+x = jax.device_put(np.arange(32.0, dtype=np.float32).reshape(8, 4), P("x", "y"))
+f = jax.jit(lambda x: (x * 2, lax.reduce_sum(x, axes=(0,), out_sharding=P("y", unreduced={"x"}))))
+signature = lambda text: re.findall(r"sdy[.]sharding = #sdy[.]sharding(<.*?>)", text)
+out["types"] = signature(f.lower(x).as_text())
+jax.set_mesh(auto)
+rows = NamedSharding(auto, P("x"))
+twice = jax.jit(lambda x: x * 2, in_shardings=rows, out_shardings=rows)
+out["out_shardings"] = signature(twice.lower(np.arange(8.0)).as_text())
+""")
+    assert len(found["types"]) == 3

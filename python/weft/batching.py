@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.errors import sharding_type_error, type_error, value_error
+from ._core.errors import not_implemented, sharding_type_error, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
-from ._sharding.meshes import current_mesh
-from ._sharding.partitioning import constrain, mapped_over
+from ._sharding.meshes import Mesh, current_mesh
+from ._sharding.partitioning import constrain, lying_as_in_program, mapped_over, meshes_of
 from ._sharding.shardings import NamedSharding, PartitionSpec, spec_axes
 from ._sharding.typed import place_of, without_dims
 from .arguments import check_axes, hold, is_fixed, releasing
@@ -148,12 +148,24 @@ def vmap(
         if isinstance(size, int) and size == 0 and None not in outs and not cut_by and not typed:
             made = [_empty(shape, kind, weak, axis) for (shape, kind, weak), axis in zip(_weft.result_specs(t), outs)]
             return _tree.unflatten(flat.out_tree, made)
-        fn = _weft.vmap(t, batched, size, outs, axis_name or "")
-        if cut_by:
-            moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
-        results = _weft.apply(fn, moved + t.captures, t.weak_results)
+        # A mesh inside that has an axis of this name hides it there; nobody may speak of it outside.
+        hidden = axis_name is not None and any(axis_name in mesh.axis_names for mesh in meshes_of(t))
+        try:
+            fn = _weft.vmap(t, batched, size, outs, "" if axis_name is None or hidden else axis_name)
+            if cut_by:
+                moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
+            results = _weft.apply(fn, moved + t.captures, t.weak_results)
+        except NameError:
+            if not hidden:
+                raise
+            raise not_implemented(
+                f"vmap: the mapped axis '{axis_name}' has the name of an axis of the mesh inside, and is used outside "
+                "of it; give it another name"
+            ) from None
+        if _weft.meshes_of(t) and not _weft.is_tracing():
+            results = lying_as_in_program(fn, moved + t.captures, results)
         if cut_by or typed:
-            results = _cut_mapped(results, outs, cut_by or typed)
+            results = _cut_mapped(results, outs, cut_by or typed, meshes_of(t))
         return _tree.unflatten(flat.out_tree, results)
 
     return mapped
@@ -185,10 +197,12 @@ def _mapped_by(flat: Any, axes: list, cut_by: tuple[str, ...]) -> tuple[str, ...
     """The axes of a mesh that cut the mapped dimensions, as types say it. Raises ShardingTypeError where two arguments
     are cut differently, spmd_axis_name says otherwise, or the same axes cut an argument that is not mapped."""
     first: tuple | None = None
+    kept: tuple[str, ...] = ()  # the axes that types name
     for leaf, axis, path in zip(flat.leaves, axes, flat.names):
         place = None if axis is None else place_of(leaf)
         if place is None:
             continue
+        kept = place.mesh.typed_axes
         names = place._names_of(axis % len(_weft.abstract(leaf)[0]))
         if first is None:
             first = names, path
@@ -200,7 +214,7 @@ def _mapped_by(flat: Any, axes: list, cut_by: tuple[str, ...]) -> tuple[str, ...
             )
     if first is None or not first[0]:
         return ()
-    if cut_by and cut_by != first[0]:
+    if cut_by and tuple(name for name in cut_by if name in kept) != first[0]:
         raise sharding_type_error(
             f"vmap: spmd_axis_name is {cut_by}, and the mapped dimension of argument {first[1]} of '{flat.name}' is "
             f"cut by {first[0]}; leave spmd_axis_name out, or weft.reshard the argument"
@@ -216,12 +230,13 @@ def _mapped_by(flat: Any, axes: list, cut_by: tuple[str, ...]) -> tuple[str, ...
     return first[0]
 
 
-def _cut_mapped(leaves: list, axes: list, cut_by: tuple[str, ...]) -> list:
-    """The leaves, whose mapped axes these axes of a mesh cut."""
+def _cut_mapped(leaves: list, axes: list, cut_by: tuple[str, ...], named: Sequence[Mesh] = ()) -> list:
+    """The leaves, whose mapped axes these axes of a mesh cut: of the one around, that on which one of them lies, or
+    the first of those that the mapped function names."""
     meshes = (
         getattr(x.sharding, "mesh", None) for x in leaves if isinstance(x, _weft.Array) and not _weft.is_traced(x)
     )
-    mesh = current_mesh() or next((m for m in meshes if m is not None), None)
+    mesh = current_mesh() or next((m for m in [*meshes, *named] if m is not None), None)
     if mesh is None or any(_weft.axis_is_bound(name) for name in mesh.axis_names):
         return leaves
     out = []

@@ -15,9 +15,10 @@ from ._core.names import update_wrapper
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, without_deleted
 from ._sharding import arrays as _arrays
 from ._sharding import committed
+from ._sharding import communication as _communication
 from ._sharding import partitioning as _partitioning
-from ._sharding.partitioning import Communication
 from ._sharding.shardings import NamedSharding
+from ._sharding.signatures import signature_of
 from .arguments import ints, licences_of, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
@@ -316,7 +317,7 @@ class Lowered(Described):
         if target is not None:
             _partitioning.check_one_device(target.splitlines()[0], self._shardings, self._names)
 
-    def comms(self) -> list[Communication]:
+    def comms(self) -> list[_communication.Communication]:
         """What devices send each other, where arguments are cut over a mesh or a constraint says that values are: every
         collective with its bytes, axes, cause and line, and the spec of an argument that would be cheapest, if one is
         cheaper (weft.Communication).
@@ -327,7 +328,7 @@ class Lowered(Described):
             >>> weft.jit(lambda x: x + 1).lower(1.0).comms()
             []
         """
-        return _partitioning.comms(self._traced, self._shardings, self._names, self._fixed_order)
+        return _communication.comms(self._traced, self._shardings, self._names, self._fixed_order)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text.
@@ -353,7 +354,8 @@ class Lowered(Described):
 
         t = self._traced
         fn, devices = _partitioning.with_what_types_say(t, self._shardings)
-        return text_for(self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results), devices)
+        ir = self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results)
+        return text_for(ir, devices, signature_of(self, self._jitted) if devices > 1 else None)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -524,7 +526,7 @@ class Compiled(Placed):
             True
         """
         lowered = self._lowered
-        sent = _partitioning.sent(lowered._traced, lowered._shardings, lowered._fixed_order)
+        sent = _communication.sent(lowered._traced, lowered._shardings, lowered._fixed_order)
         return lowered.stage("schedule") + sent
 
     def memory_analysis(self) -> MemoryAnalysis:

@@ -13,7 +13,7 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE
 from ._sharding.devices import devices
 from ._sharding.partitioning import places_of_results, shardings_of
-from ._sharding.shardings import NamedSharding, PartitionSpec, SingleDeviceSharding
+from ._sharding.shardings import NamedSharding, PartitionSpec, SingleDeviceSharding, spec_of_types
 
 
 class ArgInfo:
@@ -108,11 +108,13 @@ class Described:
     _traced: Any
     _ir: Any
     _optimized: Callable[[], Any]  # the program that code is made of
+    _asked: Any  # how arguments have to lie
 
     def _describe(self, other: Described) -> None:
         self._in_tree, self._in_specs, self._donated = other._in_tree, other._in_specs, other._donated
         self._out, self._traced, self._ir = other._out, other._traced, other._ir
         self._optimized = other._optimized
+        self._asked = getattr(other, "_asked", None)
 
     @property
     def in_tree(self) -> Any:
@@ -144,7 +146,12 @@ class Described:
             >>> weft.jit(lambda x: x + 1).lower(wnp.ones(3)).in_avals
             ((ShapeDtype((3,), float32),), {})
         """
-        return _tree.unflatten(self._in_tree, [ShapeDtype(s, d, weak_type=w) for s, d, w in self._in_specs])
+        asked = getattr(self, "_asked", None) or [None] * len(self._in_specs)
+        types = [
+            ShapeDtype(s, d, weak_type=w, sharding=said_by_type(place))
+            for (s, d, w), place in zip(self._in_specs, asked)
+        ]
+        return _tree.unflatten(self._in_tree, types)
 
     @property
     def args_info(self) -> Any:
@@ -194,6 +201,13 @@ class Described:
 def in_places(in_shardings: Any, args: tuple) -> list[NamedSharding | None]:
     """How in_shardings says that the leaves of the arguments lie."""
     return shardings_of(in_shardings, args, "jit: in_shardings")
+
+
+def said_by_type(place: NamedSharding | None) -> NamedSharding | None:
+    """How the type of an argument that lies so says it: along axes of type Explicit, on a mesh without devices."""
+    if place is None or not place.mesh.explicit_axes:
+        return None
+    return NamedSharding(getattr(place.mesh, "abstract_mesh", place.mesh), spec_of_types(place.spec, place.mesh))
 
 
 def places_asked_for(jitted: Any, args: tuple, named: dict, own: list) -> list[NamedSharding | None]:

@@ -220,6 +220,14 @@ def make_array_from_callback(
     return _blocks(sharding, shape, data_callback)
 
 
+def _in_order_of(parts: list, sharding: Sharding) -> list:
+    """Parts of an array in the order of the devices that hold them, where somebody has put each on one of these."""
+    places = [None if _weft.is_traced(part) else _weft.sharding_of(part) for part in parts]
+    held = {p._device.id: part for p, part in zip(places, parts) if isinstance(p, SingleDeviceSharding)}
+    wanted = [d.id for d in sharding._device_list() if d.process_index == _devices.process_index()]
+    return [held[i] for i in wanted] if len(held) == len(parts) and held.keys() == set(wanted) else parts
+
+
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Any:
@@ -229,7 +237,8 @@ def make_array_from_single_device_arrays(
     Args:
         shape: of the whole array.
         sharding: how it lies.
-        arrays: one for each device of this process, in the order of sharding.addressable_devices_indices_map(shape).
+        arrays: one for each device of this process, in any order where each lies on one of them; others in the order
+            of sharding.addressable_devices_indices_map(shape).
         dtype: that of the arrays; None: not checked.
 
     Returns: array.
@@ -259,7 +268,7 @@ def make_array_from_single_device_arrays(
     if isinstance(sharding, NamedSharding):
         cuts_of(sharding.mesh, sharding.spec, shape, "an array")
     local = sharding.shard_shape(shape)
-    parts = [_weft.array(part, None, False) for part in arrays]
+    parts = _in_order_of([_weft.array(part, None, False) for part in arrays], sharding)
     for index, part in zip(places, parts):
         if _weft.is_traced(part):
             raise value_error(

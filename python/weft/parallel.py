@@ -19,7 +19,7 @@ from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding import agreement
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
-from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
+from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices, typing_rules
 from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes
 from ._sharding.shardings import (
     NamedSharding,
@@ -177,7 +177,7 @@ def _as_they_lie(args: tuple, manual: frozenset[str]) -> Any:
     leaves, tree = _tree.flatten(args)
     specs = []
     for leaf in leaves:
-        place = place_of(leaf)
+        place = place_of(leaf[...] if stateful.is_reference(leaf) else leaf)
         axes = [] if place is None else spec_axes(place.spec)
         sums = {} if place is None else {"unreduced": place.spec.unreduced, "reduced": place.spec.reduced}
         sums = {what: axes_of_sum & manual for what, axes_of_sum in sums.items()}
@@ -203,7 +203,7 @@ def _check_named(specs: Sequence[Any], manual: frozenset[str], what: str) -> Non
 
 def _check_not_mapped(specs: Sequence[Any], what: str) -> None:
     """Raises ValueError, where JAX's meaning is asked for, for axes that cut what a vmap around maps."""
-    if not _tree.jax_semantics():
+    if not _tree.jax_semantics() or typing_rules.cuts_mapped():
         return
     for spec in specs:
         named = {name for names in spec_axes(_spec(spec)) for name in names}
@@ -296,7 +296,7 @@ def _run(
             differ, because = _weft.result_varying(t, i)
             named = {a for names in axes for a in names} | spec.reduced
             missing = [a for a in differ if a in mesh.shape and a not in named]
-            if missing and check:
+            if check and any(typing_rules.keeps_axis(mesh.shape[a]) for a in missing):
                 raise value_error(
                     f"{what}: {which} of '{flat.name}' may differ between the devices along "
                     f"{', '.join(map(repr, missing))}, but its out_specs entry, {spec}, does not name "
@@ -452,7 +452,9 @@ def pmap(
     def one_program(*args, **kwargs):
         return _pmap(fun, name, in_axes, out_axes, static, where, axis_size, args, kwargs)
 
-    return jit(one_program, static_argnums=static, donate_argnums=donated)
+    made = jit(one_program, static_argnums=static, donate_argnums=donated)
+    made.__dict__["__wrapped__"] = fun
+    return made
 
 
 def _pmap(
@@ -466,11 +468,6 @@ def _pmap(
     args: tuple,
     kwargs: dict[str, Any],
 ) -> Any:
-    if outer := _weft.axes_of_lanes():
-        raise not_implemented(
-            f"pmap: '{call_name(fun)}' is mapped inside of another pmap, over '{outer[-1]}'; one of the two can be "
-            "weft.vmap, or both one weft.shard_map over a mesh of two axes"
-        )
     if static and max(static) >= len(args):
         raise value_error(
             f"pmap: static_broadcasted_argnums has {max(static)}, but '{call_name(fun)}' was called with {len(args)} "
@@ -508,6 +505,12 @@ def _pmap(
         specs.append(PartitionSpec(*[name if d == axis else None for d in range(len(shape))]))
     if size is None:
         raise value_error(f"pmap: no argument of '{flat.name}' is mapped")
+    if outer := _weft.axes_of_lanes():
+        first_devices(size * math.prod(_weft.axis_size([axis], "pmap") for axis in outer), devices, "pmap")
+        raise not_implemented(
+            f"pmap: '{call_name(fun)}' is mapped inside of another pmap, over '{outer[-1]}'; one of the two can be "
+            "weft.vmap, or both one weft.shard_map over a mesh of two axes"
+        )
     mesh = Mesh(np.array(first_devices(size, devices, "pmap"), dtype=object), (name,))
     outs: list = []
 

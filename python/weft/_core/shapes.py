@@ -224,6 +224,7 @@ class ShapedArray(ShapeDtype):
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices.
         memory_space: accepted, without effect: there is one memory.
+        manual_axis_type: `varying` under JAX's name, as `mat` gives it.
 
     Example:
         >>> wnp.ones((2, 3)).aval.str_short()
@@ -234,15 +235,34 @@ class ShapedArray(ShapeDtype):
 
     __slots__ = ()
 
+    def __init__(
+        self,
+        shape: Sequence,
+        dtype: Any = float,
+        weak_type: bool = False,
+        varying: Sequence[str] = (),
+        *,
+        sharding: Any = None,
+        memory_space: Any = None,
+        manual_axis_type: Any = None,
+    ):
+        if manual_axis_type is not None:
+            varying = sorted(manual_axis_type.varying)
+        super().__init__(shape, dtype, weak_type, varying, sharding=sharding, memory_space=memory_space)
+
     def _taken(self, dtype: Any) -> Any:
         # As in JAX it says what there is, whatever dtypes arrays get that are made now.
         given = np.dtype(dtype) if isinstance(dtype, type) and issubclass(dtype, np.generic) else dtype
         return given if isinstance(given, np.dtype) and given in _LONG else super()._taken(dtype)
 
     def _placed(self, sharding: Any) -> Any:
-        if hasattr(sharding, "with_each_dim") and sharding.mesh.explicit_axes:
-            return sharding.with_each_dim(len(self.shape))
-        return sharding
+        if not hasattr(sharding, "with_each_dim") or not sharding.mesh.explicit_axes:
+            return sharding
+        if _weft.setting(_JAX_SEMANTICS):
+            sharding = sharding.said_by_types()
+            if all(isinstance(d, int) for d in self.shape):
+                sharding.shard_shape(self.shape)  # raises where devices cannot share a size evenly
+        return sharding.with_each_dim(len(self.shape))
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """The type in few characters.

@@ -47,6 +47,7 @@ def _checked_types(types: Any, names: tuple[str, ...], what: str) -> tuple[AxisT
         raise type_error(f"{what}: axis_types are weft.AxisType, got {types!r}")
     if len(types) != len(names):
         raise value_error(f"{what}: {len(types)} axis_types {types} for the axes {names}")
+    typing_rules.in_use = typing_rules.in_use or AxisType.Explicit in types
     return types
 
 
@@ -60,9 +61,13 @@ def _checked_names(names: Any, what: str) -> tuple[str, ...]:
 
 
 class _TypingRules:
-    """Whether types name an axis of such a size: JAX has an option for those of size 1."""
+    """Whether types name an axis of such a size: JAX has an option for those of size 1. Whether there has been a mesh
+    at all whose types say how values lie."""
 
     keeps_axis: Callable[[int], bool] = staticmethod(lambda size: True)
+    # Whether shard_map may cut by what a vmap around cuts by: another option of JAX's.
+    cuts_mapped: Callable[[], bool] = staticmethod(lambda: False)
+    in_use = False
 
 
 typing_rules = _TypingRules()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented, runtime_error, value_error
 from .._core.names import wraps
+from .._core.tracing import flat_function, trace_flat
 from ..collectives import axes_left_alone
 from . import committed
 from .arrays import put
@@ -124,6 +126,8 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
+    if _weft.is_traced(x) and what == "with_sharding_constraint" and _tree.jax_semantics():
+        sharding = _where_even(sharding, _weft.abstract(x)[0])
     spec = sharding.spec
     cuts = cuts_of(mesh, spec, _weft.abstract(x)[0], what, may_be_open=True)
     if twice := {name for names in cuts for name in names} & _mapped.axes:
@@ -149,6 +153,18 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
     if _says_each(mesh):
         dims += [None] * (y.ndim - len(dims))
     return put(y, NamedSharding(mesh, PartitionSpec(*dims, unreduced=spec.unreduced, reduced=spec.reduced)))
+
+
+def _where_even(sharding: NamedSharding, shape: Iterable[Any]) -> NamedSharding:
+    """The same, which says nothing of dimensions that devices cannot share evenly: JAX gives the last device less."""
+    sizes = sharding.mesh.shape
+    counts = [math.prod(sizes[name] for name in names) for names in spec_axes(sharding.spec)]
+    odd = [isinstance(n, int) and n % count != 0 for n, count in zip(shape, counts)]
+    if not any(odd) or len(counts) != len(odd):
+        return sharding
+    dims = [PartitionSpec.UNCONSTRAINED if is_odd else dim for is_odd, dim in zip(odd, sharding.spec)]
+    sums = {"unreduced": sharding.spec.unreduced, "reduced": sharding.spec.reduced}
+    return NamedSharding(sharding.mesh, PartitionSpec(*dims, **sums))
 
 
 def _said(x: Any, sharding: NamedSharding, what: str) -> Any:
@@ -180,7 +196,11 @@ def check_said_by_types(sharding: NamedSharding | None, what: str) -> None:
     of how values lie."""
     if sharding is None or not _tree.jax_semantics():
         return
+    if sharding.__dict__.get("_memory_kind") not in (None, "device"):
+        raise value_error(f"{what}: a sharding with memory_kind is not allowed here: {sharding}")
     around = get_abstract_mesh()
+    if isinstance(sharding.mesh, AbstractMesh) and around.shape == sharding.mesh.shape and around != sharding.mesh:
+        raise value_error(f"{what}: Context mesh {around} should match the mesh of sharding {sharding.mesh}")
     types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types))
     types.update(zip(around.axis_names, around.axis_types) if around.shape == sharding.mesh.shape else ())
     named = [*(name for names in spec_axes(sharding.spec) for name in names), *sharding.spec.unreduced]
@@ -285,7 +305,7 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
     return constrained
 
 
-def _meshes_of(traced: Any) -> list[Mesh]:
+def meshes_of(traced: Any) -> list[Mesh]:
     """Those that the constraints and shard_maps of a program name."""
     return [mesh_of(axes, numbers) for axes, numbers in _weft.meshes_of(traced)]
 
@@ -339,10 +359,10 @@ def check_one_device(target: str, shardings: list, names: list[str]) -> None:
             )
 
 
-def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
+def program_mesh(traced: Any, shardings: list) -> Mesh | None:
     """The mesh that a program is for: the one that it names, or else that of the first argument that is cut. Arguments
     on another mesh of the same devices are taken as they are, whole."""
-    named = _meshes_of(traced)
+    named = meshes_of(traced)
     if len(named) > 1:
         if not _weft.has_constraint(traced) and not any(map(over_processes, named)):
             return None  # functions for several meshes: each cuts its own arguments
@@ -357,7 +377,7 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
     return next(iter(meshes), _mesh_around_programs())
 
 
-def _spec(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:
+def spec_of(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:
     """`each`: an entry for each dimension, those after the last one that is cut, too."""
     while dims and not dims[-1] and not each:
         dims = dims[:-1]
@@ -365,7 +385,7 @@ def _spec(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduce
     return PartitionSpec(*each_dim, unreduced=unreduced, reduced=reduced)
 
 
-def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
+def cuts_of_arguments(traced: Any, mesh: Mesh, shardings: list) -> list:
     cuts = []
     for sharding, (shape, _, _) in zip(shardings, _weft.param_specs(traced)):
         same = isinstance(sharding, NamedSharding) and sharding.mesh.same_place(mesh)
@@ -373,7 +393,7 @@ def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
     return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
 
 
-def _given(cuts: list, shardings: list) -> list:
+def given_layouts(cuts: list, shardings: list) -> list:
     """How parameters lie, as the native module takes it: axes of each dimension, those of sums in parts, and those
     along which they are reduced."""
     specs = [getattr(sharding, "spec", PartitionSpec()) for sharding in shardings]
@@ -386,7 +406,7 @@ def _given(cuts: list, shardings: list) -> list:
 def with_what_types_say(traced: Any, shardings: list) -> tuple[Any, int]:
     """The function, with constraints for what the types of its values say of where they lie, None where they say
     nothing; and for how many devices it is. The meshes may have none."""
-    meshes = [sharding.mesh for sharding in shardings if isinstance(sharding, NamedSharding)] + _meshes_of(traced)
+    meshes = [sharding.mesh for sharding in shardings if isinstance(sharding, NamedSharding)] + meshes_of(traced)
     around = current_mesh()  # of types alone, perhaps
     counted = [*meshes, around] if around is not None and _tree.jax_semantics() else meshes
     devices = max((mesh.size for mesh in counted), default=1)
@@ -400,16 +420,16 @@ def with_what_types_say(traced: Any, shardings: list) -> tuple[Any, int]:
         else None
         for sharding, (shape, _, _) in zip(shardings, specs)
     ]
-    given = _given(cuts + [None] * (len(specs) - len(cuts)), shardings)
+    given = given_layouts(cuts + [None] * (len(specs) - len(cuts)), shardings)
     return _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.typed_axes), given), devices
 
 
-def _explicit(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
+def said_by_types(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
     """How the results lie where the types of the mesh's axes say it: for each the axes of its dimensions, and those
     along which it is unreduced and reduced. Raises ShardingTypeError where operands do not fit."""
     if not mesh.explicit_axes:
         return []
-    given = _given(cuts, shardings)
+    given = given_layouts(cuts, shardings)
     results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
     # Along the other axes the compiler decides.
     return results if len(mesh.explicit_axes) == len(mesh.axis_names) else []
@@ -418,7 +438,7 @@ def _explicit(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
 def _asked_for(traced: Any) -> list[NamedSharding | None]:
     """How each result lies where it comes right out of a constraint or shard_map."""
     return [
-        None if asked is None else NamedSharding(mesh_of(asked[0], asked[1]), _spec(asked[2]))
+        None if asked is None else NamedSharding(mesh_of(asked[0], asked[1]), spec_of(asked[2]))
         for asked in _weft.asked_for(traced)
     ]
 
@@ -427,7 +447,7 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     """Called from C++ when a program that names a mesh, or arguments of which somebody said where they lie, is
     compiled: the program of the devices of the mesh (None where it runs as it is) and how its results lie, or None
     where nothing is said of them. With `stacks` it takes and gives the blocks that this process holds."""
-    mesh = _program_mesh(traced, shardings)
+    mesh = program_mesh(traced, shardings)
     if mesh is None:
         if any(asked := _asked_for(traced)):
             return None, asked
@@ -439,10 +459,10 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
                 f"jit: an argument of '{traced.fn.name}' spans several processes on {sharding.mesh}, and the program "
                 f"is for {mesh}, which is another mesh or has its devices in another order"
             )
-    cuts = _cuts(traced, mesh, shardings)
+    cuts = cuts_of_arguments(traced, mesh, shardings)
     asked = _asked_for(traced)
     try:
-        said = _explicit(traced, mesh, cuts, shardings)
+        said = said_by_types(traced, mesh, cuts, shardings)
         fn, _, results, _, _ = _weft.partition(
             traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said]
         )
@@ -457,7 +477,7 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     each = _says_each(mesh)
     if said:
         asked = [None if place is None or place.mesh.same_place(mesh) else place for place in asked]
-    specs = [_spec(dims, each, *sums) for dims, *sums in said] or [_spec(dims, each) for dims in results]
+    specs = [spec_of(dims, each, *sums) for dims, *sums in said] or [spec_of(dims, each) for dims in results]
     if each:
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(traced)]
         asked = [place and place.with_each_dim(rank) for place, rank in zip(asked, ranks)]
@@ -492,92 +512,14 @@ def places_of_results(traced: Any, shardings: list, fixed_order: bool) -> list:
     return [None] * len(_weft.result_specs(traced)) if pair is None else pair[1]
 
 
-class Communication(NamedTuple):
-    """A collective of a program that is cut over devices.
-
-    Args:
-        operation: psum, all_gather, psum_scatter, all_to_all, ppermute, pmax or pmin.
-        axes: the axes of the mesh along which devices talk.
-        bytes: that each device receives, each time, if all send as little as they can: among n devices with b bytes
-            each, 2 b (n - 1) / n for psum, pmax and pmin, b (n - 1) / n for psum_scatter and all_to_all, b (n - 1) for
-            all_gather, b for ppermute. Several axes are one group of devices.
-        times: how often it runs; the trips of a loop of unknown length count once.
-        cause: which value lies how, and who needs it otherwise.
-        where: the line of who needs it.
-        cheaper: the spec of an argument with which the whole program would send least, in words: of the argument that
-            is moved, or else of the one that saves most; None: no other spec of one argument saves anything. Those
-            that share its sizes evenly are tried, with fewer axes first: up to 256 of an argument, 1,000 in all.
-
-    Example:
-        >>> weft.Communication("psum", ("x",), 8.0, 1.0, "", "", None).operation
-        'psum'
-    """
-
-    operation: str
-    axes: tuple[str, ...]
-    bytes: float
-    times: float
-    cause: str
-    where: str
-    cheaper: str | None
-
-    def __str__(self) -> str:
-        times = f" x {self.times:g}" if self.times != 1 else ""
-        lines = f"{self.operation} over {', '.join(self.axes)}: {self.bytes:g} bytes{times} at {self.where or '?'}\n"
-        lines += f"  {self.cause}\n"
-        return lines + (f"  cheaper: {self.cheaper}\n" if self.cheaper else "")
-
-
-# What XLA calls them.
-_COLLECTIVES = {
-    "psum": "all-reduce",
-    "pmax": "all-reduce",
-    "pmin": "all-reduce",
-    "all_gather": "all-gather",
-    "psum_scatter": "reduce-scatter",
-    "all_to_all": "all-to-all",
-    "ppermute": "collective-permute",
-}
-
-
-def sent(traced: Any, shardings: list, fixed_order: bool = False) -> str:
-    """A line for each collective of the program of devices."""
-    if any(isinstance(getattr(sharding, "mesh", None), AbstractMesh) for sharding in shardings):
-        return ""  # of types alone
-    try:
-        found = comms(traced, shardings, [], fixed_order, cheaper=False)
-    except NotImplementedError:
-        return ""  # it runs on whole arrays
-    lines = [f"{_COLLECTIVES[c.operation]}({c.operation} over {', '.join(c.axes)}): {c.bytes:g} bytes" for c in found]
-    return "".join(f"  {line}\n" for line in lines)
-
-
-def comms(
-    traced: Any, shardings: list, names: list[str], fixed_order: bool = False, *, cheaper: bool = True
-) -> list[Communication]:
-    """What moves between devices in the program, for arguments that lie so; with `cheaper`, and how they would have to
-    lie that less does."""
-    mesh = _program_mesh(traced, shardings)
-    if mesh is None:
-        return []
-    found = []
-    cuts = _cuts(traced, mesh, shardings)
-    _, _, _, records, total = _weft.partition(
-        traced,
-        mesh_axes(mesh),
-        cuts,
-        cheaper,
-        fixed_order,
-        [dims for dims, _, _ in _explicit(traced, mesh, cuts, shardings)],
-    )
-    for operation, axes, sent, times, cause, where, better in records:
-        saving = None
-        if better is not None:
-            param, dims, bytes_then = better
-            name = names[param] if param < len(names) else "a captured array"
-            saving = f"{name} as {_spec(dims)}: {bytes_then:g} bytes in all, now {total:g}"
-        found.append(Communication(operation, tuple(axes), sent, times, cause, where, saving))
-    return found
+def lying_as_in_program(fn: Any, operands: list, results: list) -> list:
+    """The results of a program that ran operation by operation, put where they would lie if it were compiled."""
+    if any(map(_weft.is_traced, [*operands, *results])):
+        return results
+    traced = trace_flat(flat_function(lambda *xs: _weft.apply(fn, list(xs), []), tuple(operands), {}), "vmap", False)
+    own = [_weft.sharding_of(x) if isinstance(x, _weft.Array) else None for x in operands]
+    places = places_of_results(traced, own, False)
+    return [x if place is None else put(x, place) for x, place in zip(results, places)]
 
 
 def partitioned_text(traced: Any, shardings: list, fixed_order: bool = False) -> str:

@@ -34,6 +34,14 @@ def lying_like(x: Any, other: Any) -> Any:
     return put(x, place)
 
 
+def _of_rank(where: NamedSharding, rank: int) -> NamedSharding:
+    """Without entries for more dimensions than there are, which cut nothing: the sharding of a type has them."""
+    if len(where.spec) <= rank or any(dim is not None for dim in where.spec[rank:]):
+        return where
+    sums = {"unreduced": where.spec.unreduced, "reduced": where.spec.reduced}
+    return NamedSharding(where.mesh, PartitionSpec(*where.spec[:rank], **sums))
+
+
 def placed(x: Any, what: str, device: Any, out_sharding: Any = None) -> Any:
     """x where device= and out_sharding= of a function, `what`, say. A traced array has a place in its program only
     where it is cut over a mesh."""
@@ -46,6 +54,7 @@ def placed(x: Any, what: str, device: Any, out_sharding: Any = None) -> Any:
         where = NamedSharding(check_mesh(None, f"{what}: {name}"), where)
     if isinstance(where, NamedSharding):
         if out_sharding is not None:
+            where = _of_rank(where, len(_weft.abstract(x)[0]))
             if where.mesh.empty and not any(spec_axes(where.spec)):
                 return x  # the type of a value that lies on no mesh, which says nothing
             check_said_by_types(where, f"{what}: {name}")

@@ -334,6 +334,16 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self._device})"
 
 
+def spec_of_types(spec: PartitionSpec, mesh: Mesh | AbstractMesh) -> PartitionSpec:
+    """The spec along axes of type Explicit alone."""
+    said = set(mesh.explicit_axes)
+    dims = [
+        dim if dim is PartitionSpec.UNCONSTRAINED else tuple(name for name in names if name in said)
+        for dim, names in zip(spec, spec_axes(spec))
+    ]
+    return PartitionSpec(*dims, unreduced=spec.unreduced & said, reduced=spec.reduced & said)
+
+
 class NamedSharding(Sharding):
     """Cut over a mesh as a PartitionSpec says; the same on all devices along axes that it does not name.
 
@@ -398,6 +408,11 @@ class NamedSharding(Sharding):
             return self
         sums = {"unreduced": self.spec.unreduced, "reduced": self.spec.reduced}
         return NamedSharding(self.mesh, PartitionSpec(*self.spec, *[None] * missing, **sums))
+
+    def said_by_types(self) -> NamedSharding:
+        """The same along axes of type Explicit alone: what types say."""
+        spec = spec_of_types(self.spec, self.mesh)
+        return self if spec == self.spec else NamedSharding(self.mesh, spec)
 
     def _has_devices(self) -> bool:
         return isinstance(self.mesh, Mesh)

@@ -160,6 +160,20 @@ class Body:
         axes = ", ".join(f'"{name}"={size}' for name, size in re.findall(r"(\w+)=(\d+)", text))
         return meshes.setdefault(axes, f"mesh_{len(meshes)}" if meshes else "mesh")
 
+    def placed(self, place: Any, rank: int, is_open: bool = False) -> str:
+        """The attribute of an argument or result that lies so, with as many dimensions; `is_open`: in each the compiler
+        may add axes."""
+        if place is None:
+            return ""
+        mesh = self.mesh_of(",".join(f"{name}={size}" for name, size in place.mesh.shape.items()))
+        dims = [[] if dim is None else [dim] if isinstance(dim, str) else list(dim) for dim in place.spec]
+        dims += [[] for _ in range(rank - len(dims))]
+        more = ["?"] * is_open
+        each = ", ".join(f"{{{', '.join([*(f'{chr(34)}{name}{chr(34)}' for name in dim), *more])}}}" for dim in dims)
+        axes = ", ".join(f'"{name}"' for name in sorted(place.spec.unreduced))
+        sums = f", unreduced={{{axes}}}" if axes else ""
+        return f" {{sdy.sharding = #sdy.sharding<@{mesh}, [{each}]{sums}>}}"
+
     def _constraint(self, op: Operation) -> Named:
         """What is said of where a value lies."""
         name = self.mesh_of(str(op.attributes["mesh"]))

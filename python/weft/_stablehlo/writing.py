@@ -15,10 +15,11 @@ from .writing_rules import REASONS, RULES
 __all__ = ["write"]
 
 
-def write(ir: IR, devices: int | None = None) -> str:
+def write(ir: IR, devices: int | None = None, signature: Any = None) -> str:
     """A module whose function `main` is the program; constants that the program captured are in it. `devices`: for how
-    many it is; then what constraints say of where values lie is in the text, too."""
-    return _Module(devices).text(ir)
+    many it is; then what constraints say of where values lie is in the text, too. `signature`: how arguments and
+    results lie."""
+    return _Module(devices, signature).text(ir)
 
 
 class _Module:
@@ -26,7 +27,8 @@ class _Module:
 
     rules, reasons = RULES, REASONS
 
-    def __init__(self, devices: int | None = None) -> None:
+    def __init__(self, devices: int | None = None, signature: Any = None) -> None:
+        self._signature = signature
         self.meshes: dict[str, str] | None = None if devices is None else {}
         self.manual: dict[str, int] | None = None
         self._devices = devices or 1
@@ -61,12 +63,13 @@ class _Module:
         free = view.parameters[: len(view.parameters) - len(constants)]
         # A parameter of keys is two words for each, as in JAX.
         outer = name == "main"
-        arguments = []
+        arguments: list[str] = []
         for p in free:
             keys = outer and str(p.type).startswith("key[")
             type_ = tensor_of([*p.type.shape, 2], "ui32") if keys else tensor(str(p.type))
             given = Named(body.name_of(p.name), type_)
-            arguments.append(f"{given.name}: {type_}")
+            place = self._signature.arguments[len(arguments)] if outer and self._signature else None
+            arguments.append(f"{given.name}: {type_}{body.placed(place, len(shape_of(type_)))}")
             body.env[p] = body.op("bitcast_convert", [given], [tensor(str(p.type))])[0] if keys else given
         for p, array in zip(view.parameters[len(free) :], constants):
             body.env[p] = body.constant(array)
@@ -81,7 +84,13 @@ class _Module:
                 for r, kind in zip(results, kinds)
             ]
         types = ", ".join(r.type for r in results)
+        said = types
+        if outer and self._signature:
+            said = ", ".join(
+                r.type + body.placed(place, len(shape_of(r.type)), self._signature.open_results)
+                for r, place in zip(results, self._signature.results)
+            )
         back = f"    return {', '.join(r.name for r in results)} : {types}" if results else "    return"
         kind = "public" if outer else "private"
-        head = f"  func.func {kind} @{name}({', '.join(arguments)}) -> ({types}) {{"
+        head = f"  func.func {kind} @{name}({', '.join(arguments)}) -> ({said}) {{"
         return "\n".join([head, *("    " + line for line in body.lines), back, "  }"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -164,6 +166,19 @@ def _contains(self: Any, x: Any) -> bool:
     return bool((self == x).any())
 
 
+def _named_sums(show: Callable[[Any], str]) -> Callable[[Any], str]:
+    """The text of an array; of a sum in parts its type, as in JAX, where no device has its numbers."""
+
+    @functools.wraps(show)
+    def text(self: Any) -> str:
+        spec = None if _weft.is_traced(self) or self.is_deleted() else getattr(_weft.sharding_of(self), "spec", None)
+        if not getattr(spec, "unreduced", None):
+            return show(self)
+        return f"Array(shape={tuple(self.shape)}, dtype={self.dtype}, sharding={self.sharding})"
+
+    return text
+
+
 def install() -> None:
     """From now on arrays have what JAX's have besides, though it is private there, and the option
     jax_check_static_indices counts."""
@@ -174,6 +189,7 @@ def install() -> None:
     # An array that can be deleted or given away while the other one stays.
     array.__copy__ = lambda self: self if _weft.is_traced(self) else self.copy()
     array.__deepcopy__ = lambda self, memo: self if _weft.is_traced(self) else self.copy()
+    array.__repr__, array.__str__ = _named_sums(array.__repr__), _named_sums(array.__str__)
     array._value = property(np.asarray)
     array._npy_value = property(lambda self: None)
     array.format = property(format_of)

@@ -13,6 +13,7 @@ import weft
 from .. import _weft
 from .._core.errors import value_error
 from .._core.shapes import ShapedArray
+from .._sharding.meshes import typing_rules
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import spec_of_dims
 from ..mesh import get_abstract_mesh
@@ -134,12 +135,19 @@ def _on_mesh(x: Any, aval: Any) -> Any:
     rank, around = len(aval.shape), get_abstract_mesh()
     if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
         around = of_trace.abstract_mesh
+    there = isinstance(x, weft.Array) and not _weft.is_traced(x) and not x.is_deleted()
+    if there and isinstance(_weft.sharding_of(x), weft.SingleDeviceSharding):
+        around = weft.AbstractMesh((), ())  # somebody has put it on one device
     mesh, spec = around, weft.PartitionSpec()
     if isinstance(aval.sharding, weft.NamedSharding):
         mesh, spec = aval.sharding.mesh.abstract_mesh, aval.sharding.spec
     said = [[name for name in names if name in mesh.explicit_axes] for names in spec_axes(spec)]
     said += [[] for _ in range(rank - len(said))]
-    return aval.update(sharding=weft.NamedSharding(mesh, spec_of_dims(said, spec.unreduced, spec.reduced)))
+    place = weft.NamedSharding(mesh, spec_of_dims(said, spec.unreduced, spec.reduced))
+    if not aval.varying:
+        return aval.update(sharding=place)
+    sizes = get_abstract_mesh().shape
+    return aval.update(sharding=place, varying=[a for a in aval.varying if typing_rules.keeps_axis(sizes.get(a, 2))])
 
 
 def install() -> None:

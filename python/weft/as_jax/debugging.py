@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .. import _weft
 from .. import debug as _debug
-from .._core.errors import type_error
+from .._core.errors import type_error, value_error
 
 
 def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Callable[..., Any]:
@@ -33,6 +34,10 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
 
 
 def _ordered(function: Callable[..., None], is_ordered: bool, first: Any, *args: Any, **kwargs: Any) -> None:
+    if is_ordered and any(_weft.axis_size([axis], "debug") > 1 for axis in _weft.axes_of_lanes()):
+        raise value_error(
+            f"The following ordered effects are not supported for more than 1 device: those of {first!r} under pmap"
+        )
     function(first, *args, ordered=is_ordered, **kwargs)
 
 

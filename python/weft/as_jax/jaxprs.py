@@ -339,6 +339,10 @@ class ClosedJaxpr:
         return self.jaxpr.invars
 
     @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
     def outvars(self) -> list[Atom]:
         return self.jaxpr.outvars
 
@@ -442,8 +446,8 @@ def _jaxpr(
         given = dict(eqn["attr_values"])
         if ours in _COLLECTIVES:
             given["axes"] = tuple(given["axes"])
-        if eqn["regions"]:
-            given = Params(given, regions=_regions(eqn, axes))
+        if eqn["regions"] or ours == "sharding_constraint":
+            given = Params(given, regions=_regions(eqn, axes)) if eqn["regions"] else Params(given)
         invariant = ours == "psum" and not axes.isdisjoint(given["axes"])
         shown: Primitive = primitive("psum_invariant" if invariant else _JAX_NAMES.get(ours, ours))
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what

@@ -13,7 +13,7 @@ import weft
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import type_error, value_error
+from .._core.errors import not_implemented, type_error, value_error
 from .._sharding import meshes as _meshes
 from .._sharding.shardings import cut_by, spec_axes
 from .._sharding.typed import by_the_compiler, by_the_program, mesh_of, typed_sharding
@@ -101,6 +101,22 @@ def shard_map(
     if f is None:
         return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
     made = _shard_map(f, mesh, in_specs, out_specs, **options)
+    sums = [
+        spec
+        for spec in _tree.leaves((in_specs, out_specs), is_leaf=lambda x: isinstance(x, weft.PartitionSpec))
+        if isinstance(spec, weft.PartitionSpec) and (spec.unreduced or spec.reduced)
+    ]
+    if sums and isinstance(mesh, (Mesh, AbstractMesh)):
+        if options.get("axis_names") and set(options["axis_names"]) != set(mesh.axis_names):
+            raise not_implemented(
+                "unreduced and reduced axes can only be passed to in_specs when shard_map is in full manual mode: "
+                f"{sums[0]} with axis_names={options['axis_names']} of {mesh}"
+            )
+        if not mesh.are_all_axes_explicit:
+            raise value_error(
+                "unreduced and reduced axes can only be used when the mesh passed to shard_map contains axis names all "
+                f"of type `Explicit`: {sums[0]} on {mesh}"
+            )
     if mesh is None:
         return made
 
@@ -139,45 +155,6 @@ def smap(
     return called
 
 
-def create_device_mesh(mesh_shape: Sequence[int], devices: Any = None, **_: Any) -> np.ndarray[Any, Any]:
-    """Devices in an array of a shape, for jax.sharding.Mesh."""
-    _check_sizes(mesh_shape, "mesh_shape", "create_device_mesh")
-    listed = list(weft.devices() if devices is None else devices)
-    n = int(np.prod(mesh_shape, dtype=int))
-    if n != len(listed):
-        raise value_error(f"Number of devices {len(listed)} must equal the product of mesh_shape {tuple(mesh_shape)}")
-    out = np.empty(n, dtype=object)
-    out[:] = listed
-    return out.reshape(tuple(mesh_shape))
-
-
-def create_hybrid_device_mesh(
-    mesh_shape: Sequence[int],
-    dcn_mesh_shape: Sequence[int],
-    devices: Any = None,
-    *,
-    process_is_granule: bool = False,
-    should_sort_granules_by_key: bool = True,
-    **_: Any,
-) -> np.ndarray[Any, Any]:
-    """Devices in an array whose sizes are the products of both shapes: those that are near each other, of a slice or
-    of a process, stand together in a block of shape mesh_shape."""
-    listed = list(weft.devices() if devices is None else devices)
-    by_process = process_is_granule or not hasattr(listed[0], "slice_index")
-    near: dict[Any, list[Any]] = {}
-    for device in listed:
-        near.setdefault(device.process_index if by_process else device.slice_index, []).append(device)
-    if len(near) != int(np.prod(dcn_mesh_shape, dtype=int)):
-        raise value_error(
-            f"Number of slices {len(near)} must equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}"
-        )
-    parts = [near[key] for key in (sorted(near) if should_sort_granules_by_key else near)]
-    blocks = np.empty(len(parts), dtype=object)
-    for n, part in enumerate(parts):
-        blocks[n] = create_device_mesh(mesh_shape, part)
-    return np.block(blocks.reshape(tuple(dcn_mesh_shape)).tolist())
-
-
 class AbstractDevice(NamedTuple):
     """What a mesh without devices says of them."""
 
@@ -196,7 +173,13 @@ def auto_axes(
 
     @functools.wraps(f)
     def called(*args: Any, out_sharding: Any = wanted, **kwargs: Any) -> Any:
-        mesh = mesh_of((args, kwargs, out_sharding))
+        mesh, manual = mesh_of((args, kwargs, out_sharding)), set(get_abstract_mesh().manual_axes)
+        names = () if mesh is None else mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
+        if manual & set(names):
+            raise not_implemented(
+                "Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: inside of shard_map "
+                f"over {', '.join(sorted(manual))}"
+            )
         if mesh is None or not mesh.explicit_axes:
             return f(*args, **kwargs)  # the compiler says it as it is
         result = by_the_compiler(f, args, kwargs, mesh, axes)
@@ -228,6 +211,8 @@ def top_level_all_gather(x: Any, out_spec: Any, multi_dim: bool = False) -> Any:
     """x, which lies as out_spec says, after gathers along axes that cut it: the innermost ones of a dimension, and of
     one dimension unless `multi_dim`."""
     place = typed_sharding(x)
+    if place is None and not any(spec_axes(out_spec)):
+        return x
     if place is None:
         raise value_error(
             "top_level_all_gather: the types of the axes of the mesh around say nothing of how values lie"

@@ -162,6 +162,12 @@ class PRNGKeyArray(metaclass=_IsKeys):
     """What arrays of keys are instances of."""
 
 
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+    """A key as words, or where the option jax_enable_custom_prng is on as key() makes it."""
+    make = weft.random.key if config.read("jax_enable_custom_prng") else weft.random.PRNGKey
+    return make(seed) if impl is None else make(seed, impl=impl)
+
+
 def _check_words(key: Any) -> None:
     """Says that words are given as a key, as the option jax_legacy_prng_key asks."""
     mode = config.read("jax_legacy_prng_key")

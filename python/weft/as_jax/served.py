@@ -17,6 +17,7 @@ from .._core.errors import not_implemented
 from . import report
 from .arguments import named, with_more
 from .deprecations import warning
+from .explicit_rules import with_rules
 from .numpy_errors import noting
 from .precision import asking_precision
 from .strict import strictly
@@ -144,7 +145,8 @@ class ServedModule(types.ModuleType):
     def _weft_served_as(self, name: str, found: Any) -> Any:
         if self.__name__ == "jax.numpy":
             found = named(name, found)
-        found = asking_precision(self.__name__, name, with_more(self.__name__, name, found))
+        found = with_rules(self.__name__, name, with_more(self.__name__, name, found))
+        found = asking_precision(self.__name__, name, found)
         found = noting(self.__name__, name, strictly(self.__name__, name, found))
         return bounded(self.__name__, name, warning(self.__name__, name, found))
 

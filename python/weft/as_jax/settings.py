@@ -51,6 +51,8 @@ _DONE_HERE = frozenset(
     [
         "jax_check_static_indices",
         "jax_default_prng_impl",
+        "jax_disable_vmap_shmap_error",
+        "jax_enable_custom_prng",
         "jax_error_checking_behavior_divide",
         "jax_error_checking_behavior_nan",
         "jax_explicit_x64_dtypes",
@@ -386,3 +388,4 @@ def read_environment() -> None:
 
 
 typing_rules.keeps_axis = lambda size: size > 1 or not config.read(_OF_TYPES)
+typing_rules.cuts_mapped = lambda: bool(config.read("jax_disable_vmap_shmap_error"))

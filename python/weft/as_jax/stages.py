@@ -8,10 +8,11 @@ from typing import Any
 
 import weft
 
-from .._core.errors import not_implemented, runtime_error
+from .._core.errors import not_implemented, runtime_error, value_error
 from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
 from . import jaxprs
+from .device_assignment import for_devices, lowered_on
 
 Wrapped = type(weft.jit(lambda: None))
 CompilerOptions = dict[str, Any]
@@ -41,17 +42,22 @@ def check_options(options: Mapping[str, Any] | None) -> None:
 class Traced(Described):
     """What jit(f).trace(*args) gives: the program as jaxpr, and lower()."""
 
-    def __init__(self, lowered: Lowered, name: str):
+    def __init__(self, lowered: Lowered, name: str, of_types: bool = False):
         self._describe(lowered)
-        self._lowered, self.fun_name = lowered, name
+        self._lowered, self.fun_name, self._of_types = lowered, name, of_types
 
     @property
     def jaxpr(self) -> Any:
         """A view of the program."""
         return jaxprs.closed(self._ir)
 
-    def lower(self, **_: Any) -> Lowered:
+    def lower(self, *, lowering_platforms: Any = None, **_: Any) -> Lowered:
         """The program, to be compiled."""
+        if self._of_types and lowering_platforms is None:
+            raise value_error(
+                "Passing lowering_platforms via `jit(f).trace(*args).lower(lowering_platforms=...)` is required where "
+                "shardings are of meshes without devices"
+            )
         return self._lowered
 
 
@@ -60,8 +66,18 @@ def with_trace(jitted: Any) -> Any:
     if not hasattr(jitted, "lower"):
         return jitted
 
+    lower = jitted.lower
+
     def trace(*args: Any, **kwargs: Any) -> Traced:
-        return Traced(jitted.lower(*args, **kwargs), getattr(jitted, "__name__", "<unnamed function>"))
+        lowered, of_types = lowered_on(lower, jitted, args, kwargs)
+        return Traced(lowered, getattr(jitted, "__name__", "<unnamed function>"), of_types)
+
+    @functools.wraps(lower)
+    def lower_here(*args: Any, **kwargs: Any) -> Lowered:
+        lowered, of_types = lowered_on(lower, jitted, args, kwargs)
+        return Traced(lowered, "", of_types).lower()
+
+    jitted.__dict__["lower"] = lower_here
 
     # It has the function's attributes, too.
     own = getattr(jitted, "__wrapped__", None)
@@ -113,9 +129,11 @@ def install() -> None:
     compile_ = lowered.compile
 
     @functools.wraps(compile_)
-    def compiled(self: Lowered, compiler_options: Mapping[str, Any] | None = None, **_: Any) -> Compiled:
+    def compiled(
+        self: Lowered, compiler_options: Mapping[str, Any] | None = None, *, device_assignment: Any = None, **_: Any
+    ) -> Compiled:
         check_options(compiler_options)
-        result: Compiled = compile_(self)
+        result: Compiled = compile_(for_devices(self, device_assignment))
         return result
 
     lowered.compile, lowered.compiler_ir = compiled, _compiler_ir

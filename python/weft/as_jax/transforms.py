@@ -15,12 +15,12 @@ import weft
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import type_error, value_error
+from .._core.errors import runtime_error, type_error, value_error
 from .._core.options import keeps_calls
 from .._core.shapes import FLOAT0, ShapedArray
 from .._core.tracing import is_float0
-from .._sharding.meshes import chosen_mesh, current_mesh
-from .._sharding.partitioning import OnAllDevices, shardings_of
+from .._sharding.meshes import chosen_mesh, current_mesh, get_abstract_mesh
+from .._sharding.partitioning import OnAllDevices, axes_of_mapped, shardings_of
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
 from . import jaxprs, ref_programs
@@ -39,15 +39,44 @@ def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         raise type_error(f"Expected a function, got a generator function: {fun}")
     if isinstance(fun, staticmethod):
         raise type_error(f"staticmethod arguments are not supported, got {fun}")
+    if isinstance(fun, types.FunctionType) and _names_axes_alone(options):
+        known = _jitted(fun)
+        fun = known.get(_under_set_mesh) or known.setdefault(_under_set_mesh, _under_set_mesh(fun))
+    return _made(fun, options)
+
+
+def _names_axes_alone(options: dict[str, Any]) -> bool:
+    """Whether in_shardings or out_shardings are of the mesh around."""
+    given = (options.get("in_shardings"), options.get("out_shardings"))
+    is_spec = lambda x: isinstance(x, weft.PartitionSpec)
+    return any(map(is_spec, _tree.leaves(given, is_leaf=is_spec)))
+
+
+def _under_set_mesh(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which refuses a `with mesh:` around it: its shardings are of the mesh that set_mesh chose."""
+
+    @functools.wraps(fun, updated=())
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if current_mesh() is not None and chosen_mesh() is None and not get_abstract_mesh().manual_axes:
+            raise runtime_error(
+                "jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to in_shardings or "
+                "out_shardings: that of jax.set_mesh(mesh), not of `with mesh:`"
+            )
+        return fun(*args, **kwargs)
+
+    return called
+
+
+def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     check_options(options.pop("compiler_options", None))
     _check_places(options)
     options.pop("backend", None)
     options.pop("abstracted_axes", None)
     if (device := options.pop("device", None)) is not None:
-        return _on_device(jit(fun, **options), device)
+        return _on_device(_made(fun, options), device)
     by_position = options.get("in_shardings") is not None
     if (device := _one_device(options)) is not None:
-        return _on_device(jit(fun, **options), device, by_position)
+        return _on_device(_made(fun, options), device, by_position)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
@@ -146,7 +175,7 @@ def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: A
     if isinstance(fun, types.FunctionType):
         known = _jitted(fun)
         fun = known.get(_on_mesh_around) or known.setdefault(_on_mesh_around, _on_mesh_around(fun))
-    return jit(fun, **options)
+    return _made(fun, options)
 
 
 def _on_mesh_around(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -343,11 +372,59 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """weft.with_sharding_constraint, which also takes Formats, whose layouts have no effect."""
     if shardings is None:
         raise value_error("One of with_sharding_constraint arguments got sharding None which is not allowed")
+    if isinstance(shardings, weft.SingleDeviceSharding) and axes_of_mapped():
+        raise value_error(
+            "If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your jitted function "
+            "inside the mesh context manager. Only NamedSharding can be used with it, got "
+            f"{shardings} of type {type(shardings).__name__}"
+        )
     if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
         return weft.device_put(x, shardings)
     places = without_layouts(shardings)
+    _check_whose_devices(x, places)
     _check_said(x, places)
+    if _weft.is_tracing() and any(typed_sharding(leaf) for leaf in _tree.leaves(x) if _weft.is_traced(leaf)):
+        leaves, tree = _tree.flatten(x)
+        each = shardings_of(places, x, "with_sharding_constraint")
+        places = _tree.unflatten(tree, [_besides_types(leaf, place) for leaf, place in zip(leaves, each)])
     return weft.with_sharding_constraint(x, places)
+
+
+def _check_whose_devices(x: Any, places: Any) -> None:
+    """Raises TypeError or ValueError for arrays on devices that a mesh without any cannot stand for."""
+    if not isinstance(places, weft.NamedSharding) or isinstance(places.mesh, weft.Mesh) or places.mesh.empty:
+        return
+    for leaf in _tree.leaves(x):
+        if not isinstance(leaf, weft.Array) or _weft.is_traced(leaf):
+            continue
+        if not isinstance(leaf.sharding, weft.NamedSharding):
+            raise type_error(
+                "with_sharding_constraint: The sharding on the input must be a `NamedSharding` where the mesh has no "
+                f"devices, got {leaf.sharding}"
+            )
+        if leaf.sharding.mesh.shape_tuple != places.mesh.shape_tuple:
+            raise value_error(
+                f"with_sharding_constraint: Mesh shape of the input {leaf.sharding.mesh.shape_tuple} does not match "
+                f"the mesh shape of the target sharding {places.mesh.shape_tuple}"
+            )
+
+
+def _besides_types(x: Any, place: Any) -> Any:
+    """How a value is to lie of which a constraint says it along axes of type Auto: along the others as its type
+    says."""
+    said = typed_sharding(x) if _weft.is_traced(x) else None
+    if place is None or said is None or said.mesh.axis_names != place.mesh.axis_names:
+        return place
+    if said.mesh.are_all_axes_explicit or any(dim is weft.PartitionSpec.UNCONSTRAINED for dim in place.spec):
+        return place
+    auto, rank = set(said.mesh.auto_axes), len(said.spec)
+    dims = [
+        (*names, *(name for name in wanted if name in auto))
+        for names, wanted in zip(spec_axes(said.spec), spec_axes(place.with_each_dim(rank).spec))
+    ]
+    return weft.NamedSharding(
+        place.mesh, weft.PartitionSpec(*dims, unreduced=said.spec.unreduced, reduced=said.spec.reduced)
+    )
 
 
 def _check_said(x: Any, places: Any) -> None:
@@ -359,7 +436,8 @@ def _check_said(x: Any, places: Any) -> None:
         if place is None or said is None or not said.mesh.are_all_axes_explicit:
             continue
         wanted = place.with_each_dim(len(said.spec)).spec
-        if said.mesh.axis_names == place.mesh.axis_names and spec_axes(wanted) != spec_axes(said.spec):
+        named = [tuple(name for name in names if name in place.mesh.typed_axes) for names in spec_axes(wanted)]
+        if said.mesh.axis_names == place.mesh.axis_names and named != spec_axes(said.spec):
             raise AssertionError(
                 "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
                 f"sharding: {said.spec} did not match the sharding provided: {wanted}. Please use "

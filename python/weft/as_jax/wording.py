@@ -84,6 +84,21 @@ def _mapped_axis(message: str) -> str:
     )
 
 
+def _not_an_array(message: str) -> str:
+    """Of a type as an argument: JAX names its shape."""
+    found = re.search(
+        r"argument (\S+) of '[^']*' is ShapeDtypeStruct\(shape=\((.*?)\), dtype=(\w+).*? of type 'ShapeDtype'; exp",
+        message.split("\n  at ", 1)[0],
+    )
+    if not found:
+        return ""
+    sizes = ",".join(re.findall(r"\d+", found[2]))
+    return (
+        f"Argument '{found[1]}' of shape {found[3]}[{sizes}] of type <class 'jax._src.core.ShapeDtypeStruct'> is not a "
+        "valid JAX type."
+    )
+
+
 def _ranks(message: str) -> str:
     """Of a sharding for more dimensions than a value has."""
     found = re.match(
@@ -189,6 +204,7 @@ def _with_words(message: str) -> str:
         return message
     words = (
         _ranks(message)
+        or _not_an_array(message)
         or _mapped_axis(message)
         or _broadcast(message)
         or _devices(message)

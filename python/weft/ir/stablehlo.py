@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._core.errors import type_error
 from ..arguments import text as checked_text
 from ..program import IR
@@ -39,11 +41,12 @@ def to_stablehlo(ir: IR) -> str:
     return text_for(ir)
 
 
-def text_for(ir: IR, devices: int | None = None) -> str:
-    """As to_stablehlo. With `devices`, of a program for so many: constraints say where values lie."""
+def text_for(ir: IR, devices: int | None = None, signature: Any = None) -> str:
+    """As to_stablehlo. With `devices`, of a program for so many: constraints say where values lie, and a
+    _sharding.signatures.Signature where its arguments and results do."""
     from .._stablehlo.writing import write
 
-    return write(ir, devices)
+    return write(ir, devices, signature)
 
 
 def from_stablehlo(text: str, file: str = "", *, function: str | None = None) -> IR:

@@ -30,9 +30,7 @@ EXPERIMENTAL: dict[str, Served] = {
         everything_of=("weft.experimental.multihost_utils",),
         names=of("weft.as_jax.distributed", "reached_preemption_sync_point"),
     ),
-    "jax.experimental.mesh_utils": Served(
-        names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")
-    ),
+    "jax.experimental.mesh_utils": Served(names=of("weft.as_jax.tori", "create_device_mesh create_hybrid_device_mesh")),
     "jax.experimental.shard_map": Served(names=of("weft.as_jax.meshes", "shard_map")),
     "jax.experimental.ode": Served(everything_of=("weft.experimental.ode",)),
     "jax.experimental.checkify": Served(

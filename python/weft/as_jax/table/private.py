@@ -51,6 +51,7 @@ PRIVATE: dict[str, Served] = {
             **of("weft.as_jax.api_util", "shaped_abstractify"),
             **of("weft.as_jax.object_refs", "new_ref freeze empty_ref"),
             "ManualAxisType": "weft._core.shapes:ManualAxes",
+            "modify_spec_for_auto_manual": "weft._sharding.shardings:spec_of_types",
             **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
             **of("weft.as_jax.user_primitives", "Primitive"),
@@ -168,7 +169,22 @@ PRIVATE: dict[str, Served] = {
         names={**of("weft", "NamedSharding PartitionSpec"), **of(_INTERNALS, "DuplicateSpecError UNSPECIFIED AUTO")}
     ),
     "jax._src.partition_spec": Served(names=of("weft", "PartitionSpec")),
-    "jax._src.mesh_utils": Served(names=of("weft.as_jax.meshes", "create_device_mesh create_hybrid_device_mesh")),
+    "jax._src.mesh_utils": Served(
+        names={
+            **of("weft.as_jax.tori", "create_device_mesh create_hybrid_device_mesh"),
+            "_TPU_V4": "weft.as_jax.tori:TPU_V4",
+            "_TPU_7X": "weft.as_jax.tori:TPU_7X",
+            "_TPU_7": "weft.as_jax.tori:TPU_7",
+            "_TRANSPOSE_TRICKS": "weft.as_jax.tori:CONTIGUOUS",
+            "_get_physical_tpu_mesh": "weft.as_jax.tori:torus_of",
+            "_create_device_mesh_for_nd_torus": "weft.as_jax.tori:on_torus",
+            "_create_device_mesh_for_nd_torus_splitting_axes": "weft.as_jax.tori:on_split_dimensions",
+            "_get_prime_factors": "weft.as_jax.tori:prime_factors",
+            "_enumerate_feasible_logical_axis_assignments": "weft.as_jax.tori:shares_of_axes",
+            "_prefer_first_logical_axis_assignment": "weft.as_jax.tori:is_better_share",
+            "_generate_logical_mesh": "weft.as_jax.tori:by_shares",
+        }
+    ),
     "jax._src.op_shardings": Served(
         names={
             **of("weft.as_jax.hlo_shardings", "are_hlo_shardings_equal is_hlo_sharding_replicated"),
@@ -203,7 +219,10 @@ PRIVATE: dict[str, Served] = {
     "jax._src.debugger": Served(names=of("weft.debug", "breakpoint")),
     "jax._src.debugging": Served(
         everything_of=("weft.debug",),
-        names=of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
+        names={
+            **of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
+            **of("weft.as_jax.pictures", "visualize_array_sharding visualize_sharding"),
+        },
     ),
     "jax._src.callback": Served(
         names={

@@ -145,7 +145,7 @@ PUBLIC: dict[str, Served] = {
     ),
     "jax.random": Served(
         everything_of=("weft.random",),
-        names=of("weft.as_jax.random_keys", "key_data key_impl random_gamma_p wrap_key_data"),
+        names=of("weft.as_jax.random_keys", "PRNGKey key_data key_impl random_gamma_p wrap_key_data"),
     ),
     "jax.tree_util": Served(
         everything_of=("weft.tree_util",),
@@ -258,7 +258,10 @@ PUBLIC: dict[str, Served] = {
     ),
     "jax.debug": Served(
         everything_of=("weft.debug",),
-        names=of("weft.as_jax.debugging", "print callback log"),
+        names={
+            **of("weft.as_jax.debugging", "print callback log"),
+            **of("weft.as_jax.pictures", "visualize_array_sharding visualize_sharding"),
+        },
     ),
     "jax.custom_batching": Served(everything_of=("weft.custom_batching",)),
     "jax.custom_derivatives": Served(

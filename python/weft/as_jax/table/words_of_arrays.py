@@ -11,6 +11,13 @@ FIRST: list[tuple[str, str]] = [
         r"^(i?[hr]?fft): axis: an integer is needed, got (.*)",
         "jax.numpy.fft.{0} does not support multiple axes. Please use jax.numpy.fft.{0}n. Got axis = {1}.",
     ),
+    (
+        r"^NamedSharding: dimension (\d+) of an array of shape (\(.*?\)) has size (\d+), which (\d+) devices cannot",
+        "The sharding has a mesh axis of size {3} which does not evenly divide the dimension size {2} of dimension {0} "
+        "of shape {1}. The number of devices should evenly divide the shape: it implies that the global size of its "
+        "dimension {0} should be divisible by {3}.",
+    ),
+    (r"^no buffer format for bf16", "Buffers of type BF16 are not supported by the Python buffer protocol."),
     (r"^arange: (start|stop|step): .* of a traced value", f"{_CONCRETE} It arose in the jnp.arange argument '{{0}}'."),
     (r"^(\w+): the (\w+) of a slice: .* of a traced value", f"{_CONCRETE} It arose in slice {{1}} of jnp.{{0}}."),
     (

@@ -150,6 +150,10 @@ WORDS: list[tuple[str, str]] = [
         "with_sharding_constraint requires a non-empty mesh in context if you are passing `PartitionSpec`s.",
     ),
     (
+        r"(?:pjit|jit): (in|out)_shardings: expected weft.NamedSharding, or PartitionSpecs .*, got '?(.*?)'? of type",
+        "{0}_shardings leaf specifications are expected to be PartitionSpec instances or None, but got {1}",
+    ),
+    (
         r"(\w+): out_sharding: no mesh is given",
         "Using PartitionSpec when you are not under a mesh context is not allowed. Please pass a NamedSharding "
         "instance or enter into a mesh context via `jax.set_mesh`.",

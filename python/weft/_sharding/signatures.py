@@ -1,0 +1,47 @@
+"""How the arguments and results of a program lie, for its text."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .. import _weft
+from .._core import tree as _tree
+from .meshes import mesh_axes
+from .partitioning import given_layouts, meshes_of, shardings_of
+from .shardings import NamedSharding, cuts_of
+from .typed import spec_of_dims
+
+
+class Signature(NamedTuple):
+    """Of each argument and result how it lies; None where nobody says it. Along axes of the mesh whose types do not
+    say how values lie, results are open."""
+
+    arguments: list[NamedSharding | None]
+    results: list[NamedSharding | None]
+    open_results: bool
+
+
+def signature_of(lowered: Any, jitted: Any) -> Signature:
+    """... of a lowered function, where out_shardings, or types, say it of results."""
+    traced, arguments = lowered._traced, lowered._asked
+    out_shardings = jitted.__dict__.get("_shardings", (None, None))[1]
+    count = len(_weft.result_specs(traced))
+    meshes = [place.mesh for place in arguments if isinstance(place, NamedSharding)] + meshes_of(traced)
+    mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
+    if mesh is None:
+        results: list = [None] * count
+        if out_shardings is not None:
+            out = _tree.unflatten(lowered.out_tree, [0] * lowered.out_tree.num_leaves)
+            results = shardings_of(out_shardings, out, "jit: out_shardings")
+        return Signature(arguments, results, False)
+    specs = _weft.param_specs(traced)
+    cuts = [
+        cuts_of(mesh, place.spec, shape, "lower")
+        if isinstance(place, NamedSharding) and place.mesh.shape == mesh.shape
+        else None
+        for place, (shape, _, _) in zip(arguments, specs)
+    ]
+    given = given_layouts(cuts + [None] * (len(specs) - len(cuts)), arguments)
+    said = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
+    results = [NamedSharding(mesh, spec_of_dims(dims, *sums)) for dims, *sums in said]
+    return Signature(arguments, results, len(mesh.explicit_axes) < len(mesh.axis_names))
