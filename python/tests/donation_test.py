@@ -175,7 +175,6 @@ def test_delete():
         np.from_dlpack,
         lambda x: x.__dlpack__(max_version=(1, 0)),
         lambda x: x.__array_interface__,
-        lambda x: wnp.array(x, copy=False),
     ],
 )
 def test_memory_that_somebody_sees_is_not_given_away(view):
@@ -188,6 +187,14 @@ def test_memory_that_somebody_sees_is_not_given_away(view):
     np.testing.assert_array_equal(np.asarray(y), np.arange(10) + 1)
     np.testing.assert_array_equal(np.asarray(x), np.arange(10))
     del held
+
+
+def test_an_array_that_is_not_copied_is_itself():
+    x = fresh(10)
+    same = wnp.array(x, copy=False)
+    assert same is x and wnp.asarray(x) is x
+    weft.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert same.is_deleted()
 
 
 def test_views_that_are_gone_do_not_matter():

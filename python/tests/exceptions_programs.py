@@ -195,7 +195,7 @@ MESSAGES = {
     "jax.lax.dynamic_update_slice(jnp.ones(3), jnp.ones(5), (0,))": "dynamic_update_slice: the update is f32[5], which does not fit into operand 0, f32[3]",
     'jax.lax.psum(1.0, "nope")': "psum: nothing binds the axis 'nope' here; no axes are bound. Axes are bound by vmap(..., axis_name=...), pmap and shard_map",
     'jax.lax.axis_index("nope")': "axis_index: nothing binds the axis 'nope' here; no axes are bound. Axes are bound by vmap(..., axis_name=...), pmap and shard_map",
-    'jax.lax.conv(jnp.ones((1,2,3)), jnp.ones((1,2,3,4)), (1,), "SAME")': "conv: operands f32[1,2,3] (n, c, spatial) and f32[1,2,3,4] (o, i, spatial): ranks must be equal and at least 2",
+    'jax.lax.conv(jnp.ones((1,2,3)), jnp.ones((1,2,3,4)), (1,), "SAME")': "conv: conv_general_dilated: lhs and rhs must have the same number of dimensions, got shapes (1, 2, 3) and (1, 2, 3, 4)",
     "jax.lax.reshape(jnp.ones(6), (5,))": "reshape: an array of shape (6,) (6 elements) does not fit (5,) (5 elements)",
     "jax.lax.broadcast_in_dim(jnp.ones(3), (2,4), (1,))": "broadcast: dimension 0 of operand f32[3] has size 3, which is neither 1 nor 4, the size of result dimension 1",
     "jax.lax.top_k(jnp.ones(3), 5)": "top_k: k=5; expected 0 to 3, the size of the last dimension of f32[3]",

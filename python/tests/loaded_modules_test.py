@@ -82,7 +82,7 @@ def test_jax_programs_load_what_they_ask_for():
     )
     assert "weft.as_jax.wording" in modules and not modules & later
     asked = "import weft.as_jax, importlib.metadata\nweft.as_jax.install()\nassert importlib.metadata.version('jax')"
-    failed = "\ntry:\n    weft.numpy.ones(2) + weft.numpy.ones(3)\nexcept TypeError as error:\n    str(error)"
+    failed = "\ntry:\n    weft.numpy.ones(6).reshape(5)\nexcept TypeError as error:\n    str(error)"
     assert later <= loaded(asked + failed)
 
 
