@@ -635,6 +635,10 @@ WITHOUT_LINE = {
     "as_jax/hi_primitives.py": {"AttributeError"},
     # ... and asserts that an array lies as its type says.
     "as_jax/transforms.py": {"AssertionError"},
+    # ... and that devices on a torus stand where they can.
+    "as_jax/tori.py": {"AssertionError"},
+    # A module's attribute that is gone; the class that a caller names.
+    "as_jax/deprecations.py": {"AttributeError", "error_class"},
     # The line is that of the operation: its stack is in the message. An assertion is that of a test.
     "ir/key_reuse.py": {"_twice", "AssertionError"},
     # The exception is the user's own; the traceback is that of the place where the error was noted.
