@@ -157,6 +157,26 @@ TEST(StridedReads, StayWithinTheArray) {
   }
 }
 
+// Whole vectors of every `stride`-th element, the last of which is the array's last, and the first its first.
+TEST(StridedReads, EndWithTheArray) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kU8, DType::kBF16}) {
+    for (int64_t stride = 2; stride <= 5; ++stride) {
+      for (int64_t rows : {1, 3}) {
+        const int64_t columns = 128 * stride - (stride - 1);
+        for (bool at_end : {false, true}) {
+          Builder b("f");
+          const Atom x = b.Parameter({dtype, {rows, columns}, {}});
+          const Atom part = Slice(b, x, {0, 0}, {rows, columns}, {1, stride});
+          const Atom shifted = Slice(b, x, {0, stride - 1}, {rows, columns}, {1, stride});
+          ExpectAsInterpreted(b.Build({Add(b, part, part), Add(b, shifted, shifted)}),
+                              {Guarded(Numbers(dtype, {rows, columns}), at_end)},
+                              std::string(Name(dtype)) + " stride " + std::to_string(stride));
+        }
+      }
+    }
+  }
+}
+
 // Reductions over few features of all pairs, whose second operand is transposed first.
 TEST(TransposedOperands, PairsOfRows) {
   struct Pairs {

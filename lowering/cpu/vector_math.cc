@@ -84,22 +84,23 @@ Value VectorMath::ExpPolynomial(Value r) {
   return m_.Fma(m_.Mul(r, r), p, r);
 }
 
-// In two steps, so that subnormal results and the top binade come out right; the first is exact, so that the addition
-// of 1 rounds as it would by itself. Half of the word holds half of k and the exponents' bias.
-Value VectorMath::ScaleOnePlus(Value p, Value word) {
-  const int mantissa = Is32(p) ? 23 : 52;
-  MType type = MlirBuilder::Element(p);
+// 2^k in two factors, so that subnormal results and the top binade come out right. Half of the word holds half of k and
+// the exponents' bias.
+std::pair<Value, Value> VectorMath::TwoPowers(Value like, Value word) {
+  const int mantissa = Is32(like) ? 23 : 52;
+  MType type = MlirBuilder::Element(like);
   Value half = m_.ShrU(word, 1);
-  Value first = m_.Bits(m_.Shl(half, mantissa), type), second = m_.Bits(m_.Shl(m_.ISub(word, half), mantissa), type);
+  return {m_.Bits(m_.Shl(half, mantissa), type), m_.Bits(m_.Shl(m_.ISub(word, half), mantissa), type)};
+}
+
+// The first step is exact, so that the addition of 1 rounds as it would by itself.
+Value VectorMath::ScaleOnePlus(Value p, Value word) {
+  const auto [first, second] = TwoPowers(p, word);
   return m_.Mul(m_.Fma(first, p, first), second);
 }
 
-// The same of v alone.
 Value VectorMath::ScaleInTwo(Value v, Value word) {
-  const int mantissa = Is32(v) ? 23 : 52;
-  MType type = MlirBuilder::Element(v);
-  Value half = m_.ShrU(word, 1);
-  Value first = m_.Bits(m_.Shl(half, mantissa), type), second = m_.Bits(m_.Shl(m_.ISub(word, half), mantissa), type);
+  const auto [first, second] = TwoPowers(v, word);
   return m_.Mul(m_.Mul(v, first), second);
 }
 

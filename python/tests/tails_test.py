@@ -306,3 +306,13 @@ def test_gradients_of_dirichlet_numbers_of_tiny_parameters():
         for seed in range(3):
             total = lambda a, seed=seed: (weft.random.dirichlet(weft.random.key(seed), a) * weights).sum()
             np.testing.assert_array_equal(np.asarray(weft.grad(total)(a)), 0)
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 16, 33])
+def test_lgamma_at_its_roots(count):
+    """Exactly 0, alone and in vectors; beside them as accurate as elsewhere."""
+    x = np.resize(np.float32([1, 2, np.nextafter(np.float32(2), 3), 3]), count)
+    got = np.asarray(weft.jit(lax.lgamma)(wnp.asarray(x)))
+    want = np.float32([0, 0, mpmath.loggamma(float(np.nextafter(np.float32(2), 3))), np.log(2)])
+    np.testing.assert_allclose(got, np.resize(want, count), rtol=3e-7)
+    assert (got[x <= 2] == 0).all()

@@ -84,8 +84,9 @@ class VectorMath {
   };
   static double RoundingAddend(bool f32);  // 1.5 * 2^(mantissa bits) + 2 * (bias of the exponents)
   Reduced ReduceExp(Value x);
-  Value ExpPolynomial(Value r);               // e^r - 1, accurate relative to itself
-  Value ExpOfSmall(Value r);                  // e^r - 1, accurate relative to e^r: a term less
+  Value ExpPolynomial(Value r);  // e^r - 1, accurate relative to itself
+  Value ExpOfSmall(Value r);     // e^r - 1, accurate relative to e^r: a term less
+  std::pair<Value, Value> TwoPowers(Value like, Value k_word);
   Value ScaleOnePlus(Value p, Value k_word);  // (1 + p) 2^k for any k that exp can meet
   Value ScaleInTwo(Value v, Value k_word);    // v 2^k
   Value ScaleByFloat(Value v, Value kf);
