@@ -19,7 +19,8 @@ namespace weft {
 // Its name where rules are counted or left out (transforms/opt/rule_watch.h).
 inline constexpr char kDepthwise[] = "depthwise-as-sum";
 
-// Windows of at most 32 elements, of f32 and f64, in regions too. No padding is cut off, and x is not dilated.
+// Windows of at most 12 elements, of f32 and f64, in regions too, where the channels do not lie beside each other. No
+// padding is cut off, and x is not dilated. (8 x 64 x 32 x 32 with windows of 3 x 3: 0.12 against 0.42 ms.)
 FnRef DepthwiseAsSums(FnRef fn);
 
 }  // namespace weft

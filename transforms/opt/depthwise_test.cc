@@ -65,7 +65,7 @@ TEST(Depthwise, OtherConvolutionsStay) {
            Case{"f32[2,4,6,6]", "f32[4,4,3,3]", "batch_groups=1, feature_groups=1, " + same},  // all channels
            {"f32[2,4,6,6]", "f32[4,2,3,3]", "batch_groups=1, feature_groups=2, " + same},      // two of them
            {"f32[2,4,6,6]", "f32[8,1,3,3]", "batch_groups=1, feature_groups=4, " + same},      // two windows of each
-           {"f32[2,4,9,9]", "f32[4,1,7,7]", "batch_groups=1, feature_groups=4, " + same},      // a large window
+           {"f32[2,4,9,9]", "f32[4,1,4,4]", "batch_groups=1, feature_groups=4, " + same},      // a large window
            {"f16[2,4,6,6]", "f16[4,1,3,3]", "batch_groups=1, feature_groups=4, " + same},      // rounded at each term
            {"c64[2,4,6,6]", "c64[4,1,3,3]", "batch_groups=1, feature_groups=4, " + same},
            {"f32[2,4,6,6]", "f32[4,1,3,3]",
@@ -77,6 +77,12 @@ TEST(Depthwise, OtherConvolutionsStay) {
        }) {
     EXPECT_TRUE(HasConv(*DepthwiseAsSums(Conv(c.x, c.w, c.attributes)))) << c.x << " " << c.w << " " << c.attributes;
   }
+}
+
+TEST(Depthwise, ChannelsBesideEachOtherStay) {
+  const FnRef f = ParseFn("fn f(z: f32[2,6,6,4], w: f32[4,1,3,3]) { x = transpose[perm=[0,3,1,2]] z; y = conv[" +
+                          kCases[0].attributes + "] x w; return y }");
+  EXPECT_TRUE(HasConv(*DepthwiseAsSums(f)));
 }
 
 TEST(Depthwise, ARuleThatIsCountedLeftOutAndLicensed) {
