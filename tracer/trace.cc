@@ -92,6 +92,12 @@ Trace* Trace::Current() {
   return stack.empty() ? nullptr : stack.back().get();
 }
 
+Trace* Recorder(absl::Span<const Value> values) {
+  Trace* trace = Trace::Current();
+  if (trace == nullptr || !trace->computes_known()) return trace;
+  return std::any_of(values.begin(), values.end(), [](const Value& v) { return v.traced(); }) ? trace : nullptr;
+}
+
 Type TypeHere(const Value& value) {
   const Trace* trace = Trace::Current();
   return trace == nullptr ? value.type() : trace->TypeOf(value);
@@ -494,6 +500,8 @@ Value DemandValue(const Value& value, const std::string& why) {
   return value.traced() ? Value(Demand(value, why), value.weak()) : value;
 }
 
+bool RunsAlone(const Fn& fn) { return !fn.HasEffects() && fn.FreeAxes().empty() && fn.OutwardCalls() == 0; }
+
 Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std::vector<FnRef> regions) {
   bool weak = !operands.empty();
   for (const Value& v : operands) weak &= v.weak();
@@ -502,7 +510,7 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
     return Bind(prim, operands, std::move(attrs), std::move(regions));
   }
   Values results;
-  if (Trace* trace = Trace::Current()) {
+  const auto record = [&](Trace* trace) {
     Atoms atoms;
     atoms.reserve(operands.size());
     for (const Value& v : operands) atoms.push_back(trace->Use(v));
@@ -510,7 +518,8 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
       results.push_back(trace->Wrap(a, weak));
     }
     return results;
-  }
+  };
+  if (Trace* trace = Recorder(operands)) return record(trace);
   Builder b(prim.name);
   b.set_loc(CurrentLoc());
   Atoms atoms;
@@ -526,8 +535,13 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
     args.push_back(v);
     atoms.push_back(b.Parameter(v.type()));
   }
-  const Atoms out = b.Emit(prim, std::move(atoms), std::move(attrs), std::move(regions));
-  for (const Value& v : Run(b.Build(out, /*keep_dead=*/true), args)) results.push_back(v.WithWeak(weak));
+  Trace* const around = Trace::Current();  // it computes what is known, and has all effects itself
+  const Atoms out = around == nullptr ? b.Emit(prim, std::move(atoms), std::move(attrs), std::move(regions))
+                                      : b.Emit(prim, std::move(atoms), attrs, regions);
+  const FnRef fn = b.Build(out, /*keep_dead=*/true);
+  if (around != nullptr && !RunsAlone(*fn)) return record(around);
+  const NoTrace none;
+  for (const Value& v : Run(fn, args)) results.push_back(v.WithWeak(weak));
   return results;
 }
 
@@ -572,7 +586,9 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args, bool as_call) {
     }
   }
   Values results;
-  if (Trace* trace = Trace::Current()) {
+  Trace* trace = Recorder(args);
+  if (trace == nullptr && Trace::Current() != nullptr && !RunsAlone(*fn)) trace = Trace::Current();
+  if (trace != nullptr) {
     Atoms atoms;
     Types types;
     for (const Value& v : args) {
@@ -592,6 +608,7 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args, bool as_call) {
   Values known;
   for (const Value& v : args) known.push_back(DemandValue(v, fn->name()));
   const AppliedScope applied;
+  const NoTrace none;
   return Run(fn, known);
 }
 
