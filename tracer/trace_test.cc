@@ -76,8 +76,9 @@ TEST_F(TraceTest, ComputesWhatIsKnownWhereItIsAskedTo) {
   // What was computed is no constant of the function: another call may compute something else.
   const Value sum = Apply(Binary::kAdd, x, Apply(Binary::kAdd, c, c));
   const Traced f = t->Finish({sum});
-  ASSERT_EQ(f.captures.size(), 1u);
-  EXPECT_EQ(f.captures[0].tensor().at<float>(2), 6);
+  ASSERT_EQ(f.captures.size(), 2u);
+  EXPECT_EQ(f.captures[0].identity(), c.identity());
+  EXPECT_EQ(f.captures[1].tensor().at<float>(2), 6);
 }
 
 TEST_F(TraceTest, CapturesSmallArraysAsLiteralsAndLargeOnesOncePerBuffer) {

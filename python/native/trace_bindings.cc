@@ -89,8 +89,15 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
       SetDifferentiated(*trace, parameter.var());
     else if (value != nullptr)
       SetSource(*trace, parameter.var(), *value);
-    typed.Parameter(PyList_GET_ITEM(leaves.ptr(), static_cast<Py_ssize_t>(i)), parameter);
-    tracers.append(Take(WrapValue(parameter)));
+    PyObject* const leaf = PyList_GET_ITEM(leaves.ptr(), static_cast<Py_ssize_t>(i));
+    typed.Parameter(leaf, parameter);
+    if (computes_known && value != nullptr && IsArray(leaf) && !value->traced()) {
+      // The function has the array itself, which is the parameter where something that is traced meets it.
+      trace->StandFor(*value, parameter.var());
+      tracers.append(py::handle(leaf));
+    } else {
+      tracers.append(Take(WrapValue(parameter)));
+    }
   }
   const py::object out = RunningPython([&] { return function(tracers); });
   Values results = ValuesFrom(out, name.c_str());

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
@@ -91,8 +89,7 @@ def vmap(
                 f"positional arguments"
             )
         axes = _tree.prefix_leaves(in_axes, args, "vmap: in_axes") if args else []
-        known = axis_name is None and not cut_by and _tree.jax_semantics() and _weft.computes_known()
-        function, args, axes = _hold_unmapped(fun, args, axes, known)
+        function, args, axes = _hold_unmapped(fun, args, axes)
         flat = flat_function(function, args, kwargs, original=fun)
         axes += [0] * (len(flat.leaves) - len(axes))
         specs, moved, size, first = [], [], axis_size, "axis_size"
@@ -132,6 +129,7 @@ def vmap(
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         bound = [] if axis_name is None else [(axis_name, size, False)]
+        known = axis_name is None and not cut_by and _tree.jax_semantics() and _weft.computes_known()
         with mapped_over(cut_by):
             t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound, computes_known=known)
         outs = _tree.prefix_leaves(
@@ -252,15 +250,11 @@ def _cut_mapped(leaves: list, axes: list, cut_by: tuple[str, ...], named: Sequen
     return out
 
 
-def _hold_unmapped(
-    function: Callable[..., Any], args: tuple, axes: list, known: bool
-) -> tuple[Callable[..., Any], tuple, list]:
-    """The call with what is fixed held, where no axis is mapped, and the axes of the other leaves. `known`: so is every
-    array, with which the function then computes at once."""
+def _hold_unmapped(function: Callable[..., Any], args: tuple, axes: list) -> tuple[Callable[..., Any], tuple, list]:
+    """The call with what is fixed held, where no axis is mapped, and the axes of the other leaves."""
     leaves, treedef = _tree.flatten(args)
-    computed = lambda leaf: known and isinstance(leaf, (_weft.Array, np.ndarray)) and not _weft.is_traced(leaf)
-    held = [axis is None and (is_fixed(leaf) or computed(leaf)) for leaf, axis in zip(leaves, axes, strict=True)]
+    held = [axis is None and is_fixed(leaf) for leaf, axis in zip(leaves, axes, strict=True)]
     if not any(held):
         return function, args, axes
-    args = _tree.unflatten(treedef, [hold(leaf, lambda _: True) if on else leaf for leaf, on in zip(leaves, held)])
+    args = _tree.unflatten(treedef, [hold(leaf) if on else leaf for leaf, on in zip(leaves, held)])
     return releasing(function), args, [axis for axis, on in zip(axes, held) if not on]

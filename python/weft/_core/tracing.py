@@ -246,7 +246,8 @@ def trace_flat(
     `varying`: mesh axes over which all that the function captures is to vary. `differentiated`: the parameters with
     respect to which a derivative is taken (tracer/differentiated.h). `concrete`: it is what runs, so that an effect
     whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result.
-    `computes_known`: what depends on no parameter is computed at once, and is no part of the function."""
+    `computes_known`: what depends on no parameter, or on known arrays among them alone, is computed at once, and is no
+    part of the function."""
 
     number = 0
 
