@@ -76,8 +76,8 @@ OWN_TESTS = [
     (
         "lineax",
         "operators, norms, arrays, inverses, singular and well-posed matrices, adjoints, vmap in vmap",
-        1046,
-        1048,
+        1047,
+        1049,
         "`vmap(f)(x) is x`; that forward mode of a `custom_vjp` is an error",
     ),
     (

@@ -3,7 +3,7 @@
 def _release_transition_impl(_settings, _attr):
     return {
         "//command_line_option:compilation_mode": "opt",
-        "//command_line_option:define": ["layout=typical"],
+        "//python:layout": True,
     }
 
 _release_transition = transition(
@@ -11,7 +11,7 @@ _release_transition = transition(
     inputs = [],
     outputs = [
         "//command_line_option:compilation_mode",
-        "//command_line_option:define",
+        "//python:layout",
     ],
 )
 
@@ -25,7 +25,7 @@ def _release_file_impl(ctx):
 
 _release_file = rule(
     implementation = _release_file_impl,
-    doc = "The file of another target, built with -c opt and laid out (//python:laid_out) whatever the command line says.",
+    doc = "The file of another target, built with -c opt and laid out (//python:layout) whatever the command line says.",
     attrs = {
         "src": attr.label(cfg = _release_transition, mandatory = True),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),

@@ -92,12 +92,6 @@ Trace* Trace::Current() {
   return stack.empty() ? nullptr : stack.back().get();
 }
 
-Trace* Recorder(absl::Span<const Value> values) {
-  Trace* trace = Trace::Current();
-  if (trace == nullptr || !trace->computes_known()) return trace;
-  return std::any_of(values.begin(), values.end(), [](const Value& v) { return v.traced(); }) ? trace : nullptr;
-}
-
 Type TypeHere(const Value& value) {
   const Trace* trace = Trace::Current();
   return trace == nullptr ? value.type() : trace->TypeOf(value);
@@ -229,13 +223,6 @@ Atom Trace::Use(const Value& value) {
   return it->second;
 }
 
-void Trace::StandFor(const Value& value, Var parameter) {
-  if (value.traced())
-    stand_ins_.emplace_back(value, parameter);
-  else
-    constants_[value.identity()].emplace_back(value, parameter);
-}
-
 std::pair<Trace*, Var> Trace::StandInFor(const Value& value) {
   const auto& stack = Stack();
   for (size_t i = stack.size(); i-- > 0;) {
@@ -251,13 +238,6 @@ bool IsUsable(const Value& value) {
   const auto& stack = Stack();
   return value.home()->open() &&
          std::any_of(stack.begin(), stack.end(), [&](const auto& t) { return t.get() == value.home().get(); });
-}
-
-Type Trace::TypeOf(const Value& value) const {
-  Type type = value.type();
-  const bool outside = value.traced() ? value.home().get() != this : !IsLiteral(value);
-  if (outside) type.varying = UnionOfAxes(type.varying, varying_);
-  return type;
 }
 
 // A value from outside, declared there to vary over `varying_`.
@@ -499,8 +479,6 @@ Tensor Demand(const Value& value, const std::string& why) {
 Value DemandValue(const Value& value, const std::string& why) {
   return value.traced() ? Value(Demand(value, why), value.weak()) : value;
 }
-
-bool RunsAlone(const Fn& fn) { return !fn.HasEffects() && fn.FreeAxes().empty() && fn.OutwardCalls() == 0; }
 
 Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std::vector<FnRef> regions) {
   bool weak = !operands.empty();
