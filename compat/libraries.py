@@ -76,9 +76,8 @@ OWN_TESTS = [
     (
         "lineax",
         "operators, norms, arrays, inverses, singular and well-posed matrices, adjoints, vmap in vmap",
-        941,
+        1047,
         1049,
-        "106 whose matrices a cache keeps from inside of a vmap, where JAX computes what nothing mapped is in at once; "
         "`vmap(f)(x) is x`; that forward mode of a `custom_vjp` is an error",
     ),
     (

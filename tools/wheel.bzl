@@ -1,12 +1,18 @@
 """A wheel, from the files of a package and its native module."""
 
 def _release_transition_impl(_settings, _attr):
-    return {"//command_line_option:compilation_mode": "opt"}
+    return {
+        "//command_line_option:compilation_mode": "opt",
+        "//python:layout": True,
+    }
 
 _release_transition = transition(
     implementation = _release_transition_impl,
     inputs = [],
-    outputs = ["//command_line_option:compilation_mode"],
+    outputs = [
+        "//command_line_option:compilation_mode",
+        "//python:layout",
+    ],
 )
 
 def _release_file_impl(ctx):
@@ -19,7 +25,7 @@ def _release_file_impl(ctx):
 
 _release_file = rule(
     implementation = _release_file_impl,
-    doc = "The file of another target, built with -c opt whatever the command line says.",
+    doc = "The file of another target, built with -c opt and laid out (//python:layout) whatever the command line says.",
     attrs = {
         "src": attr.label(cfg = _release_transition, mandatory = True),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),

@@ -1,4 +1,6 @@
-// Which arrays that a trace meets are literals in its program.
+// What a trace makes of values that are not its own: which it records, and which arrays are literals in its program.
+#include <algorithm>
+
 #include "tracer/context.h"
 #include "tracer/trace.h"
 
@@ -31,5 +33,27 @@ bool Trace::IsLiteral(const Value& array) const {
   return IsLiteralWhenCaptured(array) &&
          (own_numbers_ == nullptr || own_numbers_->by_identity.count(array.identity()) != 0);
 }
+
+Type Trace::TypeOf(const Value& value) const {
+  Type type = value.type();
+  const bool outside = value.traced() ? value.home().get() != this : !IsLiteral(value);
+  if (outside) type.varying = UnionOfAxes(type.varying, varying_);
+  return type;
+}
+
+void Trace::StandFor(const Value& value, Var parameter) {
+  if (value.traced())
+    stand_ins_.emplace_back(value, parameter);
+  else
+    constants_[value.identity()].emplace_back(value, parameter);
+}
+
+Trace* Recorder(absl::Span<const Value> values) {
+  Trace* trace = Trace::Current();
+  if (trace == nullptr || !trace->computes_known()) return trace;
+  return std::any_of(values.begin(), values.end(), [](const Value& v) { return v.traced(); }) ? trace : nullptr;
+}
+
+bool RunsAlone(const Fn& fn) { return !fn.HasEffects() && fn.FreeAxes().empty() && fn.OutwardCalls() == 0; }
 
 }  // namespace weft

@@ -59,7 +59,7 @@ Value ReduceOverDevices(const std::string& prim, const Operand& x, const Strings
   DType dtype = x.dtype().dtype;
   if (IsBool(dtype)) dtype = DefaultInt();
   Sizes(axes, prim);  // all are bound
-  Site site;
+  Site site = Site::OfAxes();
   return site.Finish(site.b().Emit1(FindPrim(prim), {Varying(site, x, dtype, axes, prim)}, {{"axes", axes}}),
                      x.dtype().weak);
 }
@@ -67,7 +67,7 @@ Value ReduceOverDevices(const std::string& prim, const Operand& x, const Strings
 Value AllGather(const Operand& x, const Strings& axes, int64_t dim, bool tiled) {
   const Dims sizes = Sizes(axes, "all_gather");
   dim = CheckAxis(dim, x.rank() + (tiled ? 0 : 1), "all_gather");
-  Site site;
+  Site site = Site::OfAxes();
   Builder& b = site.b();
   Atom a = Varying(site, x, axes, "all_gather");
   if (!tiled) a = Reshape(b, a, WithOne(x.dims(), dim));
@@ -80,7 +80,7 @@ Value PsumScatter(const Operand& x, const Strings& axes, int64_t dim, bool tiled
   dim = CheckAxis(dim, x.rank(), "psum_scatter");
   if (!tiled) CheckDevices("psum_scatter", x, dim, AxisSize(axes, "psum_scatter"));
   const DType dtype = IsBool(x.dtype().dtype) ? DefaultInt() : x.dtype().dtype;
-  Site site;
+  Site site = Site::OfAxes();
   Builder& b = site.b();
   Atom a = b.Emit1(FindPrim("psum_scatter"), {Varying(site, x, dtype, axes, "psum_scatter")},
                    {{"axes", axes}, {"sizes", sizes}, {"dim", dim}});
@@ -93,7 +93,7 @@ Value AllToAll(const Operand& x, const Strings& axes, int64_t split, int64_t con
   split = CheckAxis(split, x.rank(), "all_to_all: split_axis");
   concat = CheckAxis(concat, x.rank(), "all_to_all: concat_axis");
   if (!tiled) CheckDevices("all_to_all", x, split, AxisSize(axes, "all_to_all"));
-  Site site;
+  Site site = Site::OfAxes();
   Builder& b = site.b();
   Atom a = Varying(site, x, axes, "all_to_all");
   // Without `tiled` the dimension that is cut goes away, and one for the devices stands at `concat` among the others.
@@ -113,20 +113,20 @@ Value Ppermute(const Operand& x, const Strings& axes, const std::vector<std::pai
       throw ValueError("ppermute: perm holds (", from, ", ", to, "), but the ", n, " devices are numbered from 0");
     flat.push_back(from), flat.push_back(to);
   }
-  Site site;
+  Site site = Site::OfAxes();
   return site.Finish(
       site.b().Emit1(FindPrim("ppermute"), {Varying(site, x, axes, "ppermute")}, {{"axes", axes}, {"perm", flat}}),
       x.dtype().weak);
 }
 
 Value PvaryOver(const Operand& x, const Strings& axes) {
-  Site site;
+  Site site = Site::OfAxes();
   return site.Finish(Varying(site, x, axes, "pvary"), x.dtype().weak);
 }
 
 Value AxisIndex(const Strings& axes) {
   Sizes(axes, "axis_index");
-  Site site;
+  Site site = Site::OfAxes();
   Builder& b = site.b();
   std::optional<Atom> place;
   for (const std::string& axis : axes) {

@@ -156,7 +156,7 @@ Value Tensordot(const Operand& x, const Operand& y, const Ints& x_axes, const In
   }
   const Operand xs[] = {x, y};
   const ContractDType t(xs);
-  Site site;
+  Site site(xs);
   const Atom a = site.Use(x, t.in()), c = site.Use(y, t.in());
   return t.Finish(site, Contract(site.b(), lx + "," + ly + "->" + out, a, c));
 }
@@ -183,7 +183,7 @@ Value Matmul(const Operand& x, const Operand& y) {
                     ky, " rows");
   const Operand xs[] = {x, y};
   const ContractDType t(xs);
-  Site site;
+  Site site(xs);
   Builder& b = site.b();
   Atom a = site.Use(x, t.in()), c = site.Use(y, t.in());
   if (ry <= 2) {
@@ -294,7 +294,7 @@ Value Einsum(const std::string& text, Operands xs) {
   }
 
   const ContractDType t(xs);
-  Site site;
+  Site site(xs);
   Builder& b = site.b();
   std::vector<Named> work;
   for (size_t i = 0; i < xs.size(); ++i) work.push_back({site.Use(xs[i], t.in()), terms[i]});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/inlined_vector.h"
 #include "tracer/ops.h"
 
 namespace weft {
@@ -388,9 +389,23 @@ Values NonZero(const Value& mask) {
   return out;
 }
 
+namespace {
+
+// What the operation goes by: its operands and the arrays among the entries.
+absl::InlinedVector<Operand, 6> Together(std::initializer_list<Operand> operands, const Indices& entries) {
+  absl::InlinedVector<Operand, 6> all(operands);
+  for (const Index& entry : entries) {
+    if (entry.kind == Index::Kind::kArray) all.push_back(Operand(entry.array));
+  }
+  return all;
+}
+
+}  // namespace
+
 Value GetItem(const Operand& x, const Indices& entries, const std::string& mode) {
   const Plan plan = MakePlan(x.dims(), entries);
-  Site site;
+  const auto all = Together({x}, entries);
+  Site site(all);
   return site.Finish(Read(site, site.Use(x), plan, mode), x.dtype().weak);
 }
 
@@ -398,7 +413,8 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
                  const std::string& mode) {
   const DType dtype = x.dtype().dtype;
   Plan plan = MakePlan(x.dims(), entries);
-  Site site;
+  const auto all = Together({x, value}, entries);
+  Site site(all);
   Builder& b = site.b();
   const Atom operand = site.Use(x);
   Atom v = site.Use(value, dtype);

@@ -151,7 +151,7 @@ Value Power(const Operand& x, const Operand& y) {
   if (IsBool(t.dtype)) t.dtype = DefaultInt();
   if (of_booleans && IsInteger(t.dtype)) t.weak = false;
   if (!of_booleans) return Elementwise(FindPrim("pow"), xs);
-  Site site;
+  Site site(xs);
   Prepared p = Prepare(site, xs, t.dtype, "power");
   return site.Finish(site.b().Emit1(FindPrim("pow"), p.atoms), t.weak);
 }
@@ -173,7 +173,7 @@ void SetOperationRunner(OperationRunner runner) { g_operation_runner = runner; }
 
 std::optional<Value> RunAtOnce(const Prim& prim, WeakDType dtype, const Attrs& attrs, Operands xs) {
   const auto is_traced = [](const Operand& x) { return !x.is_scalar() && x.value().traced(); };
-  if (g_operation_runner == nullptr || Trace::Current() != nullptr || std::any_of(xs.begin(), xs.end(), is_traced))
+  if (g_operation_runner == nullptr || Recorder(xs) != nullptr || std::any_of(xs.begin(), xs.end(), is_traced))
     return std::nullopt;
   const auto place = OnOneDevice(xs);
   std::optional<Tensor> y = place ? g_operation_runner(prim, dtype.dtype, attrs, xs) : std::nullopt;
@@ -194,7 +194,7 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
     if (const auto by_order = OfComplexNumbers()[prim]) return by_order(xs);
   }
   if (auto y = RunAtOnce(prim, t, attrs, xs)) return *std::move(y);
-  Site site;
+  Site site(xs);
   Builder& b = site.b();
   Atoms atoms;
   atoms.reserve(xs.size());
@@ -317,7 +317,7 @@ Value Apply(Binary op, const Operand& x, const Operand& y) {
       WeakDType t = PromoteAll(xs);
       if (IsComplex(t.dtype)) throw TypeError(Name(op), ": complex numbers have no remainder");
       if (IsBool(t.dtype)) t = {DefaultInt(), false};
-      Site site;
+      Site site(xs);
       Prepared p = Prepare(site, xs, t.dtype, Name(op));
       auto f = op == Binary::kFloorDivide ? FloorDivide : Remainder;
       return site.Finish(f(site.b(), p.atoms[0], p.atoms[1], t.dtype), t.weak);
@@ -374,7 +374,7 @@ Value Astype(const Operand& x, DType dtype, bool weak) {
   // A Python number has all its digits until it gets a dtype.
   if (x.is_scalar() && IsInexact(dtype) && (IsComplex(dtype) || !IsComplex(x.dtype().dtype)))
     return Value(NumberTensor(dtype, x.scalar()), weak);
-  Site site;
+  Site site({x});
   Atom a = site.Use(x);
   // A complex number turned real loses its imaginary part; to bool it asks whether it is not 0.
   if (IsComplex(x.dtype().dtype) && !IsComplex(dtype)) {
@@ -392,7 +392,7 @@ Value Where(const Operand& condition, const Operand& x, const Operand& y) {
   const Value p = Astype(condition, DType::kBool);
   const Operand all[] = {Operand(p), x, y};
   const Dims shape = BroadcastShapes(all, "where");
-  Site site;
+  Site site(all);
   Builder& b = site.b();
   const Atom on_true = BroadcastAtom(b, site.Use(x, t.dtype), shape, true, "where");
   const Atom on_false = BroadcastAtom(b, site.Use(y, t.dtype), shape, true, "where");
@@ -402,7 +402,8 @@ Value Where(const Operand& condition, const Operand& x, const Operand& y) {
 
 Value Full(const Dims& shape, const Operand& value, std::optional<DType> dtype) {
   const WeakDType t = dtype ? WeakDType{*dtype, false} : WeakDType{value.dtype().dtype, false};
-  if (!Trace::Current() && value.rank() == 0 && IsStatic(shape) && (value.is_scalar() || !value.value().traced())) {
+  if (Recorder({&value, 1}) == nullptr && value.rank() == 0 && IsStatic(shape) &&
+      (value.is_scalar() || !value.value().traced())) {
     const Tensor number = value.is_scalar() ? NumberTensor(t.dtype, value.scalar()) : Astype(value, t.dtype).tensor();
     const std::vector<int64_t> sizes = StaticSizes(shape, "full");
     for (int64_t size : sizes) {
@@ -418,13 +419,13 @@ Value Full(const Dims& shape, const Operand& value, std::optional<DType> dtype) 
       for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * width, bytes, width);
     return Value(std::move(out));
   }
-  Site site;
+  Site site({value});
   return site.Finish(BroadcastAtom(site.b(), site.Use(value, t.dtype), shape, false, "full"), false);
 }
 
 Value IotaLike(const Dims& shape, int64_t axis, DType dtype) {
   const int64_t dim = CheckAxis(axis, static_cast<int>(shape.size()), "iota");
-  Site site;
+  Site site(Operands{});
   return site.Finish(Iota(site.b(), shape, dim, dtype));
 }
 

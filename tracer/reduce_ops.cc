@@ -78,7 +78,7 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
   if (!keepdims && !dims.empty()) {
     if (auto y = RunAtOnce(reduction, {dtype, false}, attrs, {&x, 1})) return *std::move(y);
   }
-  Site site;
+  Site site({x});
   Builder& b = site.b();
   Atom a = site.Use(x, dtype);
   if (!dims.empty()) a = b.Emit1(reduction, {a}, attrs);
@@ -92,7 +92,7 @@ Value MeanAxes(const Operand& x, std::optional<Ints> axes, bool keepdims) {
   // The sum and the count of 16-bit floats in 32 bits: either may not fit where the mean does.
   const DType in = ByteWidth(t.dtype) < 4 ? DType::kF32 : t.dtype;
   const Dims from = x.dims();
-  Site site;
+  Site site({x});
   Builder& b = site.b();
   const Atom a = site.Use(x, in);
   Atom y = ReduceSum(b, a, dims);
@@ -125,7 +125,7 @@ Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t
     const Operand operand(v);
     if (auto y = RunAtOnce(reduction, {v.dtype(), false}, attrs, {&operand, 1})) return *std::move(y);
   }
-  Site site;
+  Site site({v});
   Builder& b = site.b();
   Atom y = b.Emit1(reduction, {site.Use(v)}, attrs);
   if (keepdims) {
@@ -146,7 +146,7 @@ Value Cumulative(const std::string& prim, const Operand& x, std::optional<int64_
   DType dtype = v.dtype();
   const In in = RuleOf(prim).in;
   if (IsBool(dtype) && in != In::kOwn) dtype = in == In::kCount ? CountDType(v.dims()[dim]) : DefaultInt();
-  Site site;
+  Site site({v});
   const Atom a = site.Use(v, dtype);
   return site.Finish(site.b().Emit1(FindPrim(prim), {a}, {{"dim", dim}, {"reverse", reverse}}));
 }

@@ -212,7 +212,7 @@ bool PromoteCarry(Values& carry, Operands given, Traced& body, const std::string
     // What is the same on all devices on entry may differ after a step.
     varying[i] = UnionOfAxes(in.varying, out.varying);
     if (varying[i] != in.varying) {
-      Site site;
+      Site site = Site::OfAxes();
       carry[i] = site.Finish(Pvary(site.b(), site.Use(carry[i]), varying[i]), carry[i].weak());
       again = true;
     }

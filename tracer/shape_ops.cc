@@ -5,7 +5,7 @@
 namespace weft {
 
 Value BroadcastTo(const Operand& x, const Dims& shape) {
-  Site site;
+  Site site({x});
   return site.Finish(BroadcastAtom(site.b(), site.Use(x), shape), x.dtype().weak);
 }
 
@@ -33,13 +33,13 @@ Value Reshape(const Operand& x, Dims shape) {
                     ShapeText(shape), " (", known, " elements)");
   }
   if (shape == from) return x.ToValue();
-  if (!Trace::Current() && !x.is_scalar() && !x.value().traced() &&
+  if (Recorder({&x, 1}) == nullptr && !x.is_scalar() && !x.value().traced() &&
       !x.value().shards()) {  // the same buffer, seen differently
     Tensor seen = x.value().tensor().Reshaped(StaticSizes(shape, "reshape"));
     if (const Placement* place = x.value().placement()) return Value(std::move(seen), *place, x.dtype().weak);
     return Value(std::move(seen), x.dtype().weak);
   }
-  Site site;
+  Site site({x});
   return site.Finish(Reshape(site.b(), site.Use(x), shape), x.dtype().weak);
 }
 
@@ -57,7 +57,7 @@ Value Transpose(const Operand& x, std::optional<Ints> axes) {
     for (int i = rank; i-- > 0;) perm.push_back(i);
   }
   if (std::is_sorted(perm.begin(), perm.end())) return x.ToValue();
-  Site site;
+  Site site({x});
   return site.Finish(Transpose(site.b(), site.Use(x), perm), x.dtype().weak);
 }
 
@@ -126,7 +126,7 @@ Value ConcatenateValues(Operands xs, int64_t axis) {
     }
   }
   if (xs.size() == 1) return xs[0].ToValue();
-  Site site;
+  Site site(xs);
   Atoms atoms;
   for (const Operand& x : xs) atoms.push_back(site.Use(x, t.dtype));
   return site.Finish(Concatenate(site.b(), atoms, dim), t.weak);
@@ -139,7 +139,7 @@ Value Stack(Operands xs, int64_t axis) {
   const int64_t dim = CheckAxis(axis, xs[0].rank() + 1, "stack");
   Dims expanded = shape;
   expanded.insert(expanded.begin() + dim, Dim(1));
-  Site site;
+  Site site(xs);
   Atoms atoms;
   for (size_t i = 0; i < xs.size(); ++i) {
     if (!(xs[i].dims() == shape)) {
@@ -153,12 +153,12 @@ Value Stack(Operands xs, int64_t axis) {
 Value Flip(const Operand& x, std::optional<Ints> axes) {
   const Ints dims = axes ? CheckAxes(*axes, x.rank(), "flip") : Range(0, x.rank());
   if (dims.empty()) return x.ToValue();
-  Site site;
+  Site site({x});
   return site.Finish(Reverse(site.b(), site.Use(x), dims), x.dtype().weak);
 }
 
 Value PadConstant(const Operand& x, const Ints& lo, const Ints& hi, const Operand& value) {
-  Site site;
+  Site site({x, value});
   const DType dtype = x.dtype().dtype;
   const Atom a = site.Use(x);
   const Atom fill = site.Use(value, dtype);
@@ -172,7 +172,7 @@ Value SliceAxis(const Operand& x, int64_t axis, int64_t start, int64_t limit, in
   Ints lo(rank, 0), hi, step(rank, 1);
   for (const Dim& d : shape) hi.push_back(d.value("slice"));
   lo[dim] = start, hi[dim] = limit, step[dim] = stride;
-  Site site;
+  Site site({x});
   return site.Finish(Slice(site.b(), site.Use(x), lo, hi, step), x.dtype().weak);
 }
 

@@ -117,7 +117,14 @@ Value Operand::ToValue() const {
   return Value(Trace::OwnNumber(NumberTensor(t.dtype, scalar_)), t.weak);
 }
 
-Site::Site() : trace_(Trace::Current()) {
+Trace* Recorder(Operands xs) {
+  Trace* trace = Trace::Current();
+  if (trace == nullptr || !trace->computes_known()) return trace;
+  const auto is_traced = [](const Operand& x) { return !x.is_scalar() && x.value().traced(); };
+  return std::any_of(xs.begin(), xs.end(), is_traced) ? trace : nullptr;
+}
+
+Site::Site(Trace* trace) : trace_(trace) {
   if (trace_) {
     b_ = &trace_->builder();
   } else {
@@ -166,7 +173,12 @@ Values Site::Finish(const Atoms& atoms, bool weak) {
   values.reserve(atoms.size());
   if (trace_) {
     for (const Atom& a : atoms) values.push_back(trace_->Wrap(a, weak));
-  } else if (!placed_.empty()) {
+    return values;
+  }
+  // A trace that leaves this to us goes on afterwards. (An EagerScope's are hidden already, and Apply looks there.)
+  std::optional<NoTrace> none;
+  if (Trace::Current() != nullptr) none.emplace();
+  if (!placed_.empty()) {
     Values args(args_.begin(), args_.end());
     for (auto& [i, value] : placed_) args[i] = value;
     const FnRef fn = own_->Build(atoms, /*keep_dead=*/false);

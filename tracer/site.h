@@ -1,8 +1,9 @@
-// Where the work of one user-level operation goes: the innermost open trace, or, where none is open, a small function
-// that is run at the end. An operation is written once, over a Builder, and is one compiled function when eager.
+// Where the work of one user-level operation goes: the innermost open trace, or, where none records it, a small
+// function that is run at the end. An operation is written once, over a Builder, and is one compiled function when
+// eager.
 //
 //   Value Mean(const Value& x) {
-//     Site site;
+//     Site site({x});
 //     Builder& b = site.b();
 //     Atom a = site.Use(x);
 //     return site.Finish(Div(b, ReduceSum(b, a, ...), n), x.weak());
@@ -65,9 +66,17 @@ class Operand {
 };
 using Operands = absl::Span<const Operand>;
 
+// The trace that records an operation on these (tracer/trace.h); null where it is to be run.
+Trace* Recorder(Operands xs);
+
 class Site {
  public:
-  Site();
+  // Of an operation on these operands.
+  explicit Site(Operands xs) : Site(Recorder(xs)) {}
+  Site(std::initializer_list<Operand> xs) : Site(Operands(xs.begin(), xs.size())) {}
+  // Of one that the innermost trace records whatever its operands are: it speaks of named axes.
+  static Site OfAxes() { return Site(Trace::Current()); }
+  Site(const Site&) = delete;
   Builder& b() { return *b_; }
   Atom Use(const Value& value);
   // With the dtype it has, or converted. Numbers become literals when tracing, parameters when eager (so that one
@@ -79,6 +88,7 @@ class Site {
   Values Finish(const Atoms& atoms, bool weak = false);
 
  private:
+  explicit Site(Trace* trace);
   Trace* trace_;
   Builder* b_;
   std::optional<Builder> own_;

@@ -223,13 +223,6 @@ Atom Trace::Use(const Value& value) {
   return it->second;
 }
 
-void Trace::StandFor(const Value& value, Var parameter) {
-  if (value.traced())
-    stand_ins_.emplace_back(value, parameter);
-  else
-    constants_[value.identity()].emplace_back(value, parameter);
-}
-
 std::pair<Trace*, Var> Trace::StandInFor(const Value& value) {
   const auto& stack = Stack();
   for (size_t i = stack.size(); i-- > 0;) {
@@ -245,13 +238,6 @@ bool IsUsable(const Value& value) {
   const auto& stack = Stack();
   return value.home()->open() &&
          std::any_of(stack.begin(), stack.end(), [&](const auto& t) { return t.get() == value.home().get(); });
-}
-
-Type Trace::TypeOf(const Value& value) const {
-  Type type = value.type();
-  const bool outside = value.traced() ? value.home().get() != this : !IsLiteral(value);
-  if (outside) type.varying = UnionOfAxes(type.varying, varying_);
-  return type;
 }
 
 // A value from outside, declared there to vary over `varying_`.
@@ -502,7 +488,7 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
     return Bind(prim, operands, std::move(attrs), std::move(regions));
   }
   Values results;
-  if (Trace* trace = Trace::Current()) {
+  const auto record = [&](Trace* trace) {
     Atoms atoms;
     atoms.reserve(operands.size());
     for (const Value& v : operands) atoms.push_back(trace->Use(v));
@@ -510,7 +496,8 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
       results.push_back(trace->Wrap(a, weak));
     }
     return results;
-  }
+  };
+  if (Trace* trace = Recorder(operands)) return record(trace);
   Builder b(prim.name);
   b.set_loc(CurrentLoc());
   Atoms atoms;
@@ -526,8 +513,13 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
     args.push_back(v);
     atoms.push_back(b.Parameter(v.type()));
   }
-  const Atoms out = b.Emit(prim, std::move(atoms), std::move(attrs), std::move(regions));
-  for (const Value& v : Run(b.Build(out, /*keep_dead=*/true), args)) results.push_back(v.WithWeak(weak));
+  Trace* const around = Trace::Current();  // it computes what is known, and has all effects itself
+  const Atoms out = around == nullptr ? b.Emit(prim, std::move(atoms), std::move(attrs), std::move(regions))
+                                      : b.Emit(prim, std::move(atoms), attrs, regions);
+  const FnRef fn = b.Build(out, /*keep_dead=*/true);
+  if (around != nullptr && !RunsAlone(*fn)) return record(around);
+  const NoTrace none;
+  for (const Value& v : Run(fn, args)) results.push_back(v.WithWeak(weak));
   return results;
 }
 
@@ -572,7 +564,9 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args, bool as_call) {
     }
   }
   Values results;
-  if (Trace* trace = Trace::Current()) {
+  Trace* trace = Recorder(args);
+  if (trace == nullptr && Trace::Current() != nullptr && !RunsAlone(*fn)) trace = Trace::Current();
+  if (trace != nullptr) {
     Atoms atoms;
     Types types;
     for (const Value& v : args) {
@@ -592,6 +586,7 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args, bool as_call) {
   Values known;
   for (const Value& v : args) known.push_back(DemandValue(v, fn->name()));
   const AppliedScope applied;
+  const NoTrace none;
   return Run(fn, known);
 }
 

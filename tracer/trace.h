@@ -69,8 +69,8 @@ inline bool IsLiteralWhenCaptured(const Value& array) {
   return NumElements(array.shape()) <= kMaxLiteralElements && array.dtype() != DType::kTape && array.complete();
 }
 
-// Where arrays that are captured stay arrays (Setting::kKeepsCalls): the numbers that the code being traced makes
-// itself, which are literals. Shared with the traces inside.
+// Where arrays that are captured stay arrays (Setting::kKeepsCalls, Trace::set_computes_known): the numbers that the
+// code being traced makes itself, which are literals. Shared with the traces inside.
 struct OwnNumbers {
   static std::shared_ptr<OwnNumbers> IfKept();  // null where the setting is off
   std::unordered_map<const void*, Tensor> by_identity;
@@ -119,6 +119,15 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // number depends on then happens at once (after the effects recorded before it), and is taken out of the program.
   void set_concrete() { concrete_ = true; }
 
+  // What has no traced operand is then computed at once instead of being recorded, unless it has effects or speaks of
+  // named axes. For a trace that nothing is recorded around, or that is inside of such ones alone. Arrays that it
+  // captures are no literals, nor in traces inside: each call may have computed others, of one program.
+  void set_computes_known() {
+    computes_known_ = true;
+    if (own_numbers_ == nullptr) own_numbers_ = std::make_shared<OwnNumbers>();
+  }
+  bool computes_known() const { return computes_known_; }
+
   // `parameter` is what `value` means here and in traces inside, whether or not the trace of `value` is open.
   void StandFor(const Value& value, Var parameter);
   // The innermost open trace that has a parameter for a value of another trace, and that parameter; or null.
@@ -153,7 +162,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Builder builder_;
   std::string name_, kind_;
   Loc loc_;
-  bool open_ = true, concrete_ = false, happened_ = false, keeps_known_ = false;
+  bool open_ = true, concrete_ = false, happened_ = false, keeps_known_ = false, computes_known_ = false;
   int num_params_ = 0;
   Values captures_;
   std::unordered_map<const void*, std::vector<std::pair<Value, Var>>> constants_;  // by identity
@@ -173,6 +182,12 @@ class Trace : public std::enable_shared_from_this<Trace> {
 bool IsUsable(const Value& value);
 // The type of `value` in the innermost open trace.
 Type TypeHere(const Value& value);
+
+// The innermost open trace, if it is the one that records an operation on these values; null where that is to be run.
+Trace* Recorder(absl::Span<const Value> values);
+
+// Whether a function may be run while a trace that computes what is known goes on.
+bool RunsAlone(const Fn& fn);
 
 // Opens a trace for a scope. The value keeps describing its function after the scope has ended.
 class ScopedTrace {
@@ -199,8 +214,8 @@ class NoTrace {
   std::vector<std::shared_ptr<Trace>> saved_;
 };
 
-// Applies a primitive: recorded in the current trace, or run at once where none is open. Operands must fit as they are
-// (tracer/ops.h promotes and broadcasts).
+// Applies a primitive: recorded in the current trace, or run at once where none records it. Operands must fit as they
+// are (tracer/ops.h promotes and broadcasts).
 Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
 inline Values Bind(const Prim& prim, std::initializer_list<Value> operands, Attrs attrs = {}) {
   return Bind(prim, absl::MakeConstSpan(operands.begin(), operands.size()), std::move(attrs));

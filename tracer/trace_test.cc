@@ -57,6 +57,30 @@ TEST_F(TraceTest, RecordsWhileOpenAndRunsAtOnceOtherwise) {
   EXPECT_EQ(Trace::Current(), nullptr);
 }
 
+TEST_F(TraceTest, ComputesWhatIsKnownWhereItIsAskedTo) {
+  ScopedTrace t("f", "vmap");
+  t->set_computes_known();
+  const Value x = t->Parameter(kVector, "x");
+  const Value c = Concrete({1, 2, 3});
+  EXPECT_FALSE(Apply(Binary::kMul, c, Scalar::Float(2)).traced());
+  EXPECT_FALSE(Full({Dim(2)}, Scalar::Float(1), std::nullopt).traced());
+  EXPECT_FALSE(GetItem(c, {Index::Int(1)}).traced());
+  EXPECT_FALSE(Bind(FindPrim("add"), {c, c})[0].traced());
+  EXPECT_TRUE(Apply(Binary::kMul, x, c).traced());
+  const Value at = Astype(GetItem(x, {Index::Int(0)}), DType::kI32);
+  EXPECT_TRUE(GetItem(c, {Index::Array(at)}).traced());
+  {
+    ScopedTrace inner("g", "scan");  // records all that is in it
+    EXPECT_TRUE(Apply(Binary::kMul, c, Scalar::Float(2)).traced());
+  }
+  // What was computed is no constant of the function: another call may compute something else.
+  const Value sum = Apply(Binary::kAdd, x, Apply(Binary::kAdd, c, c));
+  const Traced f = t->Finish({sum});
+  ASSERT_EQ(f.captures.size(), 2u);
+  EXPECT_EQ(f.captures[0].identity(), c.identity());
+  EXPECT_EQ(f.captures[1].tensor().at<float>(2), 6);
+}
+
 TEST_F(TraceTest, CapturesSmallArraysAsLiteralsAndLargeOnesOncePerBuffer) {
   const Value small = Concrete({1, 2, 3}), large(Tensor::Zeros(DType::kF32, {100}));
   ScopedTrace t("f", "test");

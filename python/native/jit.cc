@@ -256,6 +256,20 @@ void SetPatienceWithTracing(double seconds) {
   g_patience_with_tracing = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
+namespace {
+
+// Whether the call is part of a function that is being traced, and not to be run.
+bool IsRecorded(const Entry& entry, Arguments& a) {
+  const Trace* trace = Trace::Current();
+  if (trace == nullptr || !trace->computes_known()) return trace != nullptr;
+  const auto is_traced = [](const Leaf& leaf) { return leaf.array && PeekValue(leaf.array).traced(); };
+  const Traced& traced = entry.traced;
+  return std::any_of(a.leaves.begin(), a.leaves.end(), is_traced) || Recorder(traced.captures) != nullptr ||
+         !RunsAlone(*traced.fn);
+}
+
+}  // namespace
+
 PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames) {
   auto* self = reinterpret_cast<JitObject*>(object);
   if (On(Setting::kDisableJit)) return PyObject_Vectorcall(self->function, args, flags, kwnames);
@@ -284,13 +298,15 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
     }
     ++entry->calls;
     absl::InlinedVector<Value, 4> results;
-    if (Trace::Current()) {
+    if (IsRecorded(*entry, a)) {
       CheckSurroundings(self);
       Values values = ArgumentValues(a);
       values.insert(values.end(), entry->traced.captures.begin(), entry->traced.captures.end());
       for (const Value& result : Apply(entry->traced.fn, values, On(Setting::kKeepsCalls) && !IsInline(self)))
         results.push_back(result.WithWeak(entry->traced.weak_results[results.size()]));
     } else {
+      std::optional<NoTrace> none;
+      if (Trace::Current()) none.emplace();
       const bool watched = SettingsHere().HasAny(kSettingsOfRuns);
       if (watched) CheckMayRun(NameOf(self->function));
       std::vector<bool> give;

@@ -42,21 +42,23 @@ void BindRandom(py::module_& m) {
     const Value s = SeedFrom(seed);
     if (!IsInteger(s.dtype()) || s.rank() != 0)
       throw TypeError("random.key: the seed must be one integer, got ", s.type());
-    Site site;
+    Site site({s});
     const Atom key = RandomKey(site.b(), site.Use(s));
     return Wrap(site.Finish(typed ? key : RandomUnwrap(site.b(), key)));
   });
   m.def("random_unwrap", [](py::handle key) {
-    Site site;
-    return Wrap(site.Finish(RandomUnwrap(site.b(), KeyAtom(site.b(), site.Use(KeyValue(key))))));
+    const Value k = KeyValue(key);
+    Site site({k});
+    return Wrap(site.Finish(RandomUnwrap(site.b(), KeyAtom(site.b(), site.Use(k)))));
   });
   m.def("random_wrap", [](py::handle words) {
-    Site site;
-    return Wrap(site.Finish(KeyAtom(site.b(), site.Use(KeyValue(words)))));
+    const Value k = KeyValue(words);
+    Site site({k});
+    return Wrap(site.Finish(KeyAtom(site.b(), site.Use(k))));
   });
   m.def("random_split", [](py::handle key, py::handle shape) {
     const Value k = KeyValue(key);
-    Site site;
+    Site site({k});
     const Atom a = KeyAtom(site.b(), site.Use(k));
     CheckSingle(site.b(), a, "random.split");
     const Atom keys = RandomSplit(site.b(), a, DimsFrom(shape.ptr(), "random.split"));
@@ -64,7 +66,7 @@ void BindRandom(py::module_& m) {
   });
   m.def("random_fold_in", [](py::handle key, py::handle data) {
     const Value k = KeyValue(key), d = ValueFrom(data, "random.fold_in");
-    Site site;
+    Site site({k, d});
     const Atom a = KeyAtom(site.b(), site.Use(k));
     CheckSingle(site.b(), a, "random.fold_in");
     const Atom folded = RandomFoldIn(site.b(), a, site.Use(d));
@@ -72,7 +74,7 @@ void BindRandom(py::module_& m) {
   });
   m.def("random_bits", [](py::handle key, int width, py::handle shape) {
     const Value k = KeyValue(key);
-    Site site;
+    Site site({k});
     const Atom a = KeyAtom(site.b(), site.Use(k));
     CheckSingle(site.b(), a, "random.bits");
     return Wrap(site.Finish(RandomBits(site.b(), a, width, DimsFrom(shape.ptr(), "random.bits"))));
@@ -84,7 +86,7 @@ void BindRandom(py::module_& m) {
     if (!kFloats.Has(t)) throw TypeError("random.uniform: a float dtype is needed, got ", t);
     const int bits = BitWidth(t), mantissa = RowOf(t).digits - 1;
     const int drawn = mantissa < 8 ? 8 : bits;  // bf16 needs 7 bits: one byte is drawn for each
-    Site site;
+    Site site({k});
     Builder& b = site.b();
     const Atom a = KeyAtom(b, site.Use(k));
     CheckSingle(b, a, "random.uniform");

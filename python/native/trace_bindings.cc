@@ -67,11 +67,13 @@ Atoms FloatsAmong(const py::handle& results) {
 // `demanded`: if not null, takes the values that Python asked for; their variables become results, after the others.
 Traced TraceWith(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
                  const std::string& name, const std::string& kind, const std::vector<bool>& known, Values* demanded,
-                 const Strings& varying = {}, const std::vector<bool>& differentiated = {}, bool concrete = true) {
+                 const Strings& varying = {}, const std::vector<bool>& differentiated = {}, bool concrete = true,
+                 bool computes_known = false) {
   std::vector<Spec> specs;
   for (py::handle leaf : leaves) specs.push_back(SpecFrom(leaf));
   ScopedTrace trace(name.empty() ? "f" : name, kind);
   if (concrete && std::find(known.begin(), known.end(), true) != known.end()) trace->set_concrete();
+  if (computes_known) trace->set_computes_known();
   trace->set_varying(varying);
   // Rules are run after the trace, and may ask for the numbers of this call. What is recorded is for other calls, too.
   if (demanded != nullptr)
@@ -87,8 +89,15 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
       SetDifferentiated(*trace, parameter.var());
     else if (value != nullptr)
       SetSource(*trace, parameter.var(), *value);
-    typed.Parameter(PyList_GET_ITEM(leaves.ptr(), static_cast<Py_ssize_t>(i)), parameter);
-    tracers.append(Take(WrapValue(parameter)));
+    PyObject* const leaf = PyList_GET_ITEM(leaves.ptr(), static_cast<Py_ssize_t>(i));
+    typed.Parameter(leaf, parameter);
+    if (computes_known && value != nullptr && IsArray(leaf) && !value->traced()) {
+      // The function has the array itself, which is the parameter where something that is traced meets it.
+      trace->StandFor(*value, parameter.var());
+      tracers.append(py::handle(leaf));
+    } else {
+      tracers.append(Take(WrapValue(parameter)));
+    }
   }
   const py::object out = RunningPython([&] { return function(tracers); });
   Values results = ValuesFrom(out, name.c_str());
@@ -180,13 +189,14 @@ void BindTracing(py::module_& m) {
       "trace",
       [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
          const std::string& name, const std::string& kind, const std::vector<bool>& known, py::handle axes,
-         const Strings& varying, const std::vector<bool>& differentiated, bool concrete) {
+         const Strings& varying, const std::vector<bool>& differentiated, bool concrete, bool computes_known) {
         const ScopedAxes bound(NamedAxesFrom(axes));
-        return TraceWith(function, leaves, names, name, kind, known, nullptr, varying, differentiated, concrete);
+        return TraceWith(function, leaves, names, name, kind, known, nullptr, varying, differentiated, concrete,
+                         computes_known);
       },
       py::arg("function"), py::arg("leaves"), py::arg("names"), py::arg("name"), py::arg("kind"), py::arg("known"),
       py::arg("axes") = py::tuple(), py::arg("varying") = Strings{}, py::arg("differentiated") = std::vector<bool>{},
-      py::arg("concrete") = true);
+      py::arg("concrete") = true, py::arg("computes_known") = false);
   // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
   // results of `traced` are the same values for other arguments.
   m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
@@ -200,8 +210,9 @@ void BindTracing(py::module_& m) {
       "apply",
       [](const FnHandle& f, py::handle args, const std::vector<bool>& weak) {
         // What runs needs no rules, and programs that differ in their rules are one.
-        const bool run = Trace::Current() == nullptr && !f.held.empty();
-        Values out = Apply(run ? WithoutHostRules(f.fn) : f.fn, ValuesFrom(args, f.fn->name().c_str()));
+        const Values values = ValuesFrom(args, f.fn->name().c_str());
+        const bool run = Recorder(values) == nullptr && !f.held.empty();
+        Values out = Apply(run ? WithoutHostRules(f.fn) : f.fn, values);
         for (size_t i = 0; i < out.size() && i < weak.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
         return ListOf(out);
       },
@@ -209,7 +220,7 @@ void BindTracing(py::module_& m) {
   // The same for a derivative: what it does with the numbers among its arguments (a tangent of 1) is worked out first.
   m.def("apply_derivative", [](const FnHandle& f, py::handle args) {
     const Values values = ValuesFrom(args, f.fn->name().c_str());
-    if (Trace::Current() == nullptr || values.size() != f.fn->params().size()) return ListOf(Apply(f.fn, values));
+    if (Recorder(values) == nullptr || values.size() != f.fn->params().size()) return ListOf(Apply(f.fn, values));
     Atoms numbers;
     Values rest;
     for (const Value& v : values) {
@@ -237,6 +248,15 @@ void BindTracing(py::module_& m) {
                : uintptr_t{0};
   });
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
+  // Whether what is known is computed at once here: nothing is traced, or such functions alone.
+  m.def("computes_known", [] { return Trace::Current() == nullptr || Trace::Current()->computes_known(); });
+  // Whether an operation on these is part of a function that is being traced, and not run at once.
+  m.def("is_recorded", [](const py::args& values) {
+    const Trace* trace = Trace::Current();
+    if (trace == nullptr || !trace->computes_known()) return trace != nullptr;
+    const auto is_traced = [](py::handle x) { return IsArray(x.ptr()) && PeekValue(x.ptr()).traced(); };
+    return std::any_of(values.begin(), values.end(), is_traced);
+  });
   // A number for the function that is being traced here, of those that are alive; 0 where none is.
   m.def("current_trace", [] { return reinterpret_cast<uintptr_t>(Trace::Current()); });
   // An EagerScope, which ends when the object that it returns is gone.
@@ -245,7 +265,7 @@ void BindTracing(py::module_& m) {
   // Of whatever a parameter is made of.
   m.def("has_tangents", [](py::handle leaf) { return HasTangents(SpecFrom(leaf).type.dtype); });
   m.def("zeros", [](py::handle leaf) {
-    Site site;
+    Site site(Operands{});
     return Take(WrapValue(site.Finish(Zeros(site.b(), SpecFrom(leaf).type))));
   });
   // (type text, dtype name, dims, weak) of an array, number or ShapeDtype.

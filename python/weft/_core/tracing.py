@@ -239,12 +239,15 @@ def trace_flat(
     differentiated: Sequence[bool] = (),
     concrete: bool = True,
     finish: Callable[[list], list] | None = None,
+    computes_known: bool = False,
 ):
     """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python. `axes`:
     named axes that are bound inside, with their sizes, whether they belong to a mesh, and whether that is pmap's.
     `varying`: mesh axes over which all that the function captures is to vary. `differentiated`: the parameters with
     respect to which a derivative is taken (tracer/differentiated.h). `concrete`: it is what runs, so that an effect
-    whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result."""
+    whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result.
+    `computes_known`: what depends on no parameter, or on known arrays among them alone, is computed at once, and is no
+    part of the function."""
 
     number = 0
 
@@ -269,6 +272,7 @@ def trace_flat(
         list(varying),
         list(differentiated),
         concrete,
+        computes_known,
     )
     if number:
         watching.check_leaks(number, flat.name, kind)

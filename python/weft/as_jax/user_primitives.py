@@ -110,7 +110,7 @@ class Primitive:
                 )
         if self._effectful is not None:
             effects.check(self.effects_of(args, params))
-        if not _weft.is_tracing() and ("impl" in self._rules or "lower" not in self._rules):
+        if not _weft.is_recorded(*args) and ("impl" in self._rules or "lower" not in self._rules):
             return self.impl(*args, **params)
         if self._operation is None:
             self._operation = _Operation(self)

@@ -1,0 +1,143 @@
+"""What a mapped function computes of values that are not mapped, outside of jit: at once, as under JAX."""
+
+import textwrap
+
+import as_jax_both
+
+# Whether a value is known, and whether it is Python's own or NumPy's.
+KNOWN = """
+seen = []
+def known(x):
+    return not isinstance(x, jax.core.Tracer)
+def see(*values):
+    seen.append([known(v) for v in values])
+def lists(x):
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64).round(4).tolist(), x)
+x = jnp.arange(3.0)
+"""
+
+
+def check(code):
+    return as_jax_both.both(KNOWN + textwrap.dedent(code))
+
+
+def test_what_depends_on_nothing_mapped_is_known():
+    found = check(
+        """
+        a = jnp.arange(6.0).reshape(2, 3)
+        def f(y, a):
+            made, inverse = jnp.eye(3) * 2, jnp.linalg.inv(jnp.eye(3) + 1)
+            drawn = jax.random.normal(jax.random.split(jax.random.key(0))[1], (3,))
+            summed = lax.fori_loop(0, 3, lambda i, s: s + i, 0.0)
+            chosen = lax.cond(made.sum() > 0, lambda: 1.0, lambda: 2.0)
+            scanned = lax.scan(lambda c, v: (c + v, c), 0.0, jnp.ones(4))[1]
+            sliced, put = a[0, 1:], a.at[0, jnp.array(1)].set(7.0)
+            jitted, slope = jax.jit(jnp.sin)(a), jax.grad(lambda v: (v**2).sum())(a)
+            mapped = jax.vmap(lambda v: v + 1)(a)
+            values = (made, inverse, drawn, summed, chosen, scanned, sliced, put, jitted, slope, mapped, a)
+            see(*values)
+            see(y, y + made, a[0] * y, jax.jit(jnp.sin)(y), scanned * y)
+            return [y * v.sum() for v in map(jnp.asarray, values)]
+        out["results"] = lists(jax.vmap(f, in_axes=(0, None))(x, a))
+        out["seen"] = seen
+        """
+    )
+    assert found["seen"] == [[True] * 12, [False] * 5]
+
+
+def test_maps_in_maps_capture_what_is_mapped_around_them():
+    found = check(
+        """
+        def f(y):
+            table = jnp.eye(2) * 3
+            def g(z):
+                see(table, table @ table, jnp.ones(2) * 2, y, z, y * 2, table * z)
+                inner = lax.scan(lambda c, _: (c + y * table.sum(), None), z, None, length=3)[0]
+                return y * z + inner + table[0, 0]
+            return jax.vmap(g)(jnp.arange(4.0)), jax.vmap(lambda z: table * z)(jnp.arange(2.0))
+        out["results"] = lists(jax.vmap(f)(x))
+        out["seen"] = seen
+        """
+    )
+    assert found["seen"] == [[True, True, True, False, False, False, False]]
+
+
+def test_what_a_cache_keeps_stays_good():
+    check(
+        """
+        import functools
+        @functools.lru_cache(None)
+        def table():
+            return jnp.linspace(0.0, 1.0, 5) ** 2
+        out["inside"] = lists(jax.vmap(lambda y: y + table())(x))
+        out["afterwards"] = lists(table())
+        out["number"] = float(table()[2])
+        """
+    )
+
+
+def test_compiled_functions_and_derivatives_record_all():
+    found = check(
+        """
+        def f(y):
+            see(jnp.eye(2))
+            return y * jnp.eye(2).sum()
+        jax.jit(jax.vmap(f))(x)
+        jax.vmap(jax.jit(f))(x)
+        jax.jit(lambda v: jax.vmap(jax.vmap(f))(v[None]))(x)
+        out["slope"] = lists(jax.jacfwd(jax.vmap(f))(x))
+        out["seen"] = seen[:3]
+        """
+    )
+    assert found["seen"] == [[False]] * 3
+
+
+def test_names_of_mapped_axes():
+    check(
+        """
+        def f(y):
+            inside = jax.vmap(lambda z: lax.psum(z, "i") + lax.axis_index("i") + jnp.ones(2).sum(), axis_name="i")
+            return y + inside(jnp.arange(3.0))
+        out["inside"] = lists(jax.vmap(f)(x))
+        def g(y):
+            whole = lax.psum(jnp.ones(2), "i") + lax.axis_size("i")
+            return y + whole + jax.vmap(lambda z: z * lax.axis_index("i") + jnp.eye(2)[0, 0])(jnp.arange(2.0))
+        out["around"] = lists(jax.vmap(g, axis_name="i")(x))
+        out["gathered"] = lists(jax.vmap(lambda y: lax.all_gather(jnp.arange(2), "i") + y, axis_name="i")(x))
+        """
+    )
+
+
+def test_effects_happen_in_the_order_of_the_program(capfd):
+    check(
+        """
+        import io, contextlib
+        def f(y):
+            jax.debug.print("first {}", jnp.ones(2).sum())
+            return y + jax.pure_callback(lambda v: np.float32(v + 1), jax.ShapeDtypeStruct((), jnp.float32),
+                                         jnp.float32(3), vmap_method="sequential")
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            out["result"] = lists(jax.vmap(f)(x))
+            jax.effects_barrier()
+        out["printed"] = sorted(set(text.getvalue().split("\\n")))
+        """
+    )
+
+
+def test_other_numbers_are_no_other_program(tmp_path):
+    """What is not mapped is no constant of the program: none is compiled for other numbers."""
+    code = """
+        def f(theta, y):
+            step = lambda c, _: (jnp.sin(c * theta["scale"]) + theta["shift"].sum(), None)
+            return lax.scan(step, y, None, length=5)[0]
+        mapped = jax.vmap(f, in_axes=(None, 0))
+        def programs(i):
+            mapped({"scale": jnp.float32(i), "shift": jnp.arange(3.0) * i}, x).block_until_ready()
+            return len(os.listdir(os.environ["WEFT_CACHE_DIR"]))
+        out["programs"] = [programs(i) for i in range(4)]
+    """
+    first, *more = as_jax_both.lines(KNOWN + textwrap.dedent(code), "-m", "weft.as_jax", WEFT_CACHE_DIR=str(tmp_path))[
+        "programs"
+    ]
+    assert first > 0 and more == [first] * 3
