@@ -30,6 +30,7 @@ from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
 from .jaxpr_text import letters, text_of, text_of_equation
+from .mixed_products import as_one, one_product, operands_of
 from .precision import asked, of_steps, without_precisions
 from .source_info_util import SourceInfo
 from .user_primitives import Primitive, call_of
@@ -72,6 +73,10 @@ class WeftPrimitive(Primitive):
         if params.get("precision") is not None:
             with asked(params.pop("precision")):
                 return self.bind(*args, **params)
+        if params.get("preferred_element_type") is not None:
+            preferred = params.pop("preferred_element_type")
+            with one_product(args, {"preferred_element_type": preferred}):
+                return weft.lax.convert_element_type(self.bind(*operands_of(args, preferred), **params), preferred)
         regions = [region._fn for region in params.pop("regions", ())]
         if self._ours in _elementwise():
             # In programs a number stands beside arrays.
@@ -192,7 +197,13 @@ class JaxprTypeError(TypeError):
 
 
 class JaxprEqn:
-    """An equation: outvars = primitive(invars), with params."""
+    """An equation: outvars = primitive(invars), with params.
+
+    Attributes:
+        steps: of each trace that it has been through, of the innermost first, the scopes and transforms around it.
+    """
+
+    steps: Sequence[Sequence[str]] = ()
 
     def __init__(
         self,
@@ -465,11 +476,12 @@ def _jaxpr(
         if ours == "contract":
             given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
+        eqns[-1].steps = eqn["origin"]["steps"]
     n = len(params) - num_constants
     results = [read(result) for result in fn.results]
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
-    return Jaxpr(params[n:], params[:n], results, eqns)
+    return Jaxpr(params[n:], params[:n], results, as_one(eqns, results))
 
 
 def closed(ir: IR) -> ClosedJaxpr:

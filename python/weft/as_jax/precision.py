@@ -14,6 +14,7 @@ import weft
 from weft.lax import Precision
 
 from ..options import checked_precision
+from .mixed_products import is_scope_of_products, one_product
 
 _SCOPE = "precision="
 # What else the precisions of default_matmul_precision are called.
@@ -77,9 +78,7 @@ def _asking(function: Callable[..., Any]) -> Callable[..., Any]:
         precision = kwargs.get("precision")
         if precision is None and not by_name and len(args) > place:
             precision = args[place]
-        if precision is None:
-            return function(*args, **kwargs)
-        with asked(precision):
+        with asked(precision), one_product(args, kwargs):
             return function(*args, **kwargs)
 
     return called
@@ -96,8 +95,6 @@ def of_steps(levels: list[list[str]]) -> Any:
 
 
 def without_precisions(stack: str) -> str:
-    """The names of a part of a program without those of precisions."""
-    if _SCOPE not in stack:
-        return stack
-    kept = [part for part in stack.split("/") if _SCOPE not in part]
+    """The names of a part of a program without those of precisions and products."""
+    kept = [part for part in stack.split("/") if _SCOPE not in part and not is_scope_of_products(part)]
     return "/".join(kept)

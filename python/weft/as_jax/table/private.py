@@ -261,7 +261,9 @@ PRIVATE: dict[str, Served] = {
         )
     ),
     "jax._src.abstract_arrays": Served(names={"array_types": f"{_CORE}:array_types", **of(_CORE, "ShapedArray")}),
-    "jax._src.literals": Served(names=of(_CORE, "LiteralArray TypedNdArray TypedInt TypedFloat TypedComplex")),
+    "jax._src.literals": Served(
+        names=of("weft.as_jax.literals", "LiteralArray TypedNdArray TypedInt TypedFloat TypedComplex")
+    ),
     "jax._src.distributed": Served(names=of("weft.as_jax.distributed", "global_state")),
     "jax._src.mesh": Served(
         names={
@@ -295,6 +297,10 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.tpu": Served(),
     "jax._src.tpu.linalg": Served(),
+    "jax._src.numpy.fft": Served(
+        everything_of=("weft.numpy.fft",), names={"_fft_norm": "weft.as_jax.numpy_internals:fft_norm"}
+    ),
+    "jax._src.tpu.linalg.eigh": Served(names=of(_NUMPY, "eigh")),
     "jax._src.tpu.linalg.qdwh": Served(names=of(_NUMPY, "qdwh")),
     "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
     "jax._src.numpy.error": Served(
@@ -313,6 +319,7 @@ PRIVATE: dict[str, Served] = {
             **PRIMITIVES,
             **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros"),
             **of("weft.numpy", "asarray"),
+            **of("weft.as_jax.literals", "stage"),
             **of("weft.as_jax.lists", "remaining"),
         },
     ),
