@@ -140,11 +140,6 @@ def install() -> None:
     array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
 
 
-def physical_aval(aval: ShapedArray) -> ShapedArray:
-    """The type itself: random keys are one word of their own."""
-    return aval
-
-
 # Of types of a library's own: (what takes an axis away, what adds one).
 aval_mapping_handlers: dict[type, tuple[Any, Any]] = {}
 

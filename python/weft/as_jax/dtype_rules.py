@@ -152,10 +152,20 @@ def safe_to_cast(given: Any, wanted: Any) -> bool:
 
 def canonicalize_value(x: Any) -> Any:
     """NumPy's numbers and arrays in the dtype that arrays have."""
+    if _canonical.get(type(x)) is not None:
+        return _canonical[type(x)](x)
     if not isinstance(x, (np.ndarray, np.generic)) or is_typed(x):
         return x
     to = canonicalize_dtype(x.dtype)
     return x if x.dtype == to else np.asarray(x, to)[()]
+
+
+def register_canonicalize_value_handler(cls: type, handler: Any) -> None:
+    """Says how values of a class of a library's own get the dtypes that arrays have; None: they have them."""
+    _canonical[cls] = handler
+
+
+_canonical: dict[type, Any] = {}
 
 
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:

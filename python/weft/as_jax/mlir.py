@@ -154,6 +154,10 @@ class _Lowerings(MutableMapping[Primitive, _Rule]):
 _lowerings = _Lowerings()
 
 
+# Classes of values that JAX holds in programs -> what makes MLIR of them; here they are containers of arrays.
+_constant_handlers: dict[type, _Rule] = {}
+
+
 def emit_python_callback(
     ctx: LoweringRuleContext,
     callback: _Rule,

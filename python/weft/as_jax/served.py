@@ -17,6 +17,7 @@ from .._core.errors import not_implemented
 from . import report
 from .arguments import named, with_more
 from .deprecations import warning
+from .extended_dtypes import moving_elements
 from .explicit_rules import with_rules
 from .numpy_errors import noting
 from .precision import asking_precision
@@ -147,6 +148,7 @@ class ServedModule(types.ModuleType):
         if self.__name__ == "jax.numpy":
             found = named(name, found)
         found = with_rules(self.__name__, name, with_more(self.__name__, name, found))
+        found = moving_elements(self.__name__, name, found)
         found = guarded(self.__name__, name, asking_precision(self.__name__, name, found))
         found = noting(self.__name__, name, strictly(self.__name__, name, found))
         return bounded(self.__name__, name, warning(self.__name__, name, found))

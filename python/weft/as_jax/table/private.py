@@ -36,13 +36,14 @@ PRIVATE: dict[str, Served] = {
             **of(
                 _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
             ),
-            **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
+            **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete max_dim min_dim"),
             **of(
                 _CORE,
                 "aval_mapping_handlers mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context "
                 "ParamDict",
             ),
             **of(_CORE, "pytype_aval_mappings ensure_compile_time_eval find_top_trace"),
+            **of("weft.as_jax.extended_dtypes", "physical_aval"),
             **of(_INTERNALS, "ShardingTypeError AxisName"),
             **of("weft.as_jax.jaxprs", "JaxprTypeError Effect Effects no_effects"),
             **of(_INTERNALS, "InconclusiveDimensionOperation is_constant_dim is_symbolic_dim is_constant_shape"),
@@ -395,7 +396,10 @@ PRIVATE: dict[str, Served] = {
     "jax._src.compiler": Served(),
     "jax._src.interpreters": Served(),
     "jax._src.interpreters.pxla": Served(
-        names={"global_result_handlers": Value({}), **of("weft.as_jax.devices", "batched_device_put")}
+        names={
+            **of("weft.as_jax.extended_dtypes", "global_result_handlers shard_arg_handlers"),
+            **of("weft.as_jax.devices", "batched_device_put"),
+        }
     ),
     **{
         f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
