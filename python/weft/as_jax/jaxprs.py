@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 import weft
 
 from .. import _weft
-from .._core.errors import at_line, not_implemented, type_error
+from .._core.errors import not_implemented
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
@@ -30,7 +31,8 @@ from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
 from .jaxpr_text import letters, text_of, text_of_equation
-from .mixed_products import as_one, one_product, operands_of
+from .hidden_scopes import in_hi_primitive, one_product
+from .mixed_products import as_one, operands_of
 from .precision import asked, of_steps, without_precisions
 from .source_info_util import SourceInfo
 from .user_primitives import Primitive, call_of
@@ -279,6 +281,7 @@ class Jaxpr:
     """
 
     uses_of_keys: Callable[[], Any] | None = None
+    _is_high: bool | None = None
 
     def __init__(
         self,
@@ -291,9 +294,12 @@ class Jaxpr:
         **__: Any,
     ):
         self._effects = effects
-        self.constvars, self.invars = list(constvars), list(invars)
-        self.outvars, self.eqns = list(outvars), list(eqns)
+        self.constvars, self._invars = list(constvars), list(invars)
+        self.outvars, self._eqns = list(outvars), list(eqns)
         self.debug_info = None
+
+    # The names that JAX has for the lists: programs are changed in place by them.
+    invars, eqns = (property(operator.attrgetter(name)) for name in ("_invars", "_eqns"))
 
     @property
     def effects(self) -> Any:
@@ -303,6 +309,15 @@ class Jaxpr:
             is_there = lambda effect: not isinstance(effect, JaxprInputEffect) or effect.input in known
             self._effects = {effect for eqn in self.eqns for effect in eqn.effects if is_there(effect)}
         return self._effects
+
+    @property
+    def is_high(self) -> bool:
+        """Whether it has primitives on types of a library's own."""
+        if self._is_high is None:
+            inside = (inner for eqn in self.eqns for inner in jaxprs_in_params(eqn.params))
+            of_own = any(in_hi_primitive(eqn.steps) for eqn in self.eqns)
+            self._is_high = of_own or any(inner.is_high for inner in inside)
+        return self._is_high
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -336,6 +351,10 @@ class ClosedJaxpr:
     @property
     def effects(self) -> Any:
         return self.jaxpr.effects
+
+    @property
+    def is_high(self) -> bool:
+        return self.jaxpr.is_high
 
     @property
     def literals(self) -> list[Any]:
@@ -554,19 +573,3 @@ def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
     """What makes variables of types."""
     numbers = itertools.count()
     return lambda aval: Var(aval, letters(next(numbers)) + suffix)
-
-
-def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raises TypeError unless every variable that is read has been defined before, and every effect is declared."""
-    for eqn in jaxpr.eqns:
-        for effect in eqn.effects:
-            if effect not in jaxpr.effects and not isinstance(effect, JaxprInputEffect):
-                raise JaxprTypeError(
-                    at_line(f"Equation effect not present in jaxpr effects. Equation effect: {effect}")
-                )
-    defined = {*jaxpr.constvars, *jaxpr.invars}
-    for eqn in [*jaxpr.eqns, JaxprEqn(jaxpr.outvars, [], primitive("return"), {}, None)]:
-        for atom in eqn.invars:
-            if isinstance(atom, Var) and atom not in defined:
-                raise type_error(f"check_jaxpr: {atom} is read by '{eqn.primitive}' before it is defined")
-        defined.update(eqn.outvars)

@@ -6,48 +6,24 @@ functions says which conversions belong to a product, and the view of a program 
 from __future__ import annotations
 
 import collections
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import weft
 
-from .. import _weft
-
-_SCOPE = "mixed_product"
-_nothing = contextlib.nullcontext()
-
-
-def one_product(args: Sequence[Any], kwargs: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
-    """A scope around a product that converts, in programs."""
-    if not _weft.is_tracing():
-        return _nothing
-    dtypes = {str(x.dtype) for x in args if hasattr(x, "dtype")}
-    return weft.named_scope(_SCOPE) if kwargs.get("preferred_element_type") is not None or len(dtypes) > 1 else _nothing
-
-
-def is_scope_of_products(name: str) -> bool:
-    """Whether a part of a name stack is such a scope."""
-    return name == _SCOPE or f"({_SCOPE})" in name
-
-
-def _belongs(eqn: Any) -> bool:
-    """Whether it was traced as a part of such a product; transposes of products convert by themselves, in JAX, too."""
-    return any(is_scope_of_products(step) for steps in eqn.steps for step in steps) and not any(
-        step == "transpose" for steps in eqn.steps for step in steps
-    )
+from .hidden_scopes import in_product
 
 
 def as_one(eqns: list[Any], results: Sequence[Any]) -> list[Any]:
     """The equations with each product and its conversions as one."""
-    products = [eqn for eqn in eqns if eqn.primitive.name == "dot_general" and _belongs(eqn)]
+    products = [eqn for eqn in eqns if eqn.primitive.name == "dot_general" and in_product(eqn.steps)]
     if not products:
         return eqns
     uses = collections.Counter(id(atom) for eqn in eqns for atom in eqn.invars)
     uses.update(id(atom) for atom in results)
     made = {id(v): eqn for eqn in eqns for v in eqn.outvars}
     readers = {id(atom): eqn for eqn in eqns for atom in eqn.invars}
-    is_part = lambda eqn: eqn is not None and eqn.primitive.name == "convert_element_type" and _belongs(eqn)
+    is_part = lambda eqn: eqn is not None and eqn.primitive.name == "convert_element_type" and in_product(eqn.steps)
     gone: set[int] = set()
     for product in products:
         for i, atom in enumerate(product.invars):

@@ -14,7 +14,7 @@ import weft
 from weft.lax import Precision
 
 from ..options import checked_precision
-from .mixed_products import is_scope_of_products, one_product
+from .hidden_scopes import is_hidden, one_product
 
 _SCOPE = "precision="
 # What else the precisions of default_matmul_precision are called.
@@ -95,6 +95,6 @@ def of_steps(levels: list[list[str]]) -> Any:
 
 
 def without_precisions(stack: str) -> str:
-    """The names of a part of a program without those of precisions and products."""
-    kept = [part for part in stack.split("/") if _SCOPE not in part and not is_scope_of_products(part)]
+    """The names of a part of a program without those of precisions and of hidden scopes."""
+    kept = [part for part in stack.split("/") if _SCOPE not in part and not is_hidden(part)]
     return "/".join(kept)

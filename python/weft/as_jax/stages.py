@@ -51,6 +51,14 @@ class Traced(Described):
         """A view of the program."""
         return jaxprs.closed(self._ir)
 
+    @property
+    def lojax(self) -> Any:
+        """A view of the program in which operations with rules of their own, and those on types of a library's own, are
+        what they compute."""
+        low = jaxprs.closed(self._ir.optimized("drop-rules"))
+        low.jaxpr._is_high = False
+        return low
+
     def lower(self, *, lowering_platforms: Any = None, **_: Any) -> Lowered:
         """The program, to be compiled."""
         if self._of_types and lowering_platforms is None:
