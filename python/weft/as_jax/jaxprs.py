@@ -35,7 +35,7 @@ from .hidden_scopes import in_hi_primitive, one_product
 from .mixed_products import as_one, operands_of
 from .precision import asked, of_steps, without_precisions
 from .source_info_util import SourceInfo
-from .user_primitives import Primitive, call_of
+from .user_primitives import Primitive, call_of, kept_call
 
 # Weft's name of a primitive -> JAX's, where they differ.
 _JAX_NAMES = {
@@ -483,6 +483,12 @@ def _jaxpr(
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
         # it computes.
         call = call_of(given["params"]) if ours == "primitive" and not given.keys() & _CHANGED else None
+        kept = kept_call(given) if ours == "assert" else None
+        if kept is not None:
+            invars = invars[1:]
+            if any(e.primitive is kept.primitive and e.params == kept.values and e.invars == invars for e in eqns):
+                continue  # what it computes is there itself
+            call = kept
         if call is not None:
             shown, given = call.primitive, dict(call.values)
         # An equation inside of another one has the names that are given there.

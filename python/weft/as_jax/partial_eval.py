@@ -63,11 +63,11 @@ def trace_to_jaxpr_nounits(
 
 
 def _needed(eqns: Sequence[jaxprs.JaxprEqn], outs: Sequence[Any]) -> list[jaxprs.JaxprEqn]:
-    """The equations that values depend on."""
+    """The equations that values depend on, and those that have effects."""
     wanted = set(outs)
     kept = []
     for eqn in reversed(eqns):
-        if any(v in wanted for v in eqn.outvars):
+        if any(v in wanted for v in eqn.outvars) or eqn.effects:
             wanted.update(eqn.invars)
             kept.append(eqn)
     return kept[::-1]

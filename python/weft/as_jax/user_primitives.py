@@ -126,7 +126,13 @@ class Primitive:
         if self._operation is None:
             self._operation = _Operation(self)
         given = self._operation.params_of(params, tuple(map(dtype_of, args)))
-        out = self._operation(*map(as_stored, args), given=given)
+        stored = list(map(as_stored, args))
+        kept = self._effectful is not None and _weft.is_tracing() and bool(self.effects_of(args, params))
+        if kept:  # one array for both calls
+            stored = list(map(weft.numpy.asarray, stored))
+        out = self._operation(*stored, given=given)
+        if kept and not out:
+            keep(given, stored)
         return self._operation.of_own_dtypes(out, args, given)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -162,6 +168,18 @@ _shown: dict[str, Params] = {}
 def call_of(params: str) -> Params | None:
     """Primitive and parameters of an operation in a program, by the text it has there."""
     return _shown.get(params.removeprefix("given="))
+
+
+def keep(given: Params, operands: Sequence[Any]) -> None:
+    """Keeps a call that has effects and no results in the program that is traced, though it may compute nothing there:
+    as a check that holds, whose message names it."""
+    message = f"given={given!r}{'{}' * len(operands)}"
+    _weft.bind("assert", [_weft.full((), True, "bool"), *operands], {"message": message})
+
+
+def kept_call(attrs: dict[str, Any]) -> Params | None:
+    """The call that a check in a program keeps; None: it is a check."""
+    return call_of(str(attrs.get("message", "")).partition("{")[0])
 
 
 class _Operation(weft.Primitive):
