@@ -15,12 +15,13 @@ _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
-_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPspec HiType Log MappingSpec
+_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPspec HiType MappingSpec
 MutableArray MutableHiType Ref TransformedRef Ty Zero aval_method aval_property box_effect
 instantiate_zeros is_undefined_primal register_hitype"""
 HIJAX = {
     **of("weft.as_jax.hijax", _OF_HIJAX),
     **of("weft.as_jax.boxes", "Box box_get box_set new_box"),
+    **of("weft.as_jax.logs", "Log"),
     **of("weft.as_jax.hi_primitives", "HiPrimitive VJPHiPrimitive custom_vjp3 Static"),
     **of("weft.as_jax.core", "ShapedArray"),
 }
