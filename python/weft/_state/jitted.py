@@ -17,7 +17,6 @@ from .given import called_as, naming, reachable, refuse_aliases, refuse_referenc
 from .refs import Ref
 from .scopes import Site, Unbound
 
-
 # Programs of other references that a jitted function remembers.
 _REMEMBERED = 8
 

@@ -8,8 +8,8 @@ from typing import Any
 import weft
 import weft.numpy as wnp
 
-from .rule_tables import RuleTable, _Rule
 from .extended_dtypes import moving
+from .rule_tables import RuleTable, _Rule
 from .user_primitives import AxisData, Primitive
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import weft
 
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error
+from .._core.errors import type_error
 from .._state import scopes
 
 # Of the references of a box whose value has another structure by now: functions that used them are traced once more.

@@ -196,10 +196,40 @@ def dtype_of(x: Any) -> Any:
 
 # Functions that move elements, whatever they are.
 _MOVING = frozenset(
-    """broadcast broadcast_in_dim broadcast_to concatenate dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim
-dynamic_update_index_in_dim dynamic_update_slice dynamic_update_slice_in_dim expand_dims flip gather index_in_dim moveaxis
-ravel repeat reshape rev roll select select_n slice slice_in_dim squeeze stack swapaxes take take_along_axis tile transpose
-where""".split()
+    [
+        "broadcast",
+        "broadcast_in_dim",
+        "broadcast_to",
+        "concatenate",
+        "dynamic_index_in_dim",
+        "dynamic_slice",
+        "dynamic_slice_in_dim",
+        "dynamic_update_index_in_dim",
+        "dynamic_update_slice",
+        "dynamic_update_slice_in_dim",
+        "expand_dims",
+        "flip",
+        "gather",
+        "index_in_dim",
+        "moveaxis",
+        "ravel",
+        "repeat",
+        "reshape",
+        "rev",
+        "roll",
+        "select",
+        "select_n",
+        "slice",
+        "slice_in_dim",
+        "squeeze",
+        "stack",
+        "swapaxes",
+        "take",
+        "take_along_axis",
+        "tile",
+        "transpose",
+        "where",
+    ]
 )
 
 

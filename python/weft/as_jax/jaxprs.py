@@ -30,8 +30,8 @@ from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
-from .jaxpr_text import letters, text_of, text_of_equation
 from .hidden_scopes import in_hi_primitive, one_product
+from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one, operands_of
 from .precision import asked, of_steps, without_precisions
 from .source_info_util import SourceInfo

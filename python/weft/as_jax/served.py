@@ -17,8 +17,8 @@ from .._core.errors import not_implemented
 from . import report
 from .arguments import named, with_more
 from .deprecations import warning
-from .extended_dtypes import moving_elements
 from .explicit_rules import with_rules
+from .extended_dtypes import moving_elements
 from .numpy_errors import noting
 from .precision import asking_precision
 from .strict import strictly

@@ -14,7 +14,9 @@ from .._core import options
 from .._core.watching import transferred
 
 _LEVEL = options.transfer_guard_host_to_device
-_FILLED = frozenset(["empty", "eye", "full", "full_like", "identity", "ones", "ones_like", "tri", "zeros", "zeros_like"])
+_FILLED = frozenset(
+    ["empty", "eye", "full", "full_like", "identity", "ones", "ones_like", "tri", "zeros", "zeros_like"]
+)
 
 
 def guarded(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:

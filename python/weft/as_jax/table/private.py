@@ -362,7 +362,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.random.prng": Served(names=of(_KEYS, _OF_KEYS)),
     "jax._src.prng": Served(names=of(_KEYS, _OF_KEYS)),
-    "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape")),
+    "jax._src.typing": Served(names={**of("weft.typing", "ArrayLike DTypeLike Shape"), **of("weft", "Array")}),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
     "jax._src.nn.initializers": Served(everything_of=("weft.nn.initializers",)),
