@@ -467,7 +467,7 @@ def _jaxpr(
         return result
 
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
-    eqns = []
+    eqns: list[JaxprEqn] = []
     for eqn in fn.eqns:
         invars = [read(operand) for operand in eqn["operands"]]
         ours = eqn["name"]

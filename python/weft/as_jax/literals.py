@@ -29,7 +29,7 @@ class _Number:
         """Its type."""
         return ShapedArray((), self.dtype, True)
 
-    def __getnewargs__(self) -> tuple[Any, Any]:
+    def __getnewargs__(self) -> Any:
         return self._plain(self), self.dtype  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:

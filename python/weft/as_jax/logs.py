@@ -26,7 +26,7 @@ class Log:
 
     def append(self, name: str, value: Any) -> None:
         """Appends an array to the list of this name."""
-        here = scopes.here()
+        here: Any = scopes.here()
         if here is None:
             self._dct.setdefault(name, []).append(value)
             return

@@ -23,17 +23,17 @@ def as_one(eqns: list[Any], results: Sequence[Any]) -> list[Any]:
     uses.update(id(atom) for atom in results)
     made = {id(v): eqn for eqn in eqns for v in eqn.outvars}
     readers = {id(atom): eqn for eqn in eqns for atom in eqn.invars}
-    is_part = lambda eqn: eqn is not None and eqn.primitive.name == "convert_element_type" and in_product(eqn.steps)
+    is_part = lambda eqn: eqn.primitive.name == "convert_element_type" and in_product(eqn.steps)
     gone: set[int] = set()
     for product in products:
         for i, atom in enumerate(product.invars):
             conversion = made.get(id(atom))
-            if is_part(conversion) and uses[id(atom)] == product.invars.count(atom):
+            if conversion is not None and is_part(conversion) and uses[id(atom)] == product.invars.count(atom):
                 gone.add(id(conversion))
                 product.invars[i] = conversion.invars[0]
         (result,) = product.outvars
         after = readers.get(id(result))
-        if is_part(after) and uses[id(result)] == 1:
+        if after is not None and is_part(after) and uses[id(result)] == 1:
             gone.add(id(after))
             product.outvars[:] = after.outvars
         product.params["preferred_element_type"] = product.outvars[0].aval.dtype
