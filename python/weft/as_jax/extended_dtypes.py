@@ -129,6 +129,8 @@ class _ArgumentHandlers(dict[type, Any]):
     are stored as."""
 
     def __setitem__(self, cls: type, handler: Any) -> None:
+        from . import devices  # noqa: F401  (handlers ask shardings for their devices; it imports this module)
+
         known = cls in self
         super().__setitem__(cls, handler)
         if not known:
