@@ -97,8 +97,10 @@ def test_numbers_and_arrays_with_a_dtype():
         import pickle
         from jax._src import dtypes, literals
 
-        of = {"i4": literals.TypedInt(3, np.dtype("int32")), "i8": literals.TypedInt(3, np.dtype("int64")),
-              "f8": literals.TypedFloat(2.5, np.dtype("float64")), "c8": literals.TypedComplex(1j, np.dtype("complex64"))}
+        of = {"i4": literals.TypedInt(3, np.dtype("int32")),
+              "i8": literals.TypedInt(3, np.dtype("int64")),
+              "f8": literals.TypedFloat(2.5, np.dtype("float64")),
+              "c8": literals.TypedComplex(1j, np.dtype("complex64"))}
         for name, x in of.items():
             again = pickle.loads(pickle.dumps(x))
             out[name] = [str(dtypes.dtype(x)), str(dtypes.canonicalize_value(x).dtype), str(jax.device_put(x).dtype),

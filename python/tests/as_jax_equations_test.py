@@ -278,12 +278,13 @@ def test_a_product_of_several_dtypes_is_one_equation():
             return [(e.primitive.name, str(np.dtype(e.params["preferred_element_type"]))
                      if e.primitive.name == "dot_general" else "") for e in jaxpr.eqns]
         to = ((1,), (0,)), ((), ())
+        dot_to = lambda dtype: lambda x, y: jnp.dot(x, y, preferred_element_type=dtype)
         programs = {
             "dot": (jnp.dot, of("bfloat16", 5), of("float32", 5)),
             "matmul": (jnp.matmul, of("int8", 2, 3), of("float32", 3, 2)),
             "einsum": (lambda x, y: jnp.einsum("ij,jk->ik", x, y), of("float16", 2, 3), of("float32", 3, 2)),
-            "wider": (lambda x, y: jnp.dot(x, y, preferred_element_type="float32"), of("bfloat16", 5), of("bfloat16", 5)),
-            "narrower": (lambda x, y: jnp.dot(x, y, preferred_element_type="bfloat16"), of("float32", 5), of("float32", 5)),
+            "wider": (dot_to("float32"), of("bfloat16", 5), of("bfloat16", 5)),
+            "narrower": (dot_to("bfloat16"), of("float32", 5), of("float32", 5)),
             "lax": (lambda x, y: lax.dot_general(x, y, to, preferred_element_type=jnp.float32),
                     of("bfloat16", 2, 3), of("bfloat16", 3, 2)),
             "converted by hand": (lambda x, y: jnp.dot(x.astype("float32"), y), of("bfloat16", 5), of("float32", 5)),

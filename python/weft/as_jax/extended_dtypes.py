@@ -249,7 +249,9 @@ def moving(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if not any(_is_own(x) or (isinstance(x, (list, tuple)) and any(map(_is_own, x))) for x in args):
+        if not own_dtypes_exist() or not any(
+            _is_own(x) or (isinstance(x, (list, tuple)) and any(map(_is_own, x))) for x in args
+        ):
             return function(*args, **kwargs)
         leaves, structure = weft.tree.flatten(args, is_leaf=_is_own)
         own = [i for i, x in enumerate(leaves) if _is_own(x)]

@@ -16,8 +16,6 @@ _nothing = contextlib.nullcontext()
 
 def one_product(args: Sequence[Any], kwargs: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
     """Around a product that converts its operands or its result, in programs."""
-    if not _weft.is_tracing():
-        return _nothing
     dtypes = {str(x.dtype) for x in args if hasattr(x, "dtype")}
     converts = kwargs.get("preferred_element_type") is not None or len(dtypes) > 1
     return weft.named_scope(_PRODUCT) if converts else _nothing

@@ -13,6 +13,7 @@ from typing import Any
 import weft
 from weft.lax import Precision
 
+from .. import _weft
 from ..options import checked_precision
 from .hidden_scopes import is_hidden, one_product
 
@@ -78,6 +79,8 @@ def _asking(function: Callable[..., Any]) -> Callable[..., Any]:
         precision = kwargs.get("precision")
         if precision is None and not by_name and len(args) > place:
             precision = args[place]
+        if precision is None and not _weft.is_tracing():
+            return function(*args, **kwargs)
         with asked(precision), one_product(args, kwargs):
             return function(*args, **kwargs)
 
