@@ -291,9 +291,10 @@ def test_a_product_of_several_dtypes_is_one_equation():
         }
         for name, (f, *types) in programs.items():
             out[name] = equations(f, *types)
+        from jax.extend import core as jex_core
         x, y = jnp.float32([1.5, 2.5]).astype("bfloat16"), jnp.float32([3.0, 0.1])
         closed = jax.make_jaxpr(jnp.dot)(x, y)
-        out["run again"] = str(jax.core.jaxpr_as_fun(closed)(x, y)[0])
+        out["run again"] = str(jex_core.jaxpr_as_fun(closed)(x, y)[0])
         """
     )
     assert found["dot"] == [["dot_general", "float32"]] and len(found["converted by hand"]) == 2
