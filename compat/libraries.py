@@ -277,7 +277,7 @@ limit of half a minute:
 JAX_TESTS = [
     (
         "the API and its transforms",
-        2352,
+        2351,
         2552,
         37,
         "counts of traces outside of `jit`, rules set on JAX's own primitives, errors where Weft has an answer, "
@@ -285,7 +285,7 @@ JAX_TESTS = [
     ),
     (
         "`jax.lax`",
-        4022,
+        4021,
         4095,
         19,
         "complex functions of infinities, errors where Weft has an answer, messages of loops in other words",

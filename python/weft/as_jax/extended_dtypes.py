@@ -121,6 +121,14 @@ def made(dtype: Any, data: Any) -> Any:
     return result(ExtendedArray(dtype, data).aval, data.sharding, True)(data)
 
 
+class EArray(ExtendedArray):
+    """One that a library makes of a type and of what is stored, as the object that it has outside of programs."""
+
+    def __init__(self, aval: Any, data: Any):
+        super().__init__(aval.dtype, data)
+
+
+_tree.register(EArray, lambda x: ((x.data,), x.dtype), lambda dtype, data: made(dtype, data[0]))
 _tree.register(ExtendedArray, lambda x: ((x.data,), x.dtype), lambda dtype, data: made(dtype, data[0]))
 
 

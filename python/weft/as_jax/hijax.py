@@ -227,7 +227,3 @@ MutableArray = Ref
 
 class TransformedRef:
     """A part of a reference; no object of this class exists."""
-
-
-class EArray:
-    """An array of a dtype that is stored as another."""

@@ -456,7 +456,7 @@ PRIVATE: dict[str, Served] = {
         }
     ),
     "jax._src.hijax": Served(names=HIJAX),
-    "jax._src.earray": Served(names=of("weft.as_jax.hijax", "EArray")),
+    "jax._src.earray": Served(names=of("weft.as_jax.extended_dtypes", "EArray")),
     "jax._src.pjit": Served(
         names={
             "jit_p": PRIMITIVES["jit_p"],
