@@ -131,7 +131,7 @@ class Primitive:
         if kept:  # one array for both calls
             stored = list(map(weft.numpy.asarray, stored))
         out = self._operation(*stored, given=given)
-        if kept and not out:
+        if kept and self.multiple_results and not out:
             keep(given, stored)
         return self._operation.of_own_dtypes(out, args, given)
 
