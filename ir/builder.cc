@@ -308,7 +308,9 @@ void Builder::Renumber(const std::vector<bool>& needed, bool params_in_place, si
     }
   };
   decltype(types_) moved;
-  const size_t kept_vars = first < eqns_.size() ? eqns_[first].first_result : types_.size();
+  // A parameter that came after an equation without results is where it belongs, too.
+  const size_t before = first < eqns_.size() ? eqns_[first].first_result : types_.size();
+  const size_t kept_vars = params_in_place ? std::max(before, param_vars_.size()) : before;
   size_t end = params_in_place ? kept_vars : param_vars_.size();
   if (params_in_place) {
     std::iota(number.begin(), number.begin() + static_cast<int64_t>(kept_vars), 0);

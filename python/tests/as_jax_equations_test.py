@@ -267,3 +267,106 @@ def test_equations_say_the_precision_that_is_asked_for():
         out["type"] = str(np.dtype(jax.make_jaxpr(jnp.dot)(x, x).eqns[0].params["preferred_element_type"]))
         """
     )
+
+
+def test_a_product_of_several_dtypes_is_one_equation():
+    found = both(
+        """
+        of = lambda dtype, *shape: jax.ShapeDtypeStruct(shape, dtype)
+        def equations(f, *types):
+            jaxpr = jax.make_jaxpr(f)(*types).jaxpr
+            return [(e.primitive.name, str(np.dtype(e.params["preferred_element_type"]))
+                     if e.primitive.name == "dot_general" else "") for e in jaxpr.eqns]
+        to = ((1,), (0,)), ((), ())
+        dot_to = lambda dtype: lambda x, y: jnp.dot(x, y, preferred_element_type=dtype)
+        programs = {
+            "dot": (jnp.dot, of("bfloat16", 5), of("float32", 5)),
+            "matmul": (jnp.matmul, of("int8", 2, 3), of("float32", 3, 2)),
+            "einsum": (lambda x, y: jnp.einsum("ij,jk->ik", x, y), of("float16", 2, 3), of("float32", 3, 2)),
+            "wider": (dot_to("float32"), of("bfloat16", 5), of("bfloat16", 5)),
+            "narrower": (dot_to("bfloat16"), of("float32", 5), of("float32", 5)),
+            "lax": (lambda x, y: lax.dot_general(x, y, to, preferred_element_type=jnp.float32),
+                    of("bfloat16", 2, 3), of("bfloat16", 3, 2)),
+            "converted by hand": (lambda x, y: jnp.dot(x.astype("float32"), y), of("bfloat16", 5), of("float32", 5)),
+        }
+        for name, (f, *types) in programs.items():
+            out[name] = equations(f, *types)
+        from jax.extend import core as jex_core
+        x, y = jnp.float32([1.5, 2.5]).astype("bfloat16"), jnp.float32([3.0, 0.1])
+        closed = jax.make_jaxpr(jnp.dot)(x, y)
+        out["run again"] = str(jex_core.jaxpr_as_fun(closed)(x, y)[0])
+        """
+    )
+    assert found["dot"] == [["dot_general", "float32"]] and len(found["converted by hand"]) == 2
+
+
+def test_primitives_with_effects_and_no_results_are_equations():
+    found = both(
+        """
+        from jax._src import core, effects
+        from jax._src.interpreters import mlir, partial_eval as pe
+
+        class Noted(effects.Effect):
+            __repr__ = lambda self: "noted"
+        class Read(effects.JaxprInputEffect):
+            pass
+        noted = Noted()
+        for allowed in (effects.lowerable_effects, effects.control_flow_allowed_effects):
+            allowed.add_type(Noted)
+            allowed.add_type(Read)
+        note_p, read_p = core.Primitive("note"), core.Primitive("read")
+        note_p.multiple_results = read_p.multiple_results = True
+        note_p.def_effectful_abstract_eval(lambda *avals: ([], {noted}))
+        read_p.def_effectful_abstract_eval(lambda *avals, index: ([], {Read(index)}))
+        mlir.register_lowering(note_p, lambda ctx, *xs: [])
+
+        def f(x, y):
+            note_p.bind()
+            read_p.bind(x, y, index=1)
+            return x + 1
+
+        jaxpr = jax.make_jaxpr(f)(1.0, 2.0).jaxpr
+        out["names"] = [eqn.primitive.name for eqn in jaxpr.eqns]
+        out["effects"] = [noted in jaxpr.effects, Read(jaxpr.invars[1]) in jaxpr.effects, len(jaxpr.effects)]
+        def g(xs, z):
+            return lax.scan(lambda z, x: (read_p.bind(x, z, index=0), (z, x))[1], z, xs)
+        jaxpr = jax.make_jaxpr(g)(jnp.arange(3), 0).jaxpr
+        out["scan"] = [Read(jaxpr.invars[0]) in jaxpr.effects, len(jaxpr.effects)]
+        pruned, used = pe.dce_jaxpr(jaxpr, [False, False])
+        out["kept"] = len(pruned.eqns), used
+        out["run"] = float(jax.jit(lambda x: (note_p.bind(), x + 1)[1])(2.0))
+        """
+    )
+    assert found["names"] == ["note", "read", "add"] and found["run"] == 3.0
+
+
+def test_programs_are_checked_and_pruned():
+    found = both(
+        """
+        from jax._src import core
+        from jax._src.interpreters import partial_eval as pe
+
+        def outcome(change):
+            jaxpr = jax.make_jaxpr(lambda x: lax.switch(0, [jnp.sin, jnp.cos], jnp.sin(x)))(1.0).jaxpr
+            eqn = next(e for e in jaxpr.eqns if e.primitive.name == "cond")
+            try:
+                change(jaxpr, eqn)
+                core.check_jaxpr(jaxpr)
+            except core.JaxprTypeError as error:
+                return str(error).replace("check_jaxpr: ", "").split("\\n")[0]
+        out["as it is"] = outcome(lambda jaxpr, eqn: None)
+        out["branches"] = outcome(lambda jaxpr, eqn: eqn.params.update(branches=(4, 2)))
+        def wrong(jaxpr, eqn):
+            jaxpr.eqns[0].outvars[0].aval = core.ShapedArray((2,), np.dtype("float32"))
+        out["types"] = outcome(wrong).partition(" inconsistently ")[2]
+
+        def f(xs):
+            body = lambda c, _: ([c[0]] + [a + b for a, b in zip(c[:-1], c[1:])], None)
+            return lax.scan(body, xs, None, length=4)[0]
+        jaxpr = jax.make_jaxpr(f)([1.0, 2.0, 3.0, 4.0]).jaxpr
+        for used in ([True, True, True, False], [True, True, False, False], [False, False, False, True]):
+            pruned, needed = pe.dce_jaxpr(jaxpr, used)
+            out[str(used)] = needed, len(pruned.eqns[0].params["jaxpr"].eqns)
+        """
+    )
+    assert found["branches"].startswith("invalid cond param branches") and found["as it is"] is None

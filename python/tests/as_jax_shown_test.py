@@ -448,6 +448,15 @@ WRONG = [
     ("jax.debug.print('{x}', x=1, y=2)", "Unused keyword arguments to `jax.debug.print`: ['y']"),
     ("jax.debug.print('x', 1)", "Unused positional arguments"),
     ("lax.custom_linear_solve(lambda v: [v], 1.0, lambda m, b: b)", "matvec() output pytree"),
+    (
+        "jax.jvp(lambda a: lax.custom_linear_solve(lambda x: a * jnp.ones(2), 1.0, lambda m, b: b), (1.0,), (1.0,))",
+        "matvec() output shapes",
+    ),
+    ("jax.scipy.sparse.linalg.cg(jnp.zeros((3, 2)), jnp.zeros(2))", "must be a square matrix"),
+    (
+        "jax.device_put({'a': one, 'b': one}, {'a': None, 'b': (None, None)})",
+        "device_put device specification must be a tree prefix",
+    ),
     ("jax.device_put(jnp.ones(2), P('x'))", "Please set a mesh via `jax.set_mesh`"),
     (
         "jax.make_array_from_single_device_arrays((2,), jnp.ones(2).sharding, jnp.ones(2))",

@@ -26,6 +26,31 @@ def says(f, *texts):
 """
 
 
+def test_transfers_of_what_fills_arrays():
+    found = both(
+        """
+        def allowed(f):
+            try:
+                f()
+                return True
+            except Exception as error:
+                return not isinstance(error, RuntimeError)
+        makes = {
+            "ones": lambda: jnp.ones(3), "zeros": lambda: jnp.zeros(3), "full": lambda: jnp.full(3, 2.0),
+            "zeros_like": lambda: jnp.zeros_like(np.ones(3)), "lax.full": lambda: lax.full((2,), 0.0),
+            "eye": lambda: jnp.eye(3), "arange of an integer": lambda: jnp.arange(5),
+            "arange of NumPy's number": lambda: jnp.arange(np.float32(5)), "iota": lambda: lax.iota("int32", 3),
+            "in a program": lambda: jax.jit(lambda: jnp.ones(3))(),
+        }
+        with jax.transfer_guard("disallow"):
+            for name, make in makes.items():
+                out[name] = allowed(make)
+        out["without a guard"] = allowed(makes["ones"])
+        """
+    )
+    assert not found["ones"] and found["arange of an integer"] and found["without a guard"]
+
+
 def test_operands_of_lax_have_one_dtype_and_kinds_that_a_function_takes():
     both(
         OUTCOME

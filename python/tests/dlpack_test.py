@@ -155,3 +155,20 @@ def test_memory_that_is_not_aligned(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_arrays_without_elements(kind):
     assert wnp.from_dlpack(Exporter(kind, shape=(0, 3), data=None, strides=(7, 9))).shape == (0, 3)
+
+
+def test_arrays_that_lie_otherwise_are_copied():
+    transposed = np.arange(6.0).reshape(2, 3).T
+    assert np.array_equal(wnp.from_dlpack(transposed), transposed)
+    memory = np.zeros(64, np.uint8)
+    start = next(i for i in range(8) if (memory.ctypes.data + i) % 8 == 2)
+    shifted = memory[start : start + 16].view(np.float32)  # in the middle of a number
+    shifted[:] = 7
+    assert np.array_equal(wnp.from_dlpack(shifted), shifted)
+    for x in (transposed, shifted):
+        with pytest.raises(ValueError, match="copy=False"):
+            wnp.from_dlpack(x, copy=False)
+    whole = np.arange(4.0)
+    ours = wnp.from_dlpack(whole, copy=False)
+    whole[0] = 5
+    assert float(ours[0]) == 5

@@ -243,3 +243,9 @@ def test_signatures_do_not_change():
         sink.idx = 1
     assert Sink(0, np.array([True, True])) == Sink(0) and hash(Sink(0)) != hash(Source(0))
     assert repr(KeyReuseSignature(Sink(1), Sink(0), Source(0))) == "KeyReuseSignature(Sink(0), Sink(1), Source(0))"
+
+
+def test_a_clone_is_another_array():
+    key = weft.random.key(0)
+    same = weft.random.clone(key)
+    assert same is not key and np.array_equal(weft.random.key_data(same), weft.random.key_data(key))

@@ -1,6 +1,7 @@
 """weft.Primitive: operations that a program defines, under every transform."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -470,3 +471,20 @@ def test_c_functions_that_fail(library):
         weft.jit(p)(1.0)
     with pytest.raises(TypeError, match="takes no parameters, got by"):
         p(1.0, by=3)
+
+
+def test_arrays_captured_after_an_operation_without_results():
+    nothing = weft.Primitive("nothing_at_all")
+    nothing.def_eval(lambda *arrays: [])
+    nothing.def_infer(lambda *types: [])
+    first, second = (np.arange(400, dtype=np.float32) + start for start in (0, 1))
+
+    def f(x):
+        nothing(x, first)
+        weft.debug.check(x >= 0, "{} {}", x, second)
+        return x + 1
+
+    # The check reads the array that was captured last, which has no equation before it.
+    text = str(weft.make_ir(f)(wnp.float32(1.0)))
+    names = re.findall(r"const (\w+): f32\[400\]", text)
+    assert re.search(r"assert\[.*\] \w+ x (\w+)", text)[1] == names[1]

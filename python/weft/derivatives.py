@@ -20,7 +20,7 @@ from ._core.tracing import LEAF_TREE as _LEAF_TREE
 from ._core.tracing import Flat, check_callable, flat_function, trace_flat
 from ._sharding.typed import lying_as, of_cotangents
 from .arguments import by_name, checked_argnums, flag, hold_others, holding_aux, positions, released
-from .pullbacks import Pullback
+from .pullbacks import Pullback, Residuals
 from .tree_util import Partial
 
 __all__ = ["grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
@@ -451,6 +451,7 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
         grads = [next(back) if a else no_derivative(shape) for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
+    pullback.kept = Residuals(in_tree, forward, n)  # type: ignore[attr-defined]
     value, applied = _tree.unflatten(value_tree, values[:count]), Pullback(pullback, residuals)
     if has_aux:
         return value, applied, released(_tree.unflatten(aux_tree, values[count:]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _weft
@@ -11,7 +12,7 @@ from ._core import tree as _tree
 from ._core.errors import type_error, value_error
 from .tree_util import Partial, register_static
 
-__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
+__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "NotNeeded"]
 
 
 class _Word:
@@ -45,14 +46,108 @@ class GradRef(_Word):
     """In the place of a gradient that was added into a reference."""
 
 
+@register_static
+class NotNeeded(_Word):
+    """In args_res: the derivative does not need this argument."""
+
+
+class Residuals:
+    """What is known of what a pullback has kept.
+
+    Args:
+        tree: the structure of (arguments, keywords) of the function.
+        forward: the program that gives the value and the residuals.
+        count: how many results it has before them.
+    """
+
+    def __init__(self, tree: Any, forward: Any, count: int):
+        self._tree, self._forward, self._count = tree, forward, count
+
+    @functools.cached_property
+    def _types(self) -> list[Any]:
+        return [_weft.abstract(kind) for kind in self._forward.result_specs[self._count :]]
+
+    @functools.cached_property
+    def places(self) -> list[int | None]:
+        """For each residual the number of the leaf of the arguments that it is, a parameter of the program; None: it
+        is none of them."""
+        numbers = {f"%{i}": i for i in range(self._tree.num_leaves)}
+        return [numbers.get(result.partition(":")[0]) for result in self._forward.results[self._count :]]
+
+    def arguments(self, residuals: Sequence[Any]) -> list[Any]:
+        """The arguments, with NotNeeded() in the places of others."""
+        leaves: list[Any] = [NotNeeded()] * self._tree.num_leaves
+        for residual, place in zip(residuals, self.places):
+            if place is not None:
+                leaves[place] = residual
+        return list(_tree.unflatten(self._tree, leaves)[0])
+
+    def with_arguments(self, residuals: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+        """The residuals, with these arguments in the places of those that are arguments; None: there is none."""
+        every = _tree.unflatten(self._tree, list(range(self._tree.num_leaves)))[0]
+        given: dict[int, Any] = {}
+        for places, argument in zip(every, arguments, strict=True):
+            numbers = _tree.leaves(places)
+            leaves = [None] * len(numbers) if argument is None else _tree.leaves(argument)
+            if len(leaves) != len(numbers):
+                raise value_error(f"vjp: args_res has {argument!r} for an argument of {len(numbers)} arrays")
+            given.update(zip(numbers, leaves))
+        found = []
+        for residual, place, (shape, dtype, *_) in zip(residuals, self.places, self._types):
+            if place is not None:
+                residual = given[place]
+                if residual is not None and not isinstance(residual, _weft.Array):
+                    residual = _weft.array(residual, dtype, False)
+                if residual is not None and tuple(residual.shape) != tuple(shape):
+                    raise value_error(
+                        f"vjp: args_res has an array of shape {residual.shape} for an argument of shape {shape}"
+                    )
+            found.append(residual)
+        return found
+
+
 class Pullback(Partial):
     """The function of cotangents that weft.vjp gives: a container of what it has kept.
+
+    Attributes:
+        args_res: a list with what it has kept of each argument of the function, NotNeeded() where that is nothing. It
+            may be changed: None lets go of an argument, which has to be there again when the pullback is called.
+        opaque_residuals: the arrays that it has kept besides.
 
     Example:
         >>> value, pullback = weft.vjp(lambda x: x * x, 3.0)
         >>> pullback(1.0)
         (Array(6., dtype=float32, weak_type=True),)
     """
+
+    _arguments: list[Any] | None = None
+
+    @property
+    def args_res(self) -> list[Any]:
+        if self._arguments is None:
+            self._arguments = self.func.kept.arguments(self.args[0])  # type: ignore[attr-defined]
+        return self._arguments
+
+    @args_res.setter
+    def args_res(self, arguments: Sequence[Any]) -> None:
+        self._arguments = list(arguments)
+
+    @property
+    def opaque_residuals(self) -> list[Any]:
+        places = self.func.kept.places  # type: ignore[attr-defined]
+        return [residual for residual, place in zip(self.args[0], places) if place is None]
+
+    def _given(self) -> tuple[Any, ...]:
+        """What the function gets before the cotangent."""
+        if self._arguments is None:
+            return self.args
+        return (self.func.kept.with_arguments(self.args[0], self._arguments),)  # type: ignore[attr-defined]
+
+    def __call__(self, *cotangent: Any) -> Any:
+        given = self._given()
+        if self._arguments is not None and any(residual is None for residual in given[0]):
+            raise value_error("vjp: args_res has None for an argument that the derivative needs")
+        return self.func(*given, *cotangent, **self.keywords)
 
     def with_refs(self, *maybe_refs: Any) -> Callable[[Any], Any]:
         """The same function, which adds gradients into references.
@@ -171,7 +266,7 @@ def _into(gradient: Any, target: Any) -> Any:
 
 _tree.register(
     Pullback,
-    lambda p: ((p.args, p.keywords), p.func),
+    lambda p: ((p._given(), p.keywords), p.func),
     lambda func, children: Pullback(func, *children[0], **children[1]),
 )
 _tree.register(

@@ -251,6 +251,8 @@ class ShapedArray(ShapeDtype):
         super().__init__(shape, dtype, weak_type, varying, sharding=sharding, memory_space=memory_space)
 
     def _taken(self, dtype: Any) -> Any:
+        if hasattr(getattr(dtype, "_rules", None), "physical_element_aval"):
+            return dtype  # a library's own, which says what its elements are stored as
         # As in JAX it says what there is, whatever dtypes arrays get that are made now.
         given = np.dtype(dtype) if isinstance(dtype, type) and issubclass(dtype, np.generic) else dtype
         return given if isinstance(given, np.dtype) and given in _LONG else super()._taken(dtype)

@@ -205,8 +205,11 @@ def jvp_of_references(jvp: Callable, fun: Callable, primals: tuple, tangents: tu
 
     contents = lambda xs: _tree.unflatten(tree, [scopes.read(x) if isinstance(x, Ref) else x for x in xs])
     (value, last), (slope, moved), aux = jvp(naming(function, fun), contents(leaves), contents(moving), has_aux=True)
-    for ref, new in zip([*refs, *tangent_refs], [*last, *moved]):
+    for ref, new in zip(refs, last):
         scopes.write(ref, settled(ref, new))
+    for ref, new in zip(tangent_refs, moved):
+        if _weft.is_inexact(ref.dtype):  # others do not move
+            scopes.write(ref, settled(ref, new))
     return (value, slope, aux) if has_aux else (value, slope)
 
 

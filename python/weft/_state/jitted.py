@@ -17,6 +17,9 @@ from .given import called_as, naming, reachable, refuse_aliases, refuse_referenc
 from .refs import Ref
 from .scopes import Site, Unbound
 
+# Programs of other references that a jitted function remembers.
+_REMEMBERED = 8
+
 
 class _Slot:
     """Where a reference stands among the arguments of a jitted function: a container without leaves."""
@@ -83,6 +86,7 @@ class _Jitted(Site):
         self.inlined = False
         self.jitted = jitted
         self.inner = self._made(jitted)
+        self.others: list[tuple[list[Ref], Any]] = []  # programs of other references
 
     def _made(self, jitted: Any) -> Any:
         """The jitted function (what references hold, *arguments) -> (result, what those that change hold at the
@@ -109,7 +113,7 @@ class _Jitted(Site):
                     f"jit: '{call_name(jitted._function)}' uses references, so in_shardings must be a tuple, with one "
                     "for each argument"
                 )
-            inner.__dict__["_shardings"] = (None if ins is None else (None, *ins), (outs, None, None))
+            inner.__dict__["_shardings"] = (None if ins is None else (None, *ins), (outs, None, None, None))
         return inner
 
     def _pure(self, held: Any, *args: Any, **kwargs: Any) -> Any:
@@ -134,7 +138,7 @@ class _Jitted(Site):
         # What stays as it was is no result: a program would copy it.
         news = [scope.value(r) if id(r) in self.written else None for r in used]
         contents = [None if scope.value(r) is old else scope.value(r) for r, old in zip(inner, before)]
-        return out, news, contents
+        return out, news, contents, scopes.leave(scope, inner)
 
     def __call__(self, args: tuple, kwargs: dict) -> Any:
         given, placed, named = self._placed(args, kwargs)
@@ -179,8 +183,7 @@ class _Jitted(Site):
         refuse_aliases(given, [], "jit", name, where)
         while True:
             if not all(map(scopes.usable, self.used)):
-                self.used = [r for r in self.used if scopes.usable(r)]
-                self.inner = self._made(self.jitted)
+                self._use_others()
             refuse_aliases(given, touched(), "jit", name, where)
             held = ([scopes.read(r) for r in self.used], [scopes.read(r) for r in given])
             try:
@@ -193,12 +196,26 @@ class _Jitted(Site):
         refuse_aliases(given, touched(), "jit", name, where)
         return results
 
+    def _use_others(self) -> None:
+        """Uses references that there are here: those of another program of it, which it had before, or as many of those
+        that it uses as there are."""
+        self.others.append((self.used, self.inner))
+        for used, inner in self.others:
+            if used and all(map(scopes.usable, used)):
+                self.used, self.inner = used, inner
+                self.others.remove((used, inner))
+                return
+        self.others = [(used, inner) for used, inner in self.others[-_REMEMBERED:]]
+        self.used = [r for r in self.used if scopes.usable(r)]
+        self.inner = self._made(self.jitted)
+
     def _written(self, given: list[Ref], results: Any) -> Any:
         """The result, with what references hold at the end written into them."""
-        out, news, contents = results
+        out, news, contents, changed = results
         for ref, new in zip([*self.used, *given], [*news, *contents]):
             if new is not None:
                 scopes.write(ref, settled(ref, new))
+        scopes.take(changed, given)
         return out
 
     def _path(self, args: tuple, kwargs: dict, i: int) -> str:

@@ -48,7 +48,7 @@ class Ref:
         Ref(3.5, dtype=float32, weak_type=True)
     """
 
-    __slots__ = ("__weakref__", "_back", "_frozen", "_home", "_line", "_spec", "_type", "_value")
+    __slots__ = ("__weakref__", "_back", "_frozen", "_home", "_line", "_of", "_spec", "_type", "_value")
 
     def __init__(self, value: Any):
         if isinstance(value, Ref):

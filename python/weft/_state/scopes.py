@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import traced_calls
+from .._core import tree as _tree
 from .._core.errors import not_implemented, unexpected_tracer, value_error
 
 
@@ -31,13 +32,14 @@ class Site:
 class Scope:
     """Of one function that is being traced."""
 
-    __slots__ = ("bound", "kind", "name", "open", "site", "touched")
+    __slots__ = ("bound", "kind", "left", "name", "open", "site", "touched")
 
     def __init__(self, name: str, kind: str):
         self.name, self.kind = name, kind
         self.bound: dict[int, tuple[Any, Any]] = {}  # by id: the reference, and what it holds
         self.site: Any = None
         self.touched: set[int] = set()
+        self.left: dict[int, Any] = {}  # by id: objects that the function changes in another way than references
         self.open = True
 
     def bind(self, ref: Any, value: Any) -> None:
@@ -45,6 +47,54 @@ class Scope:
 
     def value(self, ref: Any) -> Any:
         return self.bound[id(ref)][1]
+
+
+class Changed:
+    """What a function leaves to its caller besides its result and what references hold, as a container: of objects
+    that change (as_jax/boxes.py) what they take. Each has
+
+    - `_place()`: the reference by which a jitted function takes it for an argument, or None,
+    - `_leave()`: the tree of arrays that it leaves, called once at the end of the function,
+    - `_take(tree)`: called outside of it with that tree.
+    """
+
+    def __init__(self, keys: tuple[Any, ...], trees: list[Any]):
+        self.keys, self.trees = keys, trees
+
+
+_tree.register(Changed, lambda c: (list(c.trees), c.keys), lambda keys, trees: Changed(keys, list(trees)))
+
+
+class _Itself:
+    """An object as a key: equal to itself alone."""
+
+    def __init__(self, of: Any):
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.of is self.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
+def leave(scope: Scope | None, slots: list[Any]) -> Changed:
+    """What the function of this scope leaves; `slots`: references that stand for those among its arguments."""
+    keys, trees = [], list[Any]()
+    assert scope is not None
+    for changed in list(scope.left.values()):
+        place = changed._place()
+        number = next((i for i, slot in enumerate(slots) if slot is place), None)
+        keys.append(_Itself(changed) if number is None else number)
+        trees.append(changed._leave())
+    scope.left.clear()
+    return Changed(tuple(keys), trees)
+
+
+def take(changed: Changed, given: list[Any]) -> None:
+    """Changes the caller's objects; `given`: the references among the arguments."""
+    for key, tree in zip(changed.keys, changed.trees):
+        (key.of if isinstance(key, _Itself) else given[key]._of)._take(tree)
 
 
 class Unbound(BaseException):

@@ -141,7 +141,9 @@ def scan(
     def attempt(site: Bound) -> Any:
         refuse_aliases(bases, site.refs, what, call_name(f), lambda i: f"part {i} of xs")
         if not site.refs and not given:
-            return run(site.watching(f), init, xs, length, reverse, what, paths, snapshots)
+            carry, found = run(_leaving(site.watching(f)), init, xs, length, reverse, what, paths, snapshots)
+            scopes.take(found[1], [])
+            return carry, found[0]
         site.refs = [r for r in site.refs if not any(r is g for g in given)]
         arrays = [scopes.read(leaf) if on else leaf for leaf, on in zip(leaves, is_ref)]
 
@@ -155,9 +157,9 @@ def scan(
                     f"{_tree.in_words(_tree.structure(out))}"
                 )
             inner = [scopes.read(part) for part, on in zip(parts, is_ref) if on]
-            return (out[0], news), (out[1], inner)
+            return (out[0], news), (out[1], inner, scopes.leave(scopes.here(), []))
 
-        state, (ys, slices) = run(
+        state, (ys, slices, changed) = run(
             naming(step, f),
             (init, site.values()),
             _tree.unflatten(tree, arrays),
@@ -170,11 +172,24 @@ def scan(
         site.write(state[1])
         for ref, new in zip(given, slices):
             scopes.write(ref, settled(ref, new))
+        scopes.take(changed, [])
         return state[0], ys
 
     out = attempts(what, f, attempt)
     write()
     return out
+
+
+def _leaving(f: Callable) -> Callable:
+    """The body of a scan, whose results have beside them what it leaves to its caller."""
+
+    def leaving(carry: Any, x: Any) -> Any:
+        out = f(carry, x)
+        if not isinstance(out, tuple) or len(out) != 2:
+            return out  # scan says what it should be
+        return out[0], (out[1], scopes.leave(scopes.here(), []))
+
+    return naming(leaving, f)
 
 
 def plainly(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) -> Any:

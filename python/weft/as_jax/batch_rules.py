@@ -8,6 +8,7 @@ from typing import Any
 import weft
 import weft.numpy as wnp
 
+from .extended_dtypes import moving
 from .rule_tables import RuleTable, _Rule
 from .user_primitives import AxisData, Primitive
 
@@ -78,7 +79,7 @@ axis_primitive_batchers = RuleTable(
 
 def moveaxis(x: Any, src: int, dst: int) -> Any:
     """The array with an axis at another place."""
-    return x if src == dst else wnp.moveaxis(x, src, dst)
+    return x if src == dst else moving(wnp.moveaxis)(x, src, dst)
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:

@@ -82,26 +82,6 @@ class TraceTag(Trace):
     """See Trace."""
 
 
-class LiteralArray:
-    """Arrays that JAX makes of NumPy's while it traces; no object of this class exists."""
-
-
-class TypedNdArray(LiteralArray):
-    """See LiteralArray."""
-
-
-class TypedInt(int):
-    """Numbers that JAX gives a dtype while it traces; no object of this class exists."""
-
-
-class TypedFloat(float):
-    """See TypedInt."""
-
-
-class TypedComplex(complex):
-    """See TypedInt."""
-
-
 # How JAX takes objects of further classes for arrays. Weft asks the objects: __jax_array__, __weft_array__.
 pytype_aval_mappings: dict[type, Any] = dict.fromkeys(
     (weft.Array, np.ndarray, bool, int, float, complex), ShapedArray.like
@@ -158,11 +138,6 @@ def install() -> None:
     jitted.__name__ = jitted.__qualname__ = "PjitFunction"
     array: Any = weft.Array
     array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
-
-
-def physical_aval(aval: ShapedArray) -> ShapedArray:
-    """The type itself: random keys are one word of their own."""
-    return aval
 
 
 # Of types of a library's own: (what takes an axis away, what adds one).

@@ -10,6 +10,7 @@ from .._core import tree as _tree
 from .._core.errors import runtime_error, type_error, value_error
 from .._sharding.shardings import prefix_entries
 from .layouts import AutoLayout, Format, check_layout
+from .literals import arrays_in
 
 default_backend = weft.default_backend
 _backends: dict[str, Any] = {}
@@ -139,6 +140,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         each = zip(leaves, places, _tree.prefix_leaves(donate, x, "device_put: donate"))
         return weft.tree.unflatten(tree, [device_put(leaf, at, donate=given, **options) for leaf, at, given in each])
     options["donate"] = donate
+    x = arrays_in(x)
     if isinstance(device, Format):
         if isinstance(device.layout, AutoLayout):
             raise value_error(

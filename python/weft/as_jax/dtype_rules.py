@@ -14,6 +14,7 @@ import weft.numpy as wnp
 from .. import _weft
 from .._core.errors import value_error
 from .dtypes import canonicalize_dtype, extended, is_wide, issubdtype, scalar_type_of
+from .literals import is_typed
 
 python_scalar_types = {bool, int, float, complex}
 python_scalar_types_to_dtypes = {
@@ -66,6 +67,8 @@ def dtype(x: Any, **_: Any) -> Any:
     """The dtype of a value, or of Python's type of numbers."""
     if x is None:
         raise value_error(f"Invalid argument to dtype: {x}.")
+    if is_typed(x):
+        return x.dtype
     if isinstance(x, type) and x in python_scalar_types:
         return default_types[np.dtype(x).kind]()
     if type(x) in python_scalar_types:
@@ -149,10 +152,20 @@ def safe_to_cast(given: Any, wanted: Any) -> bool:
 
 def canonicalize_value(x: Any) -> Any:
     """NumPy's numbers and arrays in the dtype that arrays have."""
-    if not isinstance(x, (np.ndarray, np.generic)):
+    if _canonical.get(type(x)) is not None:
+        return _canonical[type(x)](x)
+    if not isinstance(x, (np.ndarray, np.generic)) or is_typed(x):
         return x
     to = canonicalize_dtype(x.dtype)
     return x if x.dtype == to else np.asarray(x, to)[()]
+
+
+def register_canonicalize_value_handler(cls: type, handler: Any) -> None:
+    """Says how values of a class of a library's own get the dtypes that arrays have; None: they have them."""
+    _canonical[cls] = handler
+
+
+_canonical: dict[type, Any] = {}
 
 
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:

@@ -12,7 +12,7 @@ import weft
 from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented
-from . import ad
+from . import ad, hidden_scopes
 from .core import own_types, typeof
 from .hijax import (
     HiType,
@@ -191,7 +191,8 @@ class HiPrimitive(Primitive):
         takes = tuple(map(typeof, args))
         gives = self.abstract_eval(*takes, **params)[0]
         gives = tuple(gives) if self.multiple_results else gives
-        found = self._on_arrays.call(_Call(self, takes, gives, tuple(sorted(params.items()))), args)
+        with hidden_scopes.hi_primitive():
+            found = self._on_arrays.call(_Call(self, takes, gives, tuple(sorted(params.items()))), args)
         return list(found) if self.multiple_results else found
 
     def _on_values(self, *args: Any, **params: Any) -> Any:
@@ -316,6 +317,10 @@ class VJPHiPrimitive:
         return tuple(x.value if isinstance(x, _Sum) else None for x in sums)
 
     def __call__(self, *args: Any) -> Any:
+        with hidden_scopes.hi_primitive():
+            return self._called(args)
+
+    def _called(self, args: tuple[Any, ...]) -> Any:
         call = _Call(self, self.in_avals, self.out_aval)
         if not self._has("vjp_fwd") and (self._has("jvp") or self._has("transpose")):
             return self._on_arrays().call(call, args)

@@ -215,15 +215,6 @@ class BoxEffect(Effect):
 box_effect = BoxEffect()
 
 
-class Log:
-    """A list that grows; there are none: what a traced function returns has one size."""
-
-    def __init__(self, *_: Any):
-        raise not_implemented(
-            "weft.as_jax: there are no lists that grow in traced functions; return the values, or use jax.new_ref"
-        )
-
-
 def instantiate_zeros(tangent: Any) -> Any:
     """The tangent, with zeros for one that does not move."""
     if not isinstance(tangent, Zero):
@@ -236,7 +227,3 @@ MutableArray = Ref
 
 class TransformedRef:
     """A part of a reference; no object of this class exists."""
-
-
-class EArray:
-    """An array of a dtype that is stored as another."""

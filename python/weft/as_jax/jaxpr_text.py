@@ -239,6 +239,9 @@ def text_of(jaxpr: Any, **settings: Any) -> str:
     return _laid_out(Shown(**settings).whole(jaxpr))
 
 
-def text_of_equation(eqn: Any) -> str:
-    """An equation as text."""
-    return _laid_out(Shown().equation(eqn))
+def text_of_equation(eqn: Any, jaxpr: Any = None) -> str:
+    """An equation as text, with the names that the text of a program has."""
+    shown = Shown()
+    if jaxpr is not None:
+        shown.whole(jaxpr)
+    return _laid_out(shown.equation(eqn))

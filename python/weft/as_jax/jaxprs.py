@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -22,17 +23,19 @@ import numpy as np
 import weft
 
 from .. import _weft
-from .._core.errors import at_line, not_implemented, type_error
+from .._core.errors import not_implemented
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
+from .hidden_scopes import in_hi_primitive, one_product
 from .jaxpr_text import letters, text_of, text_of_equation
+from .mixed_products import as_one, operands_of
 from .precision import asked, of_steps, without_precisions
 from .source_info_util import SourceInfo
-from .user_primitives import Primitive, call_of
+from .user_primitives import Primitive, call_of, kept_call
 
 # Weft's name of a primitive -> JAX's, where they differ.
 _JAX_NAMES = {
@@ -72,6 +75,10 @@ class WeftPrimitive(Primitive):
         if params.get("precision") is not None:
             with asked(params.pop("precision")):
                 return self.bind(*args, **params)
+        if params.get("preferred_element_type") is not None:
+            preferred = params.pop("preferred_element_type")
+            with one_product(args, {"preferred_element_type": preferred}):
+                return weft.lax.convert_element_type(self.bind(*operands_of(args, preferred), **params), preferred)
         regions = [region._fn for region in params.pop("regions", ())]
         if self._ours in _elementwise():
             # In programs a number stands beside arrays.
@@ -192,7 +199,13 @@ class JaxprTypeError(TypeError):
 
 
 class JaxprEqn:
-    """An equation: outvars = primitive(invars), with params."""
+    """An equation: outvars = primitive(invars), with params.
+
+    Attributes:
+        steps: of each trace that it has been through, of the innermost first, the scopes and transforms around it.
+    """
+
+    steps: Sequence[Sequence[str]] = ()
 
     def __init__(
         self,
@@ -268,6 +281,7 @@ class Jaxpr:
     """
 
     uses_of_keys: Callable[[], Any] | None = None
+    _is_high: bool | None = None
 
     def __init__(
         self,
@@ -280,9 +294,12 @@ class Jaxpr:
         **__: Any,
     ):
         self._effects = effects
-        self.constvars, self.invars = list(constvars), list(invars)
-        self.outvars, self.eqns = list(outvars), list(eqns)
+        self.constvars, self._invars = list(constvars), list(invars)
+        self.outvars, self._eqns = list(outvars), list(eqns)
         self.debug_info = None
+
+    # The names that JAX has for the lists: programs are changed in place by them.
+    invars, eqns = (property(operator.attrgetter(name)) for name in ("_invars", "_eqns"))
 
     @property
     def effects(self) -> Any:
@@ -292,6 +309,15 @@ class Jaxpr:
             is_there = lambda effect: not isinstance(effect, JaxprInputEffect) or effect.input in known
             self._effects = {effect for eqn in self.eqns for effect in eqn.effects if is_there(effect)}
         return self._effects
+
+    @property
+    def is_high(self) -> bool:
+        """Whether it has primitives on types of a library's own."""
+        if self._is_high is None:
+            inside = (inner for eqn in self.eqns for inner in jaxprs_in_params(eqn.params))
+            of_own = any(in_hi_primitive(eqn.steps) for eqn in self.eqns)
+            self._is_high = of_own or any(inner.is_high for inner in inside)
+        return self._is_high
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -325,6 +351,10 @@ class ClosedJaxpr:
     @property
     def effects(self) -> Any:
         return self.jaxpr.effects
+
+    @property
+    def is_high(self) -> bool:
+        return self.jaxpr.is_high
 
     @property
     def literals(self) -> list[Any]:
@@ -437,7 +467,7 @@ def _jaxpr(
         return result
 
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
-    eqns = []
+    eqns: list[JaxprEqn] = []
     for eqn in fn.eqns:
         invars = [read(operand) for operand in eqn["operands"]]
         ours = eqn["name"]
@@ -453,6 +483,12 @@ def _jaxpr(
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
         # it computes.
         call = call_of(given["params"]) if ours == "primitive" and not given.keys() & _CHANGED else None
+        kept = kept_call(given) if ours == "assert" else None
+        if kept is not None:
+            invars = invars[1:]
+            if any(e.primitive is kept.primitive and e.params == kept.values and e.invars == invars for e in eqns):
+                continue  # what it computes is there itself
+            call = kept
         if call is not None:
             shown, given = call.primitive, dict(call.values)
         # An equation inside of another one has the names that are given there.
@@ -465,11 +501,12 @@ def _jaxpr(
         if ours == "contract":
             given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
+        eqns[-1].steps = eqn["origin"]["steps"]
     n = len(params) - num_constants
     results = [read(result) for result in fn.results]
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
-    return Jaxpr(params[n:], params[:n], results, eqns)
+    return Jaxpr(params[n:], params[:n], results, as_one(eqns, results))
 
 
 def closed(ir: IR) -> ClosedJaxpr:
@@ -542,19 +579,3 @@ def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
     """What makes variables of types."""
     numbers = itertools.count()
     return lambda aval: Var(aval, letters(next(numbers)) + suffix)
-
-
-def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raises TypeError unless every variable that is read has been defined before, and every effect is declared."""
-    for eqn in jaxpr.eqns:
-        for effect in eqn.effects:
-            if effect not in jaxpr.effects and not isinstance(effect, JaxprInputEffect):
-                raise JaxprTypeError(
-                    at_line(f"Equation effect not present in jaxpr effects. Equation effect: {effect}")
-                )
-    defined = {*jaxpr.constvars, *jaxpr.invars}
-    for eqn in [*jaxpr.eqns, JaxprEqn(jaxpr.outvars, [], primitive("return"), {}, None)]:
-        for atom in eqn.invars:
-            if isinstance(atom, Var) and atom not in defined:
-                raise type_error(f"check_jaxpr: {atom} is read by '{eqn.primitive}' before it is defined")
-        defined.update(eqn.outvars)

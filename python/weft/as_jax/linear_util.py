@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,9 @@ class WrappedFun:
 
     def __init__(self, f: Callable[..., Any], params: dict[str, Any]):
         self.f, self.params = f, params
-        self.__name__ = getattr(f, "__name__", type(f).__name__)
+        while isinstance(f, functools.partial) and not hasattr(f, "__name__"):
+            f = f.func
+        self.__name__ = getattr(f, "__name__", "<unnamed wrapped function>")
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """Calls it."""

@@ -77,6 +77,12 @@ def register_lowering(
     """Says what a primitive computes: rule(ctx, *operands, **params) -> results. The rule for the platform there is
     stands before the one for all."""
     del inline, cacheable
+    if platform is not None and platform not in _PLATFORMS and platform not in _OTHERS:
+        known = ", ".join(sorted({*_PLATFORMS, *_OTHERS}))
+        raise not_implemented(
+            f"Registering an MLIR lowering rule for primitive {prim} for an unknown platform {platform}. Known "
+            f"platforms are: {known}."
+        )
     if not isinstance(prim, Primitive):
         raise type_error(f"mlir.register_lowering: expected a primitive, got {prim!r}")
     if not callable(rule):
@@ -85,12 +91,6 @@ def register_lowering(
         raise not_implemented(
             f"weft.as_jax: mlir.register_lowering: '{prim}' is an operation of Weft's own, which Weft compiles; make a "
             "jax.extend.core.Primitive"
-        )
-    if platform is not None and platform not in _PLATFORMS and platform not in _OTHERS:
-        known = ", ".join(sorted({*_PLATFORMS, *_OTHERS}))
-        raise not_implemented(
-            f"Registering an MLIR lowering rule for primitive {prim} for an unknown platform {platform}. Known "
-            f"platforms are: {known}."
         )
     if platform is not None and _PLATFORMS.get(platform) != weft.default_backend():
         return rule
@@ -152,6 +152,10 @@ class _Lowerings(MutableMapping[Primitive, _Rule]):
 
 
 _lowerings = _Lowerings()
+
+
+# Classes of values that JAX holds in programs -> what makes MLIR of them; here they are containers of arrays.
+_constant_handlers: dict[type, _Rule] = {}
 
 
 def emit_python_callback(

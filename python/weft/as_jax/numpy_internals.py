@@ -154,6 +154,42 @@ def svd(
     return wnp.linalg.svd(a, full_matrices, compute_uv, hermitian)
 
 
+def eigh(
+    H: Any,
+    *,
+    precision: Any = None,
+    termination_size: int = 256,
+    n: Any = None,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+) -> tuple[Any, Any]:
+    """(eigenvalues, eigenvectors) of a Hermitian matrix."""
+    del precision, termination_size, sort_eigenvalues
+    h = wnp.asarray(H)
+    if str(h.dtype) in ("bfloat16", "float16"):
+        raise not_implemented(f"Only 32-bit and 64-bit floats are supported: eigh of {h.dtype}")
+    if n is not None and n != h.shape[-1]:
+        raise not_implemented("eigh: n, the size of the part that counts")
+    values, vectors = wnp.linalg.eigh(h)
+    if subset_by_index is not None:
+        start, end = subset_by_index
+        values, vectors = values[..., start:end], vectors[..., start:end]
+    return values, vectors
+
+
+def fft_norm(s: Any, func_name: str, norm: str | None) -> Any:
+    """What a Fourier transform of these lengths is multiplied by."""
+    # Lengths of a narrow dtype have products beyond it.
+    numbers = wnp.prod(wnp.asarray(s).astype(wnp.result_type(float)))
+    inverse = func_name.startswith("i")
+    if norm in (None, "backward"):
+        return 1 / numbers if inverse else wnp.ones((), numbers.dtype)
+    if norm not in ("ortho", "forward"):
+        raise value_error(f"{func_name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
+    factor = wnp.sqrt(numbers) if norm == "ortho" else numbers
+    return factor if inverse else 1 / factor
+
+
 def int_dtype_for_dim(d: Any, *, signed: bool) -> Any:
     """The integer dtype that counts up to a size."""
     return int_dtype_for_shape((d,), signed=signed)

@@ -63,11 +63,11 @@ def trace_to_jaxpr_nounits(
 
 
 def _needed(eqns: Sequence[jaxprs.JaxprEqn], outs: Sequence[Any]) -> list[jaxprs.JaxprEqn]:
-    """The equations that values depend on."""
+    """The equations that values depend on, and those that have effects."""
     wanted = set(outs)
     kept = []
     for eqn in reversed(eqns):
-        if any(v in wanted for v in eqn.outvars):
+        if any(v in wanted for v in eqn.outvars) or eqn.effects:
             wanted.update(eqn.invars)
             kept.append(eqn)
     return kept[::-1]
@@ -94,11 +94,26 @@ def dce_jaxpr(
 ) -> tuple[jaxprs.Jaxpr, list[bool]]:
     """The program of some results alone, and which arguments it needs."""
     outs = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    kept = _needed(jaxpr.eqns, outs)
-    read = {v for eqn in kept for v in eqn.invars} | set(outs)
     keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)
-    used = [v in read or wanted for v, wanted in zip(jaxpr.invars, keep, strict=True)]
-    return jaxpr.replace(invars=[v for v, on in zip(jaxpr.invars, used) if on], outvars=outs, eqns=kept), used
+    new = jaxpr.replace(outvars=outs, eqns=_needed(jaxpr.eqns, outs))
+    if any(eqn.params.get("regions") for eqn in new.eqns):
+        new = _needed_inside(new)
+    read = {v for eqn in new.eqns for v in eqn.invars} | set(new.outvars)
+    used = [v in read or wanted for v, wanted in zip(new.invars, keep, strict=True)]
+    return new.replace(invars=[v for v, on in zip(new.invars, used) if on]), used
+
+
+def _needed_inside(jaxpr: jaxprs.Jaxpr) -> jaxprs.Jaxpr:
+    """The program without what its results do not need inside of loops and branches: values that a loop only carries
+    for themselves, results of branches that nobody reads."""
+    count = len(jaxpr.constvars)
+    closed = make_jaxpr(lambda *xs: jaxprs.eval_jaxpr(jaxpr, xs[:count], *xs[count:]))(
+        *(v.aval for v in [*jaxpr.constvars, *jaxpr.invars])
+    )
+    if closed.consts or closed._ir is None:
+        return jaxpr
+    found = jaxprs.closed(closed._ir.optimized("dce")).jaxpr
+    return found.replace(constvars=found.invars[:count], invars=found.invars[count:])
 
 
 def dce_jaxpr_consts(

@@ -13,7 +13,9 @@ from typing import Any
 import weft
 from weft.lax import Precision
 
+from .. import _weft
 from ..options import checked_precision
+from .hidden_scopes import is_hidden, one_product
 
 _SCOPE = "precision="
 # What else the precisions of default_matmul_precision are called.
@@ -77,9 +79,9 @@ def _asking(function: Callable[..., Any]) -> Callable[..., Any]:
         precision = kwargs.get("precision")
         if precision is None and not by_name and len(args) > place:
             precision = args[place]
-        if precision is None:
+        if precision is None and not _weft.is_tracing():
             return function(*args, **kwargs)
-        with asked(precision):
+        with asked(precision), one_product(args, kwargs):
             return function(*args, **kwargs)
 
     return called
@@ -96,8 +98,6 @@ def of_steps(levels: list[list[str]]) -> Any:
 
 
 def without_precisions(stack: str) -> str:
-    """The names of a part of a program without those of precisions."""
-    if _SCOPE not in stack:
-        return stack
-    kept = [part for part in stack.split("/") if _SCOPE not in part]
+    """The names of a part of a program without those of precisions and of hidden scopes."""
+    kept = [part for part in stack.split("/") if _SCOPE not in part and not is_hidden(part)]
     return "/".join(kept)

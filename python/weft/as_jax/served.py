@@ -18,10 +18,12 @@ from . import report
 from .arguments import named, with_more
 from .deprecations import warning
 from .explicit_rules import with_rules
+from .extended_dtypes import moving_elements
 from .numpy_errors import noting
 from .precision import asking_precision
 from .strict import strictly
 from .traceback_util import bounded
+from .transfers import guarded
 
 
 class Value(NamedTuple):
@@ -146,7 +148,8 @@ class ServedModule(types.ModuleType):
         if self.__name__ == "jax.numpy":
             found = named(name, found)
         found = with_rules(self.__name__, name, with_more(self.__name__, name, found))
-        found = asking_precision(self.__name__, name, found)
+        found = moving_elements(self.__name__, name, found)
+        found = guarded(self.__name__, name, asking_precision(self.__name__, name, found))
         found = noting(self.__name__, name, strictly(self.__name__, name, found))
         return bounded(self.__name__, name, warning(self.__name__, name, found))
 

@@ -13,6 +13,7 @@ from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
 from . import jaxprs
 from .device_assignment import for_devices, lowered_on
+from .monitoring import test_event
 
 Wrapped = type(weft.jit(lambda: None))
 CompilerOptions = dict[str, Any]
@@ -50,6 +51,14 @@ class Traced(Described):
     def jaxpr(self) -> Any:
         """A view of the program."""
         return jaxprs.closed(self._ir)
+
+    @property
+    def lojax(self) -> Any:
+        """A view of the program in which operations with rules of their own, and those on types of a library's own, are
+        what they compute."""
+        low = jaxprs.closed(self._ir.optimized("drop-rules"))
+        low.jaxpr._is_high = False
+        return low
 
     def lower(self, *, lowering_platforms: Any = None, **_: Any) -> Lowered:
         """The program, to be compiled."""
@@ -137,6 +146,17 @@ def install() -> None:
         return result
 
     lowered.compile, lowered.compiler_ir = compiled, _compiler_ir
+    program: Any = Compiled
+    call = program.__call__
+
+    @functools.wraps(call)
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if "_is_called" not in self.__dict__:
+            self.__dict__["_is_called"] = True
+            test_event("stages_compiled_call")
+        return call(self, *args, **kwargs)
+
+    program.__call__ = counted
     jitted: Any = type(weft.jit(lambda: None))
     jitted.__repr__, jitted.__getstate__ = _text_of_jitted, _state_of_jitted
     lowered._no_kwargs = Compiled._no_kwargs = False  # type: ignore[attr-defined]

@@ -19,6 +19,16 @@ from .._core.errors import not_implemented, type_error
 from .._core.shapes import ShapedArray
 from ..custom_primitive import Linear
 from . import effects
+from .extended_dtypes import (
+    ExtendedArray,
+    as_extended,
+    as_stored,
+    dtype_of,
+    logical_aval,
+    made,
+    own_dtypes_exist,
+    physical_aval,
+)
 from .rules import SymbolicZero, UndefinedPrimal, Zero
 
 
@@ -102,8 +112,9 @@ class Primitive:
 
     def bind(self, /, *args: Any, **params: Any) -> Any:
         """The operation on arrays."""
+        args = tuple(map(as_extended, args))
         for i, arg in enumerate(args):
-            if not _weft.is_operand(arg):
+            if not _weft.is_operand(arg) and not isinstance(arg, ExtendedArray):
                 raise type_error(
                     f"Error interpreting argument to {self.name} as a JAX value. The problematic value is of type "
                     f"{type(arg)} and was passed to {self.name} at position {i}."
@@ -114,7 +125,15 @@ class Primitive:
             return self.impl(*args, **params)
         if self._operation is None:
             self._operation = _Operation(self)
-        return self._operation(*args, given=self._operation.params_of(params))
+        given = self._operation.params_of(params, tuple(map(dtype_of, args)))
+        stored = list(map(as_stored, args))
+        kept = self._effectful is not None and _weft.is_tracing() and bool(self.effects_of(args, params))
+        if kept:  # one array for both calls
+            stored = list(map(weft.numpy.asarray, stored))
+        out = self._operation(*stored, given=given)
+        if kept and self.multiple_results and not out:
+            keep(given, stored)
+        return self._operation.of_own_dtypes(out, args, given)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters that bind takes."""
@@ -124,8 +143,17 @@ class Primitive:
 class Params:
     """The parameters of calls. They need no hash; equal ones that have one are one object."""
 
-    def __init__(self, primitive: Primitive, values: dict[str, Any], number: int):
+    def __init__(self, primitive: Primitive, values: dict[str, Any], number: int, dtypes: tuple[Any, ...]):
         self.primitive, self.values, self._number = primitive, values, number
+        self.dtypes = dtypes  # of a library's own, that operands have; None: they have another
+
+    def avals(self, types: Sequence[Any]) -> list[Any]:
+        """The types of the operands, by those of what they are stored as."""
+        return [logical_aval(t, dtype) for t, dtype in zip(types, self.dtypes)]
+
+    def arrays(self, operands: Sequence[Any]) -> list[Any]:
+        """The operands, by what they are stored as."""
+        return [x if dtype is None else ExtendedArray(dtype, x) for x, dtype in zip(operands, self.dtypes)]
 
     def __repr__(self) -> str:
         return f"#{self._number}"
@@ -140,6 +168,18 @@ _shown: dict[str, Params] = {}
 def call_of(params: str) -> Params | None:
     """Primitive and parameters of an operation in a program, by the text it has there."""
     return _shown.get(params.removeprefix("given="))
+
+
+def keep(given: Params, operands: Sequence[Any]) -> None:
+    """Keeps a call that has effects and no results in the program that is traced, though it may compute nothing there:
+    as a check that holds, whose message names it."""
+    message = f"given={given!r}{'{}' * len(operands)}"
+    _weft.bind("assert", [_weft.full((), True, "bool"), *operands], {"message": message})
+
+
+def kept_call(attrs: dict[str, Any]) -> Params | None:
+    """The call that a check in a program keeps; None: it is a check."""
+    return call_of(str(attrs.get("message", "")).partition("{")[0])
 
 
 class _Operation(weft.Primitive):
@@ -167,12 +207,12 @@ class _Operation(weft.Primitive):
         if of.rule("batch") is not None:
             self.def_batch(lambda *_: None)  # see _batched
 
-    def params_of(self, values: dict[str, Any]) -> Params:
-        """The parameters as one; the same object for equal ones."""
+    def params_of(self, values: dict[str, Any], dtypes: tuple[Any, ...]) -> Params:
+        """The parameters, and the dtypes of a library's own, as one; the same object for equal ones."""
         key: Any
         try:
             # 1, 1.0 and True are equal, and rules may make different things of them.
-            key = tuple((name, type(value), value) for name, value in sorted(values.items()))
+            key = (tuple((name, type(value), value) for name, value in sorted(values.items())), dtypes)
             found = self._known.get(key)
         except TypeError:
             key, found = object(), None
@@ -181,7 +221,7 @@ class _Operation(weft.Primitive):
                 for old in self._known.values():
                     _shown.pop(repr(old), None)
                 self._known.clear()
-            found = self._known[key] = Params(self._of, values, next(_numbers))
+            found = self._known[key] = Params(self._of, values, next(_numbers), dtypes)
             _shown[repr(found)] = found
         return found
 
@@ -192,24 +232,34 @@ class _Operation(weft.Primitive):
         return list(found) if self._of.multiple_results else [found]
 
     def _inferred(self, *types: Any, given: Params) -> Any:
-        found = self._types_of([ShapedArray(t.shape, t.dtype, t.weak_type) for t in types], given)
+        found = self._types_of(given.avals([ShapedArray(t.shape, t.dtype, t.weak_type) for t in types]), given)
+        found = [physical_aval(t) if dtype_of(t) is not None else t for t in found]
         return found if self._of.multiple_results else found[0]
 
     def _lowered(self, *operands: Any, given: Params) -> Any:
         lower = self._of.rule("lower")
         assert lower is not None
-        avals = [weft.typeof(x) for x in operands]
+        avals = given.avals([weft.typeof(x) for x in operands])
         types = self._types_of(avals, given) if self._of.rule("abstract_eval") is not None else None
-        results = lower(self._of, avals, types, operands, given.values)
+        results = [as_stored(r) for r in lower(self._of, avals, types, given.arrays(operands), given.values)]
         if types is not None:
             # Types that are not weak stay so whatever the lowering makes; types of objects have none of that.
             results = [
                 weft.lax.convert_element_type(r, t.dtype)
-                if not getattr(t, "weak_type", True) and weft.typeof(r).weak_type
+                if dtype_of(t) is None and not getattr(t, "weak_type", True) and weft.typeof(r).weak_type
                 else r
                 for r, t in zip(results, types)
             ]
         return results if self._of.multiple_results else results[0]
+
+    def of_own_dtypes(self, results: Any, operands: Sequence[Any], given: Params) -> Any:
+        """The results, of the dtypes of a library's own that the rule for types says."""
+        if self._of.rule("abstract_eval") is None or not own_dtypes_exist():
+            return results
+        types = self._types_of([ShapedArray.like(x) if dtype_of(x) is None else x.aval for x in operands], given)
+        each = results if self._of.multiple_results else [results]
+        own = [r if dtype_of(t) is None else made(t.dtype, r) for r, t in zip(each, types)]
+        return own if self._of.multiple_results else own[0]
 
     def _not_there(self, *_: Any, **__: Any) -> Any:
         name = self._of.name
@@ -255,7 +305,9 @@ class _Operation(weft.Primitive):
         """The batch rule, with the size of the new axis."""
         rule = self._of.rule("batch")
         assert rule is not None
-        return rule(AxisData(None, size), tuple(operands), tuple(axes), **params["given"].values)
+        given = params["given"]
+        out, places = rule(AxisData(None, size), tuple(given.arrays(operands)), tuple(axes), **given.values)
+        return ([as_stored(x) for x in out] if self._of.multiple_results else as_stored(out)), places
 
 
 def _is_zero(x: Any) -> bool:

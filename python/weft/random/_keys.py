@@ -323,6 +323,8 @@ def clone(key: Array) -> Array:
     if other_key(key) is not None:
         return key
     same = wnp.asarray(key)
+    if same is key and not _weft.is_traced(key):
+        same = key.copy()
     # Where keys are followed, another one.
     return _uses.another(same)
 

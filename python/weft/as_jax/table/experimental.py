@@ -13,7 +13,8 @@ EXPERIMENTAL: dict[str, Served] = {
     "jax.experimental": Served(
         names={
             **of("weft.as_jax.callbacks", "io_callback"),
-            **of("weft.as_jax.hijax", "MutableArray EArray"),
+            **of("weft.as_jax.hijax", "MutableArray"),
+            **of("weft.as_jax.extended_dtypes", "EArray"),
             **of("weft.as_jax.boxes", "cur_qdd"),
             **refused("jax.experimental", "primal_tangent_dtype", "a dtype of one's own has no arrays"),
             "enable_x64": "weft.as_jax.settings:enable_x64",

@@ -6,7 +6,7 @@ from ..served import Served, of, refused
 from .public import PRIMITIVES
 
 _JAXPRS = """Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var DropVar jaxpr_as_fun Effect Effects no_effects
-jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr"""
+jaxprs_in_params subjaxprs new_jaxpr_eqn gensym"""
 
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
@@ -17,6 +17,7 @@ EXTEND: dict[str, Served] = {
     "jax.extend.core": Served(
         names={
             **of("weft.as_jax.jaxprs", _JAXPRS),
+            **of("weft.as_jax.check_jaxprs", "check_jaxpr"),
             **of("weft.as_jax.core", "get_opaque_trace_state valid_jaxtype concrete_or_error TraceTag"),
             **of("weft.as_jax.user_primitives", "Primitive"),
             **of("weft.as_jax.core", "find_top_trace mapped_aval unmapped_aval primal_dtype_to_tangent_dtype"),

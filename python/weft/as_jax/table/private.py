@@ -15,12 +15,13 @@ _INTERNALS = "weft.as_jax.internals"
 _XLA = "programs are compiled by Weft, not by XLA"
 _TRACES = "transforms of Weft's are written on its IR; see docs/write_a_transform.md"
 
-_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPspec HiType Log MappingSpec
+_OF_HIJAX = """AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPspec HiType MappingSpec
 MutableArray MutableHiType Ref TransformedRef Ty Zero aval_method aval_property box_effect
 instantiate_zeros is_undefined_primal register_hitype"""
 HIJAX = {
     **of("weft.as_jax.hijax", _OF_HIJAX),
     **of("weft.as_jax.boxes", "Box box_get box_set new_box"),
+    **of("weft.as_jax.logs", "Log"),
     **of("weft.as_jax.hi_primitives", "HiPrimitive VJPHiPrimitive custom_vjp3 Static"),
     **of("weft.as_jax.core", "ShapedArray"),
 }
@@ -36,13 +37,14 @@ PRIVATE: dict[str, Served] = {
             **of(
                 _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
             ),
-            **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete physical_aval max_dim min_dim"),
+            **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete max_dim min_dim"),
             **of(
                 _CORE,
                 "aval_mapping_handlers mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context "
                 "ParamDict",
             ),
             **of(_CORE, "pytype_aval_mappings ensure_compile_time_eval find_top_trace"),
+            **of("weft.as_jax.extended_dtypes", "physical_aval"),
             **of(_INTERNALS, "ShardingTypeError AxisName"),
             **of("weft.as_jax.jaxprs", "JaxprTypeError Effect Effects no_effects"),
             **of(_INTERNALS, "InconclusiveDimensionOperation is_constant_dim is_symbolic_dim is_constant_shape"),
@@ -55,7 +57,8 @@ PRIVATE: dict[str, Served] = {
             **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
             **of("weft.as_jax.user_primitives", "Primitive"),
-            **of("weft.as_jax.jaxprs", "jaxprs_in_params subjaxprs new_jaxpr_eqn gensym check_jaxpr DropVar"),
+            **of("weft.as_jax.jaxprs", "jaxprs_in_params subjaxprs new_jaxpr_eqn gensym DropVar"),
+            **of("weft.as_jax.check_jaxprs", "check_jaxpr"),
             **of("weft.as_jax.hijax", "AbstractRef"),
             **of("weft.as_jax.boxes", "cur_qdd"),
             **of("weft.as_jax.meshes", "get_abstract_mesh"),
@@ -114,7 +117,7 @@ PRIVATE: dict[str, Served] = {
                 "device_put_sharded _std_basis",
             ),
             **of("weft.as_jax.state", "clear_backends"),
-            **of("weft.pullbacks", "GradRef GradValue DontWant DidntWant"),
+            **of("weft.pullbacks", "GradRef GradValue DontWant DidntWant NotNeeded"),
             **of("weft.as_jax.devices", "device_put copy_to_host_async"),
         },
     ),
@@ -261,7 +264,9 @@ PRIVATE: dict[str, Served] = {
         )
     ),
     "jax._src.abstract_arrays": Served(names={"array_types": f"{_CORE}:array_types", **of(_CORE, "ShapedArray")}),
-    "jax._src.literals": Served(names=of(_CORE, "LiteralArray TypedNdArray TypedInt TypedFloat TypedComplex")),
+    "jax._src.literals": Served(
+        names=of("weft.as_jax.literals", "LiteralArray TypedNdArray TypedInt TypedFloat TypedComplex")
+    ),
     "jax._src.distributed": Served(names=of("weft.as_jax.distributed", "global_state")),
     "jax._src.mesh": Served(
         names={
@@ -295,6 +300,10 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.tpu": Served(),
     "jax._src.tpu.linalg": Served(),
+    "jax._src.numpy.fft": Served(
+        everything_of=("weft.numpy.fft",), names={"_fft_norm": "weft.as_jax.numpy_internals:fft_norm"}
+    ),
+    "jax._src.tpu.linalg.eigh": Served(names=of(_NUMPY, "eigh")),
     "jax._src.tpu.linalg.qdwh": Served(names=of(_NUMPY, "qdwh")),
     "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
     "jax._src.numpy.error": Served(
@@ -313,6 +322,7 @@ PRIVATE: dict[str, Served] = {
             **PRIMITIVES,
             **of("weft.as_jax.arrays", "_convert_element_type _const _delta _zeros"),
             **of("weft.numpy", "asarray"),
+            **of("weft.as_jax.literals", "stage"),
             **of("weft.as_jax.lists", "remaining"),
         },
     ),
@@ -352,7 +362,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.random.prng": Served(names=of(_KEYS, _OF_KEYS)),
     "jax._src.prng": Served(names=of(_KEYS, _OF_KEYS)),
-    "jax._src.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike Shape")),
+    "jax._src.typing": Served(names={**of("weft.typing", "ArrayLike DTypeLike Shape"), **of("weft", "Array")}),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
     "jax._src.nn.initializers": Served(everything_of=("weft.nn.initializers",)),
@@ -388,7 +398,10 @@ PRIVATE: dict[str, Served] = {
     "jax._src.compiler": Served(),
     "jax._src.interpreters": Served(),
     "jax._src.interpreters.pxla": Served(
-        names={"global_result_handlers": Value({}), **of("weft.as_jax.devices", "batched_device_put")}
+        names={
+            **of("weft.as_jax.extended_dtypes", "global_result_handlers shard_arg_handlers"),
+            **of("weft.as_jax.devices", "batched_device_put"),
+        }
     ),
     **{
         f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
@@ -443,7 +456,7 @@ PRIVATE: dict[str, Served] = {
         }
     ),
     "jax._src.hijax": Served(names=HIJAX),
-    "jax._src.earray": Served(names=of("weft.as_jax.hijax", "EArray")),
+    "jax._src.earray": Served(names=of("weft.as_jax.extended_dtypes", "EArray")),
     "jax._src.pjit": Served(
         names={
             "jit_p": PRIMITIVES["jit_p"],

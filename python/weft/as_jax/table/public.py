@@ -286,7 +286,7 @@ PUBLIC: dict[str, Served] = {
     ),
     "jax.interpreters.batching": Served(everything_of=("weft.as_jax.batch_rules",), absent=_VMAPPABLE),
     "jax.interpreters.mlir": Served(
-        everything_of=("weft.as_jax.mlir",), names=of("weft.as_jax.mlir", "_lowerings"), absent=_MLIR
+        everything_of=("weft.as_jax.mlir",), names=of("weft.as_jax.mlir", "_lowerings _constant_handlers"), absent=_MLIR
     ),
     "jax.interpreters.partial_eval": Served(
         names={

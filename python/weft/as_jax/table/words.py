@@ -61,6 +61,10 @@ WORDS: list[tuple[str, str]] = [
         "Getting the signature of function {0} failed. Pass donate_argnums instead of donate_argnames.",
     ),
     (
+        r"^(device_put) is no prefix of the structure of the values(?:.*?(Mismatch details.*))?",
+        "{0} device specification must be a tree prefix of the corresponding value; {1}",
+    ),
+    (
         r"(\w+): (\w+) is no prefix of the structure of the values(?:.*?(Mismatch details.*))?",
         "{0} {1} specification must be a tree prefix of the corresponding value; {2}",
     ),

@@ -58,10 +58,18 @@ FIRST: list[tuple[str, str]] = [
     (r"^transpose: io_callback is not linear", "IO callbacks do not support transpose."),
     (r"^sici: x must be real", "Argument `x` to sici must be real-valued."),
     (r"^convolution_matrix: a must be a vector", "a must be at least 1-dimensional"),
+    (
+        r"^(?:cg|bicgstab|gmres): a matrix must be square, got shape (.*)",
+        "linear operator must be a square matrix, but has shape: {0}",
+    ),
+    (
+        r"^(?:cg|bicgstab|gmres): A must be a function",
+        "linear operator must be either a function or ndarray",
+    ),
     (r"^cg: x0 and b must have the same shapes", "x0 and b must have matching shape"),
     (
-        r"^custom_linear_solve: solve returns (.*) where b has (.*)",
-        "solve() output shapes must match b, got {0} and {1}",
+        r"^custom_linear_solve: (\w+) returns (.*) where b has (.*)",
+        "{0}() output shapes must match b, got {1} and {2}",
     ),
     (
         r"^reverse mode through custom_linear_solve",
@@ -73,7 +81,7 @@ FIRST: list[tuple[str, str]] = [
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
     ),
     (
-        r"argument .* of '.*' is (\w+)\[.*\]; derivatives need a float or complex dtype",
+        r"^(?!linear_transpose).*argument .* of '.*' is (\w+)\[.*\]; derivatives need a float or complex dtype",
         "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
         "{type0}.",
     ),
@@ -231,7 +239,8 @@ WORDS: list[tuple[str, str]] = [
     (r"random\.(\w+): .*dtype is needed, got (\S+)", "dtype argument to `{0}` must be a float dtype, got {1}"),
     (
         r"the Python integer (-?\d+) does not fit i32",
-        "Python int {0} too large to convert to int32. int too big to convert",
+        "Python int {0} too large to convert to int32. int too big to convert. Python integer {0} out of bounds for "
+        "int32",
     ),
     # Indices.
     (

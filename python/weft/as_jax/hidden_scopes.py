@@ -1,0 +1,46 @@
+"""Named scopes by which programs remember what JAX calls one equation; name stacks do not show them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import weft
+
+from .. import _weft
+
+_PRODUCT, _HIGH = "mixed_product", "hi_primitive"
+_nothing = contextlib.nullcontext()
+
+
+def one_product(args: Sequence[Any], kwargs: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
+    """Around a product that converts its operands or its result, in programs."""
+    dtypes = {str(x.dtype) for x in args if hasattr(x, "dtype")}
+    converts = kwargs.get("preferred_element_type") is not None or len(dtypes) > 1
+    return weft.named_scope(_PRODUCT) if converts else _nothing
+
+
+def hi_primitive() -> contextlib.AbstractContextManager[Any]:
+    """Around what a primitive on types of a library's own computes, in programs."""
+    return weft.named_scope(_HIGH) if _weft.is_tracing() else _nothing
+
+
+def _has(steps: Sequence[Sequence[str]], scope: str) -> bool:
+    return any(f"({scope})" in step or f"{scope}/" in step or f"/{scope}" in step for each in steps for step in each)
+
+
+def in_product(steps: Sequence[Sequence[str]]) -> bool:
+    """Whether an operation was traced as a part of such a product; transposes of products convert by themselves, in
+    JAX, too."""
+    return _has(steps, _PRODUCT) and not any(step == "transpose" for each in steps for step in each)
+
+
+def in_hi_primitive(steps: Sequence[Sequence[str]]) -> bool:
+    """Whether an operation is a part of a primitive on types of a library's own."""
+    return _has(steps, _HIGH)
+
+
+def is_hidden(part: str) -> bool:
+    """Whether a part of a name stack is one of these scopes."""
+    return any(part == scope or f"({scope})" in part for scope in (_PRODUCT, _HIGH))
