@@ -42,13 +42,21 @@ struct ValueLayout {
   bool open = false;  // nobody said anything of it
 };
 std::optional<ValueLayout> TypedLayoutOf(const Value& value);
+// Axes over which the shard_map around runs, and along which the value is a sum in parts, or reduced.
+struct SumsOfDevices {
+  Strings unreduced, reduced;
+};
+SumsOfDevices SumsAmongDevices(const Value& value);
+// From now on there are such values.
+void UseSumsAmongDevices();
 // The mesh of what is traced here: the one around the code, or that of an argument; null where there is none.
 Ref MeshOfTrace();
 // What a call means besides the types of the arguments.
 void AddTypedLayout(const Value& value, Signature& signature);
 
-// (a weft.Mesh, weft.AbstractMesh or weft.NamedSharding) -> (mesh, [(axis, size), ...], Explicit axes), and for a
-// sharding also the axes of each dimension, unreduced ones, reduced ones; None for what else there is.
+// (a weft.Mesh, weft.AbstractMesh or weft.NamedSharding) -> (mesh, [(axis, size), ...], Explicit axes, axes over which
+// a shard_map runs here), and for a sharding also the axes of each dimension, unreduced ones, reduced ones; None for
+// what else there is.
 void SetTypedHook(PyObject* hook);
 
 }  // namespace weft::python

@@ -16,7 +16,7 @@ from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
-from ._sharding import agreement
+from ._sharding import agreement, committed
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices, typing_rules
@@ -308,7 +308,7 @@ def _run(
             unchecked.append(missing + [a for a in differ if a in spec.reduced])
         return out_cuts, unchecked
 
-    with leaving_alone(set(mesh.axis_names) - manual):
+    with leaving_alone(set(mesh.axis_names) - manual), mesh_around(mesh):
         results = _on_devices(flat, mesh, cuts, cut_results, what)
     for i, (result, spec) in enumerate(zip(results, outs)):
         if not _weft.is_traced(result):
@@ -338,7 +338,7 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     specs = []
     for leaf, axes in zip(flat.leaves, cuts):
         shape, dtype, weak, _ = _weft.abstract(leaf)
-        place = place_of(leaf)
+        place = _place_inside(place_of(leaf), mesh)
         local = tuple(
             n // count if (count := math.prod(mesh.shape[a] for a in names)) > 1 else n for n, names in zip(shape, axes)
         )
@@ -348,6 +348,15 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
     out_cuts, unchecked = cut_results(t)
     return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, out_cuts, unchecked, flat.leaves)
+
+
+def _place_inside(place: NamedSharding | None, mesh: Mesh) -> NamedSharding | None:
+    """What the type of an argument says inside of the function: nothing of sums along axes over which that runs, of
+    which in_specs does."""
+    if place is None:
+        return None
+    alone, spec = axes_left_alone(), place.spec
+    return NamedSharding(place.mesh, spec.update(unreduced=spec.unreduced & alone, reduced=spec.reduced & alone))
 
 
 def smap(
@@ -512,6 +521,8 @@ def _pmap(
             "weft.vmap, or both one weft.shard_map over a mesh of two axes"
         )
     mesh = Mesh(np.array(first_devices(size, devices, "pmap"), dtype=object), (name,))
+    if devices is not None:
+        committed.moves_all()
     outs: list = []
 
     def on_one_device(*given, **named):

@@ -329,14 +329,15 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     order."""
     places = []
     if named:
-        what = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
-        places.append((what, [d.id for d in named[0].devices.flat]))
+        places.append(("", [d.id for d in named[0].devices.flat]))
     moved = committed.moved_arguments(traced.fn.name)
+    names = committed.names_of_arguments(traced.fn.name)
     for i, (sharding, (shape, dtype, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
         if sharding is not None and i not in moved:
             where = [d.id for d in sharding._device_list()]
             kind = f"{dtype}[{','.join(map(str, shape))}]"
-            places.append((f"argument {name or f'number {i + 1}'}, {kind},", where))
+            name = name or (names[i] if i < len(names) else f"number {i + 1}")
+            places.append((f"argument {name}, {kind},", where))
     if places and (around := _mesh_around_programs()) is not None:
         places.append(("the mesh around the call", [d.id for d in around.devices.flat]))
     for what, where in places[1:]:
@@ -344,8 +345,15 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
         if there != where:
             raise value_error(
                 f"jit: '{traced.fn.name}' is for several sets of devices, or for one in different orders: "
-                f"{first} on {there}, {what} on {where}; weft.device_put moves an array"
+                f"{first or _who_names(traced)} on {there}, {what} on {where}; weft.device_put moves an array"
             )
+
+
+def _who_names(traced: Any) -> str:
+    """What in a program names its mesh, in words."""
+    if any(eqn["name"] == "sharding_constraint" for eqn in traced.fn.eqns):
+        return "its mesh"
+    return "its inner programs' mesh" if _weft.has_constraint(traced) else "its functions' mesh"
 
 
 def check_one_device(target: str, shardings: list, names: list[str]) -> None:
@@ -429,7 +437,11 @@ def said_by_types(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
     along which it is unreduced and reduced. Raises ShardingTypeError where operands do not fit."""
     if not mesh.explicit_axes:
         return []
-    given = given_layouts(cuts, shardings)
+    specs, captures = _weft.param_specs(traced), traced.captures
+    own = len(specs) - len(captures)
+    held = [_weft.sharding_of(x) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None for x in captures]
+    shardings = [*shardings[:own], *[None] * (own - len(shardings)), *held]
+    given = given_layouts([*cuts[:own], *cuts_of_arguments(traced, mesh, shardings)[own:]], shardings)
     results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
     # Along the other axes the compiler decides.
     return results if len(mesh.explicit_axes) == len(mesh.axis_names) else []

@@ -25,7 +25,7 @@ from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
 from . import jaxprs, ref_programs
 from .core import get_aval
-from .layouts import without_layouts
+from .layouts import checking_layouts, without_layouts
 from .stages import check_options, with_trace
 
 
@@ -77,6 +77,7 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     by_position = options.get("in_shardings") is not None
     if (device := _one_device(options)) is not None:
         return _on_device(_made(fun, options), device, by_position)
+    fun = checking_layouts(fun, options)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
