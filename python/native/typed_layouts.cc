@@ -167,15 +167,38 @@ void TypedTrace::GoOn(const Atoms& results) {
   }
 }
 
-ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, PyObject* leaves) : typed_(new TypedTrace) {
+void ScopedTypedLayouts::Begin(Trace& trace) {
   typed_->trace = &trace;
   typed_->around = t_innermost;
-  std::optional<Described> here;
+}
+
+void ScopedTypedLayouts::Use(PyObject* mesh_or_sharding) {
+  const std::optional<Described> here = Describe(mesh_or_sharding);
+  if (!here) return;
+  typed_->label = here->label;
+  typed_->mesh = here->mesh;
+  typed_->said = BitsOf(here->mesh, here->said);
+  typed_->devices = BitsOf(here->mesh, here->devices);
+}
+
+ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, Rule rule) : typed_(new TypedTrace) {
+  Begin(trace);
+  if (rule.mesh != nullptr) {
+    Use(rule.mesh);
+  } else if (t_innermost != nullptr) {
+    typed_->label = Ref::Borrow(t_innermost->label.get());  // for functions inside of it
+  }
+  t_innermost = typed_.get();
+}
+
+ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, PyObject* leaves) : typed_(new TypedTrace) {
+  Begin(trace);
   if (Context().mesh != nullptr) {
-    here = Describe(static_cast<PyObject*>(Context().mesh));
+    Use(static_cast<PyObject*>(Context().mesh));
   } else if (t_innermost != nullptr && t_innermost->label.get() != nullptr) {
-    here = Describe(t_innermost->label.get());
+    Use(t_innermost->label.get());
   } else {
+    std::optional<Described> here;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
       PyObject* const leaf = PyList_GET_ITEM(leaves, i);
       if (!IsArray(leaf)) continue;
@@ -184,12 +207,7 @@ ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, PyObject* leaves) : typed_(
       const std::optional<Described>& d = DescriptionOf(*value.placement());
       if (d && (!here || (here->said.empty() && !d->said.empty()))) here = d;
     }
-  }
-  if (here) {
-    typed_->label = here->label;
-    typed_->mesh = here->mesh;
-    typed_->said = BitsOf(here->mesh, here->said);
-    typed_->devices = BitsOf(here->mesh, here->devices);
+    if (here) Use(here->label.get());
   }
   t_innermost = typed_.get();
 }
@@ -216,6 +234,13 @@ void ScopedTypedLayouts::Parameter(PyObject* leaf, const Value& parameter) {
     typed_->vars[id] = Fitting(types.Of(d->sharding, d->unreduced, d->reduced), parameter.rank());
 }
 
+void ScopedTypedLayouts::Parameter(const std::optional<ValueLayout>& layout, const Value& parameter) {
+  if (!layout || !typed_->says() || layout->dims.size() != static_cast<size_t>(parameter.rank())) return;
+  const uint32_t id = parameter.var().id;
+  if (typed_->vars.size() <= id) typed_->vars.resize(id + 1);
+  typed_->vars[id] = typed_->types().Of(Sharding{layout->dims, {}}, layout->unreduced, layout->reduced);
+}
+
 void ScopedTypedLayouts::Check(const Values& results) {
   if (!typed_->says() || (typed_->said == 0 && !g_sums_in_use)) return;
   Atoms returned;
@@ -225,26 +250,11 @@ void ScopedTypedLayouts::Check(const Values& results) {
   typed_->GoOn(returned);
 }
 
-std::optional<ValueLayout> TypedLayoutOf(const Value& value) {
-  TypedLayout l;
-  Mesh mesh;
+namespace {
+
+ValueLayout Named(const TypedLayout& l, const Mesh& mesh, Ref label) {
   ValueLayout found;
-  if (value.traced()) {
-    TypedTrace* const typed = Find(value.home().get());
-    if (typed == nullptr || typed->said == 0) return std::nullopt;
-    l = typed->Of(value.var());
-    l.unreduced &= typed->said;
-    l.reduced &= typed->said;
-    mesh = typed->mesh;
-    found.mesh = typed->label;
-  } else {
-    if (value.placement() == nullptr) return std::nullopt;
-    const std::optional<Described>& d = DescriptionOf(*value.placement());
-    if (!d || d->said.empty()) return std::nullopt;
-    mesh = d->mesh;
-    found.mesh = d->label;
-    l = Fitting(ExplicitTypes(mesh, BitsOf(mesh, d->said)).Of(d->sharding, d->unreduced, d->reduced), value.rank());
-  }
+  found.mesh = std::move(label);
   for (const auto& axes : l.dims) {
     found.dims.emplace_back();
     for (int a : axes) found.dims.back().push_back(mesh.axes[static_cast<size_t>(a)].name);
@@ -255,6 +265,34 @@ std::optional<ValueLayout> TypedLayoutOf(const Value& value) {
   }
   found.open = l.open;
   return found;
+}
+
+}  // namespace
+
+std::optional<ValueLayout> LayoutForRules(const Value& value) {
+  if (!value.traced()) return TypedLayoutOf(value);
+  TypedTrace* const typed = Find(value.home().get());
+  if (typed == nullptr || (typed->said == 0 && !(typed->devices && g_sums_in_use))) return std::nullopt;
+  const TypedLayout l = typed->Of(value.var());
+  return l.open ? std::nullopt : std::optional(Named(l, typed->mesh, typed->label));
+}
+
+std::optional<ValueLayout> TypedLayoutOf(const Value& value) {
+  TypedLayout l;
+  if (value.traced()) {
+    TypedTrace* const typed = Find(value.home().get());
+    if (typed == nullptr || typed->said == 0) return std::nullopt;
+    l = typed->Of(value.var());
+    l.unreduced &= typed->said;
+    l.reduced &= typed->said;
+    return Named(l, typed->mesh, typed->label);
+  } else {
+    if (value.placement() == nullptr) return std::nullopt;
+    const std::optional<Described>& d = DescriptionOf(*value.placement());
+    if (!d || d->said.empty()) return std::nullopt;
+    const ExplicitTypes types(d->mesh, BitsOf(d->mesh, d->said));
+    return Named(Fitting(types.Of(d->sharding, d->unreduced, d->reduced), value.rank()), d->mesh, d->label);
+  }
 }
 
 SumsOfDevices SumsAmongDevices(const Value& value) {

@@ -449,6 +449,7 @@ FnRef WithTypedConstraints(const FnRef& fn, const Mesh& mesh, uint32_t said, con
       Attrs attrs = {{"mesh", mesh}, {"sharding", Shardings{sharding}}, {"open", Ints{}}};
       if (l.unreduced) attrs.Set("unreduced", AxisNames(mesh, l.unreduced));
       if (l.reduced) attrs.Set("reduced", AxisNames(mesh, l.reduced));
+      attrs.Set("typed", AxisNames(mesh, said));
       result = b.Emit1(FindPrim("sharding_constraint"), {result}, std::move(attrs));
     }
   }

@@ -442,9 +442,7 @@ def said_by_types(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
     held = [_weft.sharding_of(x) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None for x in captures]
     shardings = [*shardings[:own], *[None] * (own - len(shardings)), *held]
     given = given_layouts([*cuts[:own], *cuts_of_arguments(traced, mesh, shardings)[own:]], shardings)
-    results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
-    # Along the other axes the compiler decides.
-    return results if len(mesh.explicit_axes) == len(mesh.axis_names) else []
+    return _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
 
 
 def _asked_for(traced: Any) -> list[NamedSharding | None]:
@@ -474,7 +472,8 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     cuts = cuts_of_arguments(traced, mesh, shardings)
     asked = _asked_for(traced)
     try:
-        said = said_by_types(traced, mesh, cuts, shardings)
+        typed = said_by_types(traced, mesh, cuts, shardings)
+        said = typed if mesh.are_all_axes_explicit else []  # along the other axes the compiler decides
         fn, _, results, _, _ = _weft.partition(
             traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said]
         )
@@ -489,10 +488,17 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     each = _says_each(mesh)
     if said:
         asked = [None if place is None or place.mesh.same_place(mesh) else place for place in asked]
-    specs = [spec_of(dims, each, *sums) for dims, *sums in said] or [spec_of(dims, each) for dims in results]
+    # A result that lies as its type says has an entry for each dimension, and one that the compiler cut further has not.
+    whole = [each and (not typed or dims == typed[i][0]) for i, dims in enumerate(results)]
+    specs = [spec_of(dims, each, *sums) for dims, *sums in said] or [
+        spec_of(dims, each_dim) for dims, each_dim in zip(results, whole)
+    ]
     if each:
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(traced)]
-        asked = [place and place.with_each_dim(rank) for place, rank in zip(asked, ranks)]
+        asked = [
+            place and (place.with_each_dim(rank) if said or each_dim else place)
+            for place, rank, each_dim in zip(asked, ranks, whole)
+        ]
     own = [s for s in shardings if isinstance(s, NamedSharding) and s.mesh.same_place(mesh)]
     if said or not _tree.jax_semantics():
         own = []

@@ -87,7 +87,7 @@ class _Module:
         said = types
         if outer and self._signature:
             said = ", ".join(
-                r.type + body.placed(place, len(shape_of(r.type)), self._signature.open_results)
+                r.type + body.placed(place, len(shape_of(r.type)))
                 for r, place in zip(results, self._signature.results)
             )
         back = f"    return {', '.join(r.name for r in results)} : {types}" if results else "    return"
