@@ -359,7 +359,10 @@ class Lowered(Described):
         t = self._traced
         fn, devices = _partitioning.with_what_types_say(t, self._shardings)
         ir = self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results)
-        return text_for(ir, devices, signature_of(self, self._jitted) if devices > 1 else None)
+        said = signature_of(self, self._jitted) if devices > 1 or any(self._donated) else None
+        if said is not None and devices == 1:
+            said = said._replace(arguments=[None] * len(said.arguments), results=[None] * len(said.results))
+        return text_for(ir, devices, said)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
