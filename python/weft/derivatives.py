@@ -451,6 +451,11 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
         grads = [next(back) if a else no_derivative(shape) for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
+    def takes() -> Any:
+        return _tree.unflatten(value_tree, [ShapeDtype(s, d, weak_type=w) for s, d, w, _ in specs])
+
+    known: Any = pullback
+    known.takes = takes  # the types of the cotangents
     value, applied = _tree.unflatten(value_tree, values[:count]), Pullback(pullback, residuals)
     if has_aux:
         return value, applied, released(_tree.unflatten(aux_tree, values[count:]))

@@ -398,7 +398,10 @@ void ExplicitTypes::OfSums(const Eqn& e, const TypedLayouts& operands, const Con
   if (strict && unreduced) {
     if (e.prim->multilinear) {
       if (in_parts > 1) Fail(e, "two factors are sums in parts: operands lie as ", Text(operands), kRemedy);
-      if (reduced != unreduced)
+      const bool scaled = std::all_of(operands.begin(), operands.end(), [&](const TypedLayout& l) {
+        return l.unreduced || l.open || l.reduced == unreduced;
+      });
+      if (!scaled)
         Fail(e, "one factor is a sum in parts, and the other is not reduced along the same axes: operands lie as ",
              Text(operands), kRemedy);
     } else if (in_parts < linear) {

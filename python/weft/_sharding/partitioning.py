@@ -477,7 +477,9 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
         fn, _, results, _, _ = _weft.partition(
             traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said]
         )
-    except NotImplementedError:
+    except NotImplementedError as error:
+        if isinstance(error, _weft.ShardingTypeError):
+            raise
         if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
             raise
         return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments

@@ -23,6 +23,7 @@ from .._sharding.meshes import chosen_mesh, current_mesh, get_abstract_mesh
 from .._sharding.partitioning import OnAllDevices, axes_of_mapped, shardings_of
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
+from ..pullbacks import Pullback
 from . import jaxprs, ref_programs
 from .core import get_aval
 from .layouts import checking_layouts, without_layouts
@@ -238,6 +239,17 @@ def make_jaxpr(
         setattr(made, name, f"make_jaxpr({getattr(fun, name, fun)})")
     made.__module__ = "jax"
     return made
+
+
+def _jaxpr_of_pullback(pullback: Any) -> Any:
+    """The program of what vjp gave, of cotangents."""
+    takes = getattr(getattr(pullback, "func", None), "takes", None)
+    if takes is None:
+        raise AttributeError("jaxpr")
+    return make_jaxpr(pullback)(takes()).jaxpr
+
+
+Pullback.jaxpr = property(_jaxpr_of_pullback)  # type: ignore[attr-defined]
 
 
 @weft.rewrite("stop_gradient(x)")

@@ -147,7 +147,7 @@ def _broadcast(message: str) -> str:
 
 
 _WHO = r"(argument|operand|its mesh|its inner programs' mesh|its functions' mesh|the mesh)(?: number)? ?"
-_PLACE = _WHO + r"(.*?)(?:, (\w+\[[^\]]*\]),)? on \[([\d, ]*)\]"
+_PLACE = _WHO + r"((?:[^\[\],]|\[[^\]]*\])*?)(?:, (\w+\[[^\]]*\]),)? on \[([\d, ]*)\]"
 _HOLDERS = {
     "its mesh": "sharding_constraint inside jit",
     "its inner programs' mesh": "jit inside jit",
