@@ -224,8 +224,7 @@ bool AddException(PyObject* module, const char* name, const char* doc, PyObject*
 bool AddNotLinearError() {
   const Ref bases(PyTuple_Pack(2, g_sharding_error, PyExc_NotImplementedError));
   if (bases)
-    g_not_linear_error =
-        PyErr_NewExceptionWithDoc("weft.ShardingTypeError", kShardingErrorDoc, bases.get(), nullptr);
+    g_not_linear_error = PyErr_NewExceptionWithDoc("weft.ShardingTypeError", kShardingErrorDoc, bases.get(), nullptr);
   return g_not_linear_error != nullptr;
 }
 

@@ -235,8 +235,8 @@ struct Forward {
   Values residuals;  // in the trace of the forward rule
   Layouts layouts;   // of the residuals
   Layouts of_results;
-  Types results;     // those with cotangents
-  Types operands;    // those that had tangents
+  Types results;   // those with cotangents
+  Types operands;  // those that had tangents
 };
 
 // backward(residuals, cotangents, stack) -> cotangents of the operands that had tangents. A None among the cotangents
@@ -253,8 +253,7 @@ BackwardRule::Run BackwardRuleOf(const Forward& forward, std::shared_ptr<void> b
         continue;
       }
       const Value& residual = forward.residuals[i];
-      parameters.push_back(
-          {types[i], "", residual.weak(), call.keeps_known ? &residual : nullptr, forward.layouts[i]});
+      parameters.push_back({types[i], "", residual.weak(), call.keeps_known ? &residual : nullptr, forward.layouts[i]});
     }
     for (size_t r = 0; r < given.size(); ++r) {
       if (!given[r]) continue;

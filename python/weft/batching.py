@@ -129,7 +129,7 @@ def vmap(
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         bound = [] if axis_name is None else [(axis_name, size, False)]
-        with mapped_over(cut_by):
+        with mapped_over(cut_by, typed):
             t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound)
         outs = _tree.prefix_leaves(
             out_axes, _tree.unflatten(flat.out_tree, [_tree.LEAF] * flat.out_tree.num_leaves), "vmap: out_axes"

@@ -20,7 +20,7 @@ from ._sharding import agreement, committed
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices, typing_rules
-from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes
+from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes, typed_axes_of_mapped
 from ._sharding.shardings import (
     NamedSharding,
     PartitionSpec,
@@ -112,6 +112,11 @@ def shard_map(
         in_specs = _as_they_lie(args, manual) if given_specs is None else given_specs
         called_with = args
         f, args, in_specs = _with_constants(given, args, in_specs)
+        if chosen and _tree.jax_semantics() and (taken := chosen & typed_axes_of_mapped()):
+            raise value_error(
+                f"jax.shard_map requires axis_names={set(chosen)} to be a subset of the axes of the mesh that cut no "
+                f"dimension that a vmap around maps: {sorted(taken)} cut one"
+            )
         if manual <= axes_left_alone():
             return _over_axes_left_alone(f, where, manual, args, in_specs, out_specs, check)
         if over_processes(where) and not _weft.is_tracing():

@@ -44,25 +44,31 @@ class _Mapped(threading.local):
     """The axes of a mesh that cut what the vmaps around map."""
 
     axes: frozenset[str] = frozenset()
+    typed: frozenset[str] = frozenset()  # those of which types say it
 
 
 _mapped = _Mapped()
 
 
 @contextlib.contextmanager
-def mapped_over(names: Iterable[str]) -> Iterator[None]:
-    """Inside it a vmap maps an axis that these axes of a mesh cut."""
-    before = _mapped.axes
-    _mapped.axes = before | frozenset(names)
+def mapped_over(names: Iterable[str], typed: Iterable[str] = ()) -> Iterator[None]:
+    """Inside it a vmap maps an axis that these axes of a mesh cut; types say it of the last ones."""
+    before = _mapped.axes, _mapped.typed
+    _mapped.axes, _mapped.typed = before[0] | frozenset(names), before[1] | frozenset(typed)
     try:
         yield
     finally:
-        _mapped.axes = before
+        _mapped.axes, _mapped.typed = before
 
 
 def axes_of_mapped() -> frozenset[str]:
     """The axes of a mesh that cut what the vmaps around map."""
     return _mapped.axes
+
+
+def typed_axes_of_mapped() -> frozenset[str]:
+    """The axes of a mesh that cut what the vmaps around map, as types say it."""
+    return _mapped.typed
 
 
 def over_processes(mesh: Mesh) -> bool:
@@ -329,7 +335,8 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     order."""
     places = []
     if named:
-        places.append(("", [d.id for d in named[0].devices.flat]))
+        what = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
+        places.append((what, [d.id for d in named[0].devices.flat]))
     moved = committed.moved_arguments(traced.fn.name)
     names = committed.names_of_arguments(traced.fn.name)
     for i, (sharding, (shape, dtype, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
@@ -345,15 +352,8 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
         if there != where:
             raise value_error(
                 f"jit: '{traced.fn.name}' is for several sets of devices, or for one in different orders: "
-                f"{first or _who_names(traced)} on {there}, {what} on {where}; weft.device_put moves an array"
+                f"{first} on {there}, {what} on {where}; weft.device_put moves an array"
             )
-
-
-def _who_names(traced: Any) -> str:
-    """What in a program names its mesh, in words."""
-    if any(eqn["name"] == "sharding_constraint" for eqn in traced.fn.eqns):
-        return "its mesh"
-    return "its inner programs' mesh" if _weft.has_constraint(traced) else "its functions' mesh"
 
 
 def check_one_device(target: str, shardings: list, names: list[str]) -> None:
@@ -502,7 +502,7 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
             for place, rank, each_dim in zip(asked, ranks, whole)
         ]
     own = [s for s in shardings if isinstance(s, NamedSharding) and s.mesh.same_place(mesh)]
-    if said or not _tree.jax_semantics():
+    if typed or not _tree.jax_semantics():
         own = []
     shapes = [shape for shape, _, _ in _weft.result_specs(traced)]
     return fn, [

@@ -89,8 +89,7 @@ class _Module:
         said = types
         if outer and self._signature:
             said = ", ".join(
-                r.type + body.placed(place, len(shape_of(r.type)))
-                for r, place in zip(results, self._signature.results)
+                r.type + body.placed(place, len(shape_of(r.type))) for r, place in zip(results, self._signature.results)
             )
             given_away = self._signature.donations(argument_types, [r.type for r in results])
             arguments = [_with_attribute(text, more) for text, more in zip(arguments, given_away)]

@@ -146,11 +146,10 @@ def _broadcast(message: str) -> str:
     return f"Incompatible shapes for broadcasting: shapes=[{', '.join(shapes)}]"
 
 
-_WHO = r"(argument|operand|its mesh|its inner programs' mesh|its functions' mesh|the mesh)(?: number)? ?"
+_WHO = r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?"
 _PLACE = _WHO + r"((?:[^\[\],]|\[[^\]]*\])*?)(?:, (\w+\[[^\]]*\]),)? on \[([\d, ]*)\]"
 _HOLDERS = {
     "its mesh": "sharding_constraint inside jit",
-    "its inner programs' mesh": "jit inside jit",
     "its functions' mesh": "shard_map inside jit",
     "the mesh": "context mesh",
 }
