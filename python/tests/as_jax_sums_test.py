@@ -13,7 +13,8 @@ def types(value):
     return [sorted(axes) for axes in (mat.varying, mat.unreduced, mat.reduced)]
 def spec(value):
     place = value.sharding.spec
-    return [str(place.update(unreduced=frozenset(), reduced=frozenset())), sorted(place.unreduced), sorted(place.reduced)]
+    cuts = place.update(unreduced=frozenset(), reduced=frozenset())
+    return [str(cuts), sorted(place.unreduced), sorted(place.reduced)]
 def said(f):
     try:
         f()

@@ -32,7 +32,7 @@ from ._sharding.shardings import (
     spec_axes,
 )
 from ._sharding.sums import with_sums
-from ._sharding.typed import place_of, spec_of_dims
+from ._sharding.typed import place_inside, place_of, with_the_rest
 from .arguments import check_axes, ints
 from .collectives import (
     axes_left_alone,
@@ -318,22 +318,10 @@ def _run(
     for i, (result, spec) in enumerate(zip(results, outs)):
         if not _weft.is_traced(result):
             results[i] = put(result, NamedSharding(mesh, spec))
-        place = _with_the_rest(spec, inside[i], set(mesh.axis_names) - manual)
+        place = with_the_rest(spec, inside[i], set(mesh.axis_names) - manual)
         if place != spec or (_weft.is_traced(result) and (spec.unreduced or spec.reduced)):
             results[i] = constrain(results[i], NamedSharding(mesh, place), what)
     return _tree.unflatten(flat.out_tree, results)
-
-
-def _with_the_rest(spec: PartitionSpec, inside: tuple | None, rest: set[str]) -> PartitionSpec:
-    """The spec of a result, with what its type inside says of the axes that the function left alone."""
-    if inside is None:
-        return spec
-    _, dims, _, _, _ = inside
-    axes = [*spec_axes(spec), *[()] * (len(dims) - len(spec))]
-    cuts = [(*names, *(name for name in more if name in rest)) for names, more in zip(axes, dims)]
-    if all(len(cut) == len(names) for cut, names in zip(cuts, axes)):
-        return spec
-    return spec_of_dims(cuts, spec.unreduced, spec.reduced)
 
 
 def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str, lanes: bool = False) -> list:
@@ -343,7 +331,7 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     specs = []
     for leaf, axes in zip(flat.leaves, cuts):
         shape, dtype, weak, _ = _weft.abstract(leaf)
-        place = _place_inside(place_of(leaf), mesh)
+        place = place_inside(place_of(leaf))
         local = tuple(
             n // count if (count := math.prod(mesh.shape[a] for a in names)) > 1 else n for n, names in zip(shape, axes)
         )
@@ -353,15 +341,6 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
     out_cuts, unchecked = cut_results(t)
     return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, out_cuts, unchecked, flat.leaves)
-
-
-def _place_inside(place: NamedSharding | None, mesh: Mesh) -> NamedSharding | None:
-    """What the type of an argument says inside of the function: nothing of sums along axes over which that runs, of
-    which in_specs does."""
-    if place is None:
-        return None
-    alone, spec = axes_left_alone(), place.spec
-    return NamedSharding(place.mesh, spec.update(unreduced=spec.unreduced & alone, reduced=spec.reduced & alone))
 
 
 def smap(

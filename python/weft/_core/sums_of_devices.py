@@ -49,8 +49,8 @@ def cast_sums(x: Any, names: Sequence[str], to: str) -> Any:
     states = {_state(name, x, before) for name in names}
     if len(states) > 1 and before != Sums():
         raise value_error(
-            f"pcast: {', '.join(map(repr, names))}: along some of these axes the value is {' and along others '.join(sorted(states))}; "
-            "give axes along which it is one of them"
+            f"pcast: {', '.join(map(repr, names))}: along some of these axes the value is "
+            f"{' and along others '.join(sorted(states))}; give axes along which it is one of them"
         )
     after = Sums(before.unreduced - along, before.reduced - along)
     if to == "unreduced":

@@ -33,7 +33,7 @@ class _Moved(threading.local):
     arguments: frozenset[int] = frozenset()
     function = ""
     all_of_next = False
-    names: list[str] = []
+    names: tuple[str, ...] = ()
     traced = ""
 
 
@@ -71,7 +71,7 @@ def moved_arguments(function: str) -> frozenset[int]:
 
 def traced_last(function: str, names: list[str]) -> None:
     """Notes the names of the arguments of the function that was traced last."""
-    _moved.traced, _moved.names = function, names
+    _moved.traced, _moved.names = function, tuple(names)
     if _moved.all_of_next:
         _moved.arguments, _moved.function, _moved.all_of_next = frozenset(range(len(names))), function, False
 
@@ -81,10 +81,10 @@ def moves_all() -> None:
     _moved.all_of_next = True
 
 
-def names_of_arguments(function: str) -> list[str]:
+def names_of_arguments(function: str) -> tuple[str, ...]:
     """The names of the arguments of a function, if it was the one that was traced last, where they are no identifiers,
     too: x[0] of a tuple x."""
-    return _moved.names if _moved.traced == function else []
+    return _moved.names if _moved.traced == function else ()
 
 
 def check_compiled_for(places: list, leaves: list, names: list[str]) -> None:

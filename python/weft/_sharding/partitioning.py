@@ -490,7 +490,7 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     each = _says_each(mesh)
     if said:
         asked = [None if place is None or place.mesh.same_place(mesh) else place for place in asked]
-    # A result that lies as its type says has an entry for each dimension, and one that the compiler cut further has not.
+    # A result that lies as its type says has an entry for each dimension, one that the compiler cut further has not.
     whole = [each and (not typed or dims == typed[i][0]) for i, dims in enumerate(results)]
     specs = [spec_of(dims, each, *sums) for dims, *sums in said] or [
         spec_of(dims, each_dim) for dims, each_dim in zip(results, whole)

@@ -131,29 +131,58 @@ def place_of(x: Any) -> NamedSharding | None:
     return None if isinstance(mesh, AbstractMesh) else NamedSharding(mesh, spec_of_dims(dims, unreduced, reduced))
 
 
-def of_cotangents(primals: list) -> list[NamedSharding | Sums | None]:
+def place_inside(place: NamedSharding | None) -> NamedSharding | None:
+    """What the type of an argument says inside of a shard_map: nothing of sums along axes over which it runs, of which
+    in_specs does."""
+    if place is None:
+        return None
+    alone, spec = axes_left_alone(), place.spec
+    return NamedSharding(place.mesh, spec.update(unreduced=spec.unreduced & alone, reduced=spec.reduced & alone))
+
+
+def with_the_rest(spec: PartitionSpec, inside: tuple | None, rest: set[str]) -> PartitionSpec:
+    """The spec of a result, with what its type inside says of the axes that the function left alone."""
+    if inside is None:
+        return spec
+    _, dims, _, _, _ = inside
+    axes = [*spec_axes(spec), *[()] * (len(dims) - len(spec))]
+    cuts = [(*names, *(name for name in more if name in rest)) for names, more in zip(axes, dims)]
+    if all(len(cut) == len(names) for cut, names in zip(cuts, axes)):
+        return spec
+    return spec_of_dims(cuts, spec.unreduced, spec.reduced)
+
+
+def _of_cotangent_here(x: Any) -> Sums | frozenset[str] | None:
+    """What the type of a cotangent says inside of a shard_map: sums, or the axes along which its value differs, and so
+    it does, even if it is 0."""
+    if (sums := sums_of(x)) != Sums():
+        return Sums(sums.reduced, sums.unreduced)
+    return frozenset(_weft.varying(x)) or None
+
+
+def of_cotangents(primals: list) -> list[NamedSharding | Sums | frozenset[str] | None]:
     """How the cotangents of values lie, where types say it: as the values do; but along axes along which a value counts
     as reduced its cotangent is a sum in parts, and the other way round."""
-    places: list[NamedSharding | Sums | None] = [
-        Sums(sums.reduced, sums.unreduced) if (sums := sums_of(x)) != Sums() else None for x in primals
-    ]
     if not _weft.have_typed_layouts(primals):
-        return places
-    places = []
-    for place in map(place_of, primals):
+        return [_of_cotangent_here(x) for x in primals]
+    places: list[Any] = []
+    for x in primals:
+        place = place_of(x)
         if place is not None:
             spec = place.spec.update(unreduced=place.spec.reduced, reduced=place.spec.unreduced)
             place = NamedSharding(place.mesh, spec)
-        places.append(place)
+        places.append(place or _of_cotangent_here(x))
     return places
 
 
-def lying_as(values: list, places: Sequence[NamedSharding | Sums | None], what: str) -> list:
+def lying_as(values: list, places: Sequence[NamedSharding | Sums | frozenset[str] | None], what: str) -> list:
     """The values, lying so; nothing is said of those whose place is None."""
     lying = []
     for x, place in zip(values, places):
         if isinstance(place, Sums):
             x = counted_as(x, place)
+        elif isinstance(place, frozenset):
+            x = _weft.pvary(x, sorted(place)) if place - set(_weft.varying(x)) else x
         elif place is not None and isinstance(x, _weft.Array) and place != place_of(x):
             x = constrain(x, place, what)
         lying.append(x)

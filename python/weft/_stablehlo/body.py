@@ -133,7 +133,9 @@ class Body:
 
     def program(self, operations: Sequence[Operation]) -> None:
         if self.module.meshes is not None and self.module.manual is None:
-            self._typed.update((op.operands[0], op) for op in operations if "typed" in op.attributes)
+            for op in operations:
+                if "typed" in op.attributes and isinstance(op.operands[0], Value):
+                    self._typed[op.operands[0]] = op
             made = (r for op in operations if "sharding" not in op.attributes for r in op.results)
             self._open.update(r for r in made if r not in self._typed)
         for op in operations:

@@ -47,11 +47,11 @@ _FLAGS = frozenset(
 
 def check_options(options: Mapping[str, Any] | None) -> None:
     """Raises RuntimeError for options that XLA's compiler has not. The others have no effect: Weft's compiles."""
-    for name in options or ():
+    for name, given in (options or {}).items():
         if not name.startswith("xla_") and name not in _OPTIONS:
             raise runtime_error(f"No such compile option: {name!r}")
-        if name in _FLAGS and str(options[name]).lower() not in ("true", "false", "0", "1"):
-            raise runtime_error(f"{name}: {options[name]!r} is not a valid bool value.")
+        if name in _FLAGS and str(given).lower() not in ("true", "false", "0", "1"):
+            raise runtime_error(f"{name}: {given!r} is not a valid bool value.")
 
 
 class Traced(Described):
