@@ -399,7 +399,8 @@ void ExplicitTypes::OfSums(const Eqn& e, const TypedLayouts& operands, const Con
     if (e.prim->multilinear) {
       if (in_parts > 1) Fail(e, "two factors are sums in parts: operands lie as ", Text(operands), kRemedy);
       const bool scaled = std::all_of(operands.begin(), operands.end(), [&](const TypedLayout& l) {
-        return l.unreduced || l.open || l.reduced == unreduced;
+        const bool is_number = l.open && !(unreduced & ~devices_);  // the same on all devices of a shard_map
+        return l.unreduced || is_number || l.reduced == unreduced;
       });
       if (!scaled)
         Fail(e, "one factor is a sum in parts, and the other is not reduced along the same axes: operands lie as ",

@@ -141,6 +141,8 @@ def _on_device(jitted: Any, device: Any, by_position: bool = False) -> Any:
         place = lambda x: weft.device_put(x, device) if _weft.is_operand(x) else x
         return _tree.map(place, jitted(*_tree.map(place, args), **_tree.map(place, kwargs)))
 
+    for name in ("lower", "trace", "eval_shape"):
+        setattr(called, name, getattr(jitted, name))
     return called
 
 
