@@ -17,6 +17,7 @@ struct Row {
 constexpr Row kBackends[] = {
     {"cpu", CpuBackend},
     {"interpreter", InterpreterBackend},
+    {"operations", OperationsBackend},
     {"cuda:sm_90a", GpuBackend},
 };
 

@@ -74,6 +74,7 @@ const std::vector<std::string>& AllStages();
 // Each backend's row of the list in backend.cc: the backend of this name, null if the name is another's.
 std::shared_ptr<const Backend> CpuBackend(const std::string& name);
 std::shared_ptr<const Backend> InterpreterBackend(const std::string& name);
+std::shared_ptr<const Backend> OperationsBackend(const std::string& name);
 std::shared_ptr<const Backend> GpuBackend(const std::string& name);
 
 }  // namespace weft

@@ -20,7 +20,8 @@ namespace weft {
 
 struct CompileRequest {
   FnRef program = nullptr;
-  // Who makes code of it and runs it, by its name in driver/backend.h: "cpu", "interpreter", "cuda:sm_90a".
+  // Who makes code of it and runs it, by its name in driver/backend.h: "cpu", "interpreter", "operations",
+  // "cuda:sm_90a".
   std::string backend = "cpu";
   // Run before the backend gets the program, in order; see AllPasses (transforms/opt/pass.h).
   std::vector<std::string> passes = DefaultPasses();

@@ -335,6 +335,7 @@ struct Prim {
   bool LinearIn(int operand) const {
     return !linear.empty() && (linear[0] == -1 || std::find(linear.begin(), linear.end(), operand) != linear.end());
   }
+  bool in_order = false;  // a reduction of floating-point numbers: in the order of ir/prims/reduction_order.h
   bool commutes = false;  // f(x, w) = f(w, x), bit by bit but for a NaN's payload
   bool is_elementwise() const { return family == Family::kElementwise; }
   double work = 1;  // element-wise: floating-point operations per element of the result

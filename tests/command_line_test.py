@@ -268,7 +268,10 @@ def test_a_pass_that_is_none_cannot_be_dumped() -> None:
 def test_a_target_that_is_none_is_named(command: tuple[str, ...]) -> None:
     done = weft(command[0], "-", *command[1:], "--target=tpu", program=LAYERS, check=False)
     assert done.returncode == 1
-    assert "there is no target or backend 'tpu'; there are cpu, interpreter, cuda:sm_90a and other GPUs" in done.stderr
+    assert (
+        "there is no target or backend 'tpu'; there are cpu, interpreter, operations, cuda:sm_90a and other GPUs"
+        in done.stderr
+    )
 
 
 def test_the_interpreter_has_nothing_to_export() -> None:

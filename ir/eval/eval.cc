@@ -137,7 +137,8 @@ Tensors EvalSteps(const Fn& fn, const Tensors& args, const StepOfEqn& step_of) {
     for (const Atom& a : e.operands) operands.push_back(read(a));
     const Sig sig{*e.prim, step.operands, step.literal, step.attrs, e.regions};
     try {
-      Tensors out = e.prim->eval(EvalContext{sig, step.results, evaluate}, operands);
+      Tensors out =
+          step.run ? Tensors{step.run(operands)} : e.prim->eval(EvalContext{sig, step.results, evaluate}, operands);
       WEFT_CHECK(out.size() == e.num_results) << e.prim->name << ": eval gave " << out.size() << " results";
       for (uint32_t r = 0; r < e.num_results; ++r) {
         const Type& expected = step.results[r];
@@ -168,11 +169,14 @@ Tensors Eval(const Fn& fn, const Tensors& args) {
   return EvalSteps(fn, args, [&](size_t i) -> const Step& { return step = StepOf(fn, fn.eqns()[i], symbols); });
 }
 
-PreparedEval::PreparedEval(FnRef fn) : fn_(std::move(fn)) {
+PreparedEval::PreparedEval(FnRef fn, const Otherwise& otherwise) : fn_(std::move(fn)) {
   const auto is_static = [](const Param& p) { return p.type.is_static(); };
   if (!std::all_of(fn_->params().begin(), fn_->params().end(), is_static)) return;
   steps_.reserve(fn_->eqns().size());
-  for (const Eqn& e : fn_->eqns()) steps_.push_back(StepOf(*fn_, e, {}));
+  for (const Eqn& e : fn_->eqns()) {
+    steps_.push_back(StepOf(*fn_, e, {}));
+    if (otherwise) steps_.back().run = otherwise(e);
+  }
   static_ = true;
 }
 

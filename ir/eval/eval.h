@@ -6,6 +6,7 @@
 #define WEFT_IR_EVAL_EVAL_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,7 +23,11 @@ Tensors Eval(const Fn& fn, const Tensors& args);
 // A program that is evaluated many times: types and attributes, which do not depend on the numbers, are found once.
 class PreparedEval {
  public:
-  explicit PreparedEval(FnRef fn);
+  // How to compute the result of an equation from its operands otherwise than by the primitive's `eval`; empty: by
+  // that.
+  using Run = std::function<Tensor(const Tensors& operands)>;
+  using Otherwise = std::function<Run(const Eqn& eqn)>;
+  explicit PreparedEval(FnRef fn, const Otherwise& otherwise = {});
   Tensors operator()(const Tensors& args) const;  // as Eval
 
   // Of one equation.
@@ -30,6 +35,7 @@ class PreparedEval {
     Types operands, results;  // static types
     Mask literal;
     Attrs attrs;
+    Run run;
   };
 
  private:

@@ -3,18 +3,16 @@
 #include <cmath>
 #include <limits>
 
-#include "base/product.h"
 #include "ir/ops.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
+#include "ir/prims/reduction_order.h"
 #include "ir/prims/shape.h"
 
 namespace weft {
 namespace {
 
-using Complex = std::complex<double>;
-
-// Folds the elements that share an output position, in row-major order of the operand. Floats accumulate in double.
+// Folds the elements that share an output position, in row-major order of the operand.
 template <class K, class F>
 Tensor Fold(const Tensor& x, const Type& result, const Ints& dims, K identity, F f) {
   const Ints kept = OtherDims(x.rank(), dims);
@@ -137,24 +135,22 @@ void ProductJvp(JvpContext& c) {
 
 void RegisterSums(PrimRegistry& r) {
   Prim& sum = AddReduction(r, "reduce_sum", kAnyNumbers, "The sum over `dims`; 0 where they are empty.");
+  sum.in_order = true;
   sum.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Ints& dims = c.sig.attrs.Get<Ints>("dims");
-    auto add = [](auto a, auto b) { return a + b; };
-    if (IsComplex(in[0].dtype())) return {Fold<Complex>(in[0], c.results[0], dims, 0, add)};
-    if (IsFloat(in[0].dtype())) return {Fold<double>(in[0], c.results[0], dims, 0, add)};
-    return {Fold<uint64_t>(in[0], c.results[0], dims, 0, add)};
+    if (IsInexact(in[0].dtype())) return {SumInOrder(in[0], c.results[0], dims)};
+    return {Fold<uint64_t>(in[0], c.results[0], dims, 0, [](uint64_t a, uint64_t b) { return a + b; })};
   };
   sum.linear = {0};
   sum.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return {BroadcastBack(c.b, *c.ct[0], c.types[0], c.eqn.attrs.Get<Ints>("dims"))};
   };
   Prim& prod = AddReduction(r, "reduce_prod", kAnyNumbers, "The product over `dims`; 1 where they are empty.");
+  prod.in_order = true;
   prod.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Ints& dims = c.sig.attrs.Get<Ints>("dims");
-    auto multiply = [](auto a, auto b) { return Product(a, b); };
-    if (IsComplex(in[0].dtype())) return {Fold<Complex>(in[0], c.results[0], dims, 1, multiply)};
-    if (IsFloat(in[0].dtype())) return {Fold<double>(in[0], c.results[0], dims, 1, multiply)};
-    return {Fold<uint64_t>(in[0], c.results[0], dims, 1, multiply)};
+    if (IsInexact(in[0].dtype())) return {ProductInOrder(in[0], c.results[0], dims)};
+    return {Fold<uint64_t>(in[0], c.results[0], dims, 1, [](uint64_t a, uint64_t b) { return a * b; })};
   };
   prod.jvp = ProductJvp;
 }

@@ -18,7 +18,7 @@ struct ReductionRow {
   Start start;           // the neutral element
   const char* step;      // the primitive that takes in one more element
   const char* of_bools;  // the same of booleans
-  bool fused = false;    // of inexact numbers: a product is taken in without rounding it
+  bool fused = false;    // of inexact numbers: a product is taken in without rounding it, on a GPU or if it is exact
 };
 using Start = ReductionRow::Start;
 constexpr ReductionRow kReductions[] = {
@@ -32,6 +32,13 @@ const ReductionRow& ReductionOf(const std::string& op) {
   }
   WEFT_CHECK(false) << "kernel: no reduction " << op;
   std::abort();
+}
+
+// Whether v is a product of numbers of half its digits, which a sum may take up without changing a bit.
+bool IsExactProduct(Value v) {
+  auto product = v.getDefiningOp<arith::MulFOp>();
+  const auto narrow = [](Value x) { return x.getDefiningOp<arith::ExtFOp>() != nullptr; };
+  return product && narrow(product.getLhs()) && narrow(product.getRhs());
 }
 
 // Integers of which some bits of the byte are no part: they are stored as numbers of 8 bits.
@@ -398,7 +405,7 @@ Lanes BodyEmitter::Neutral(const std::string& op, DType dtype, int64_t lanes) {
 
 Lanes BodyEmitter::Combine(const std::string& op, DType dtype, Lanes a, Lanes b) {
   const ReductionRow& row = ReductionOf(op);
-  if (row.fused && IsInexact(dtype)) {
+  if (row.fused && IsInexact(dtype) && (native_ || (!b.im && IsExactProduct(b.re)))) {
     if (!IsComplex(dtype)) return {m_.AddToSum(a.re, b.re)};
     return {m_.AddToSum(a.re, b.re), m_.AddToSum(a.im, b.im)};
   }

@@ -162,7 +162,7 @@ void KernelEmitter::TouchNextRow() {
   }
 }
 
-void KernelEmitter::RunPhase(const Pass& pass, const Strip* strip) {
+void KernelEmitter::RunPhase(const Pass& pass, const Stretch* stretch) {
   const auto& [phase, reductions, stores] = pass;
   current_phase_ = phase;
   const int rank = static_cast<int>(spec_.sizes.size());
@@ -175,7 +175,14 @@ void KernelEmitter::RunPhase(const Pass& pass, const Strip* strip) {
   std::vector<Value> accumulators;
   for (size_t i = 0; i < reductions.size(); ++i) {
     const KernelNode& n = spec_.nodes[reductions[i]];
-    const Lanes sum = strip != nullptr ? strip->sums[i] : body_.Neutral(n.op, n.dtype, plan_.lanes);
+    const TakesIn how = HowToTakeIn(reductions[i]);
+    if (how == TakesIn::kMemory) {
+      ClearKept(reductions[i]);
+      continue;
+    }
+    const Lanes sum = stretch != nullptr && !stretch->sums.empty()
+                          ? stretch->sums[i]
+                          : body_.Neutral(n.op, n.dtype, how == TakesIn::kOneByOne ? 0 : plan_.lanes);
     accumulators.push_back(sum.re);
     if (sum.im) accumulators.push_back(sum.im);
   }
@@ -183,8 +190,11 @@ void KernelEmitter::RunPhase(const Pass& pass, const Strip* strip) {
     std::vector<Lanes> out;
     size_t next = 0;
     for (int r : reductions) {
-      Lanes v{values[next++]};
-      if (IsComplex(spec_.nodes[r].dtype)) v.im = values[next++];
+      Lanes v;
+      if (HowToTakeIn(r) != TakesIn::kMemory) {
+        v.re = values[next++];
+        if (IsComplex(spec_.nodes[r].dtype)) v.im = values[next++];
+      }
       out.push_back(v);
     }
     return out;
@@ -193,11 +203,17 @@ void KernelEmitter::RunPhase(const Pass& pass, const Strip* strip) {
   mlir::ValueRange carried(accumulators);
   for (int d : order) {
     const bool vector = d == plan_.vector_dim && plan_.lanes > 0;
-    const bool in_strip = strip != nullptr && d == order.front();
-    auto loop = m_.b.create<scf::ForOp>(m_.loc, in_strip ? strip->begin : m_.I64(0),
-                                        in_strip ? strip->end : Size(spec_.sizes[d]), m_.I64(vector ? plan_.lanes : 1),
+    const bool part = stretch != nullptr && d == stretch->dim;
+    const bool one = part && !stretch->end;
+    auto loop = m_.b.create<scf::ForOp>(m_.loc, part && !one ? stretch->begin : m_.I64(0),
+                                        one    ? m_.I64(1)
+                                        : part ? stretch->end
+                                               : Size(spec_.sizes[d]),
+                                        one    ? m_.I64(1)
+                                        : part ? stretch->step
+                                               : m_.I64(vector ? plan_.lanes : 1),
                                         carried);
-    dims_[d] = loop.getInductionVar();
+    dims_[d] = one ? stretch->begin : loop.getInductionVar();
     OpenLoop(loop, uint64_t{1} << d);
     nest.push_back(loop);
     carried = loop.getRegionIterArgs();
@@ -234,7 +250,14 @@ void KernelEmitter::RunPhase(const Pass& pass, const Strip* strip) {
       yield(body_.Select(mask_, v, body_.Neutral(n.op, n.dtype, plan_.lanes)));
       v = {branch.getResult(0), v.im ? branch.getResult(1) : Value()};
     }
-    Lanes sum = body_.Combine(n.op, n.dtype, before[i], v);
+    const TakesIn how = HowToTakeIn(reductions[i]);
+    if (how == TakesIn::kMemory) {
+      Value at = m_.And(dims_[plan_.vector_dim], m_.I64(n.integer - 1));
+      KeepSum(reductions[i], at, body_.Combine(n.op, n.dtype, KeptSum(reductions[i], at), v), n.integer);
+      continue;
+    }
+    const Lanes sum =
+        how == TakesIn::kOneByOne ? OneByOne(n, before[i], v) : body_.Combine(n.op, n.dtype, before[i], v);
     after.push_back(sum.re);
     if (sum.im) after.push_back(sum.im);
   }
@@ -249,8 +272,9 @@ void KernelEmitter::RunPhase(const Pass& pass, const Strip* strip) {
   const std::vector<Lanes> totals = unpack(after);
   for (size_t i = 0; i < reductions.size(); ++i) {
     const int r = reductions[i];
-    Lanes v = totals[i];
-    if (plan_.vector_inner && plan_.lanes > 0) v = Horizontal(spec_.nodes[r], v);
+    const TakesIn how = HowToTakeIn(r);
+    Lanes v = how == TakesIn::kMemory ? FoldKept(r, spec_.nodes[r].integer / plan_.lanes) : totals[i];
+    if (plan_.vector_inner && plan_.lanes > 0 && how != TakesIn::kOneByOne) v = Horizontal(spec_.nodes[r], v);
     MemoOf(r) = {v, static_cast<int>(loops_.size())};
   }
 }
@@ -298,7 +322,7 @@ std::vector<KernelEmitter::Pass> KernelEmitter::Passes(const std::vector<const K
 void KernelEmitter::Phases() {
   if (tree_ >= 0) return TreeBody();
   const std::vector<const KernelStore*> rows = RowStores();
-  for (const Pass& pass : Passes(rows)) RunPhase(pass);
+  for (const Pass& pass : Passes(rows)) RunPass(pass);
   StoreRows(rows);
 }
 

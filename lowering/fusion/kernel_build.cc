@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/prim.h"
+#include "ir/prims/reduction_order.h"
 #include "lowering/ops/op_table.h"
 
 namespace weft {
@@ -259,6 +260,7 @@ int KernelBuilder::Member(int i) {
       n.op = RowOf(*e.prim).kernel_op;
       n.dtype = in;
       n.operands = {node};
+      if (e.prim->in_order) n.integer = LanesOfReduction(fn_.TypeOf(e.operands[0]), e.attrs.Get<Ints>("dims"));
       n.loc = e.loc;
       node = Node(std::move(n));
       if (in != dtype) node = Node(OpNode("convert", dtype, {node}));

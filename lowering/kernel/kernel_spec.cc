@@ -114,6 +114,14 @@ int KernelSpec::Tree() const {
   return -1;
 }
 
+int64_t KernelSpec::ReductionLanes() const {
+  int64_t lanes = 0;
+  for (const KernelNode& n : nodes) {
+    if (n.kind == KernelNode::Kind::kReduce) lanes = std::max(lanes, n.integer);
+  }
+  return lanes;
+}
+
 std::vector<bool> KernelSpec::Touched() const {
   std::vector<bool> touched = written;
   for (const KernelNode& n : nodes) {

@@ -47,8 +47,11 @@ struct KernelNode {
   // operands, values and their indices, of which it gives the least of those with the extreme value; or tree (above).
   std::string op;
   std::vector<int> operands;
-  int64_t integer = 0;  // integer_pow: y; round: 0 even, 1 away; log: 1 by the library; add, sub: 1 fused
-  Loc loc;              // of the equation, for errors; not part of Key
+  // integer_pow: y; round: 0 even, 1 away; log: 1 by the library; add, sub: 1 fused. Of a reduction its lanes
+  // (LanesOfReduction in ir/prims/reduction_order.h), of which the last reduced dimension is the one that goes into
+  // lanes.
+  int64_t integer = 0;
+  Loc loc;  // of the equation, for errors; not part of Key
 
   // Kernels call reductions what they are called in the text form: argmax, argmin.
   bool FindsIndex() const { return kind == Kind::kReduce && op.starts_with("arg"); }
@@ -75,6 +78,8 @@ struct KernelSpec {
 
   // The node of the sum in a fixed order that this kernel is, -1 when it is none.
   int Tree() const;
+  // What LanesOfReduction says of the reductions here: the most of any.
+  int64_t ReductionLanes() const;
   // Operands that are read or written at all.
   std::vector<bool> Touched() const;
   // Which domain dimensions each node's value depends on, as bit masks.

@@ -129,6 +129,33 @@ bool FindTile(const KernelSpec& spec, const Target& target, int vector_dim, Loop
   return true;
 }
 
+// Whether the vector may lie along v: of reductions in an order (KernelNode::integer) along the last reduced dimension,
+// and only where other dimensions are too small if the elements are taken in one after the other.
+bool MayHoldLanes(const KernelSpec& spec, int v) {
+  const int64_t in_order = spec.ReductionLanes();
+  if (v < spec.num_outer || in_order == 0) return true;
+  if (v + 1 != static_cast<int>(spec.sizes.size())) return false;
+  if (in_order > 1) return true;
+  constexpr int64_t kFew = 4;
+  for (int u = 0; u < spec.num_outer; ++u) {
+    if (spec.sizes[u].TryValue().value_or(kFew) >= kFew) return false;
+  }
+  return true;
+}
+
+// Lanes along the reduced dimension, where the order of the reductions has so many. Cheap bodies have all of them in
+// registers; others have fewer, and the rest of the sums in memory.
+int ReducedLanes(const KernelSpec& spec, int lanes, bool cheap) {
+  constexpr int kOneByOne = 16;  // as many scalar steps in a row
+  int most = 0;
+  for (const KernelNode& n : spec.nodes) {
+    if (n.kind != KernelNode::Kind::kReduce || n.integer == 0) continue;
+    const int order = n.integer == 1 ? kOneByOne : static_cast<int>(n.integer);
+    most = most == 0 ? order : std::min(most, order);
+  }
+  return most == 0 ? lanes : cheap && most > kOneByOne ? most : std::min(lanes, most);
+}
+
 // Units of a few microseconds: how much of a vector dimension of `size` one of them has.
 void PlanBlocks(const KernelSpec& spec, std::optional<int64_t> size, LoopPlan* plan) {
   const double inner = plan->unit_points;
@@ -149,6 +176,7 @@ constexpr int64_t kFewestColumns = 256, kMostColumns = 1024;
 bool WantsStrips(const KernelSpec& spec, const LoopPlan& plan) {
   const int rank = static_cast<int>(spec.sizes.size()), row = spec.num_outer;
   if (plan.vector_inner || plan.lanes == 0 || rank == row || plan.tile_dim >= 0 || spec.PointCost() > 2) return false;
+  if (spec.ReductionLanes() > 1) return false;  // the last dimension is walked in another order
   const auto size = [&](int v) { return spec.sizes[v].TryValue().value_or(1024); };
   if (size(row) < 2 * kStrip || size(plan.vector_dim) < kFewestColumns) return false;
   int64_t points = 1;
@@ -264,6 +292,7 @@ LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
   const int rank = static_cast<int>(spec.sizes.size());
   double best = -1e9;
   for (int v = 0; v < rank; ++v) {
+    if (!MayHoldLanes(spec, v)) continue;
     const double score = Score(spec, v) + 0.01 * v;
     if (score > best) {
       best = score;
@@ -275,6 +304,7 @@ LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
   if (few && *few < target.vector_bytes / 8) {
     double least = Instructions(spec, plan.vector_dim, target);
     for (int v = 0; v < rank; ++v) {
+      if (!MayHoldLanes(spec, v)) continue;
       const double instructions = Instructions(spec, v, target);
       if (instructions < least) {
         least = instructions;
@@ -292,22 +322,24 @@ LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
 
   // Two registers per value; four for short bodies; counting the widest type of the body.
   int bytes = 1;
-  bool expensive = false;
+  bool expensive = false, jumps = false, functions = false;
   int ops = 0;
   const std::vector<uint64_t> dependence = spec.Dependence();
   for (size_t i = 0; i < spec.nodes.size(); ++i) {
     const KernelNode& n = spec.nodes[i];
     if (((dependence[i] >> plan.vector_dim) & 1) == 0 && n.kind != KernelNode::Kind::kReduce) continue;
     bytes = std::max(bytes, RegisterBytes(n.dtype));
-    if (n.kind == KernelNode::Kind::kOp) ++ops;
+    if (n.kind == KernelNode::Kind::kOp) ++ops, functions = functions || n.Work() >= 15 || IsComplex(n.dtype);
     if (n.kind == KernelNode::Kind::kLoad) {
       const Dim c = n.access.offset.Coefficient(plan.vector_dim);
-      if (!n.access.dynamic.empty() || !(c == Dim(1) || c == Dim(0))) bytes = 8;  // vectors of addresses
+      if (!n.access.dynamic.empty() || !(c == Dim(1) || c == Dim(0))) bytes = 8, jumps = true;  // vectors of addresses
     }
   }
   if (spec.PointCost() > 0.45) expensive = true;
   int lanes = std::min(64, (expensive || ops > 20 ? 2 : 4) * target.vector_bytes / bytes);
   if (ops > 400) lanes = std::max(4, lanes / 2);
+  const int few_ops = target.vector_bytes >= 64 ? 8 : 3;  // whose values have registers beside those of the sums
+  if (plan.vector_inner) lanes = ReducedLanes(spec, lanes, !functions && !jumps && ops <= few_ops);
   const std::optional<int64_t> size = spec.sizes[plan.vector_dim].TryValue();
   if (size) {
     while (lanes > 2 && lanes / 2 >= *size) lanes /= 2;

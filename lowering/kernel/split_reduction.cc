@@ -8,6 +8,8 @@ namespace {
 using Kind = KernelNode::Kind;
 
 constexpr double kWorthSplitting = 40000;  // nanoseconds
+// Shorter reductions keep the order that they have in the interpreter (ir/prims/reduction_order.h).
+constexpr double kFewestPoints = 65536;
 // Columns of a unit, where the rows of a strip are read along memory (loop_plan.cc).
 constexpr int64_t kColumnsOfAUnit = 256;
 constexpr int64_t kEnoughUnits = 16, kMaxParts = 64, kMinPartPoints = 16384;
@@ -51,7 +53,7 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
   }
   if ((lanes_outside ? (rows + kColumnsOfAUnit - 1) / kColumnsOfAUnit : rows) >= kEnoughUnits) return std::nullopt;
   const double points = static_cast<double>(rows) * static_cast<double>(row);
-  if (points * kernel.PointCost() < kWorthSplitting) return std::nullopt;
+  if (points < kFewestPoints || points * kernel.PointCost() < kWorthSplitting) return std::nullopt;
   const int64_t n = *kernel.sizes[longest].TryValue();
   const int64_t wanted = std::min<int64_t>({kMaxParts, static_cast<int64_t>(points) / kMinPartPoints, n / 2});
   if (wanted < 2) return std::nullopt;

@@ -1,8 +1,6 @@
-// A small array runs one kernel for all shapes: its elements are the row [n] of a program with a symbolic size. So an
-// operation has the same bits for 10 elements and for 100,000, whose programs are made of the same code.
-//
-// A kernel takes some milliseconds to compile, thousands of times what a small array takes. Operations whose result is
-// exact, or correctly rounded, have the same bits in the reference interpreter: it does them until compiling pays.
+// A small array runs one kernel for all shapes (driver/operation_kernels.h). Operations whose result is exact, or
+// correctly rounded, have the same bits in the reference interpreter, and so have reductions: it does them until
+// compiling pays.
 #include "python/native/eager.h"
 
 #include <Python.h>
@@ -15,6 +13,7 @@
 
 #include "absl/hash/hash.h"
 #include "driver/executable.h"
+#include "driver/operation_kernels.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "python/native/nans.h"
@@ -31,11 +30,6 @@ constexpr int64_t kSmall = 8192;
 // compiling.
 constexpr double kInterpreted = 1e6;
 constexpr int64_t kElementsOfACall = 32;
-
-bool IsExact(const Prim& prim, DType dtype) {
-  if (IsBool(dtype) || IsInteger(dtype)) return true;
-  return IsFloat(dtype) && prim.correctly_rounded();
-}
 
 struct Key {
   const Prim* prim;
@@ -70,26 +64,6 @@ struct Given {
   bool number;           // beside arrays: of no dimensions
 };
 using Givens = std::array<Given, 2>;
-
-// The program of a kernel; null where the operation takes no such operands.
-FnRef KernelFn(const Prim& prim, DType dtype, const Attrs& attrs, const Givens& given, size_t count) {
-  Builder b(prim.name);
-  Atoms operands;
-  for (size_t i = 0; i < count; ++i) {
-    const Atom p = b.Parameter(Type{given[i].tensor->dtype(), given[i].number ? Dims{} : Dims{Dim::Symbol("n")}, {}},
-                               i == 0 ? "x" : "y");
-    operands.push_back(Convert(b, p, dtype));
-  }
-  const Dims row = {Dim::Symbol("n")};
-  for (Atom& a : operands) a = BroadcastAtom(b, a, row, false, prim.name.c_str());
-  try {
-    return b.Build({b.Emit1(prim, std::move(operands), attrs)});
-  } catch (const Error&) {
-    return nullptr;
-  }
-}
-
-Tensor Row(const Tensor& t, int64_t n) { return Tensor(t.dtype(), {n}, t.owner(), const_cast<void*>(t.raw())); }
 
 // By the reference, as ir/eval/eval.h does it, without a program around it.
 Tensor Interpreted(const Prim& prim, const Kernel& kernel, const Attrs& attrs, const Givens& given, size_t count,
@@ -141,7 +115,7 @@ std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Ope
     else
       fits &= *shape == its;
   }
-  const bool exact = IsExact(prim, dtype);
+  const bool exact = InterpretedHasSameBits(prim, dtype);
   if (exact && !(fits && alike)) return std::nullopt;
   if (!fits) {
     const Dims joint = BroadcastShapes(xs, prim.name.c_str());
@@ -174,7 +148,9 @@ std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Ope
     std::shared_ptr<Kernel>& known = Kernels()[Key{&prim, key, attrs}];
     if (!known) {
       auto made = std::make_shared<Kernel>();
-      made->fn = KernelFn(prim, dtype, attrs, given, xs.size());
+      std::array<KernelOperand, 2> operands{};
+      for (size_t i = 0; i < xs.size(); ++i) operands[i] = {given[i].tensor->dtype(), given[i].number};
+      made->fn = OperationOnRows(prim, dtype, attrs, absl::MakeConstSpan(operands).first(xs.size()));
       made->exact = exact;
       if (made->fn) made->result = made->fn->TypeOf(made->fn->results()[0]).dtype;
       known = std::move(made);
@@ -196,9 +172,8 @@ std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Ope
   }
   Tensors in;
   in.reserve(xs.size());
-  for (size_t i = 0; i < xs.size(); ++i) in.push_back(given[i].number ? *given[i].tensor : Row(*given[i].tensor, n));
-  const Tensor out = kernel->code->RunOwned(std::move(in))[0];
-  return Tensor(out.dtype(), *shape, out.owner(), const_cast<void*>(out.raw()));
+  for (size_t i = 0; i < xs.size(); ++i) in.push_back(given[i].number ? *given[i].tensor : AsRow(*given[i].tensor));
+  return OfShape(kernel->code->RunOwned(std::move(in))[0], *shape);
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shard
   Ref list(Check(PyList_New(0)));
   for (PyObject* sharding : shardings) CheckStatus(PyList_Append(list.get(), sharding ? sharding : Py_None));
   Ref object(WrapTraced(given));
-  PyObject* const stacks = backend == "interpreter" || InterpretAlways() ? Py_False : Py_True;
+  const bool interpreted = backend == "interpreter" || backend == "operations" || InterpretAlways();
+  PyObject* const stacks = interpreted ? Py_False : Py_True;  // the interpreter has arrays as wholes
   Ref pair(Check(RunningPython([&] {
     return PyObject_CallFunctionObjArgs(g_partition_hook, object.get(), list.get(), same_bits ? Py_True : Py_False,
                                         stacks, nullptr);

@@ -16,6 +16,7 @@
 #include "python/native/plans.h"
 #include "sdk/load_plugin.h"
 #include "transforms/opt/components.h"
+#include "transforms/opt/depthwise.h"
 #include "transforms/opt/loops.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
@@ -257,6 +258,7 @@ void BindRewrites(py::module_& m) {
     for (const char* rule : LoopRuleNames()) names.emplace_back(rule);
     names.emplace_back(kRowBlocks);
     names.emplace_back(kComponents);
+    names.emplace_back(kDepthwise);
     return names;
   });
   // Loads a plugin: (name, path, names of passes, rules and primitives that it added).

@@ -70,6 +70,7 @@ std::shared_ptr<Program> EagerProgram(const FnRef& fn) {
   CompileRequest request = RequestFor(fn);
   if (fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork) {
     request = Interpreted(fn);
+    if (!InterpretAlways()) request.backend = "operations";
     // One operation is what it is; what a transform made of a function follows the rules that compiled code does.
     if (fn->eqns().size() > 1) request.passes = {"drop-rules", "simplify", "widen"};
   }

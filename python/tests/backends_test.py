@@ -38,7 +38,7 @@ PROGRAMS = {
 
 
 # Those that run programs in this process, besides the CPU.
-BACKENDS = ("interpreter",)
+BACKENDS = ("interpreter", "operations")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -79,7 +79,7 @@ def test_donated_arguments_of_the_interpreter_are_deleted_as_elsewhere() -> None
 
 def test_a_backend_that_is_none_is_named() -> None:
     with pytest.raises(
-        ValueError, match="there is no target or backend 'tpu'; there are cpu, interpreter, cuda:sm_90a"
+        ValueError, match="there is no target or backend 'tpu'; there are cpu, interpreter, operations, cuda:sm_90a"
     ):
         weft.jit(lambda x: x, backend="tpu")
     with pytest.raises(TypeError, match="jit: backend"):

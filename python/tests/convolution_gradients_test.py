@@ -211,3 +211,21 @@ sys.stdout.buffer.write(b"".join(numpy.asarray(a).tobytes() for a in g))
         for threads in ("1", "2", "3")
     }
     assert len(bits) == 1
+
+
+@pytest.mark.parametrize("window", [1, 3, 4])
+@pytest.mark.parametrize("last", [False, True])
+def test_which_depthwise_convolutions_are_sums(window, last):
+    x, w = numbers(2, 6, 9, 8), numbers(6, 1, window, 3)
+
+    def f(x, w):
+        x = wnp.moveaxis(x, -1, 1) if last else x
+        return lax.conv_general_dilated(x, w, (1, 1), "VALID", feature_group_count=6)
+
+    given = numpy.moveaxis(x, 1, -1).copy() if last else x
+    becomes_sum = window * 3 <= 12 and not last
+    assert ("conv[" in weft.jit(f).lower(given, w).as_text("optimized")) != becomes_sum
+    close(weft.jit(f)(given, w), expected(x, w, None, 1, 1, 0, 0, 6)[0], window * 3)
+    program = weft.jit(f)
+    program(given, w)
+    assert ("depthwise-as-sum" in str(program.explain("rules"))) == becomes_sum

@@ -232,3 +232,58 @@ def test_reductions_of_several_calls_and_threads_and_errors():
         wnp.sum(x, axis=2)
     with pytest.raises(TypeError, match=r"\n  at .*eager_test\.py"):
         wnp.sum(weft.random.split(weft.random.key(0)))
+
+
+def chain_of_ten(x, y):
+    return wnp.sum(wnp.tanh(x * 2.0 + y) * y - x / 3.0 + wnp.exp(-x))
+
+
+def of_four(x):
+    return wnp.sum(wnp.sin(x) * x + 1.0)
+
+
+ONE_ARGUMENT = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "arcsin",
+    "arccos",
+    "arctan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "arctanh",
+    "cbrt",
+    "reciprocal",
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [5, 16, 100, 3000])
+def test_chains_sums_and_gradients_have_the_bits_of_compiled_code(dtype, size):
+    rng = np.random.default_rng(size)
+    functions = {name: getattr(wnp, name) for name in ONE_ARGUMENT}
+    programs = [
+        (chain_of_ten, 2),
+        (weft.grad(of_four), 1),
+        (weft.value_and_grad(of_four), 1),
+        (wnp.sum, 1),
+        (wnp.prod, 1),
+        (wnp.mean, 1),
+        (lambda x, y: wnp.sum(x * y), 2),
+        (lambda x: wnp.sum(wnp.exp(x).reshape(-1, 1), 0), 1),
+    ]
+    for f in functions.values():
+        total = lambda x, f=f: wnp.sum(f(x) * x)
+        programs += [(f, 1), (total, 1), (weft.grad(total), 1), (lambda x, f=f: weft.jvp(f, (x,), (x,))[1], 1)]
+    for program, arguments in programs:
+        args = [wnp.asarray(rng.uniform(0.05, 0.95, size).astype(dtype)) for _ in range(arguments)]
+        for eager, compiled in zip(
+            weft.tree.leaves(program(*args)), weft.tree.leaves(weft.jit(program)(*args)), strict=True
+        ):
+            assert np.array_equal(np.asarray(eager), np.asarray(compiled)), program

@@ -134,8 +134,8 @@ def jit(
             bits on every mesh of one size. Costs time. For CPUs. Inside of another jitted function that one decides;
             where something else traces the function (vmap, grad, make_ir) it is refused: jit that.
         backend: who makes code of the program and runs it: "cpu"; "interpreter", which runs it equation by equation
-            with every operation rounded once (slow: to compare with). Inside of another jitted function that one
-            decides.
+            with every operation rounded once (slow: to compare with); "operations", one operation after the other with
+            compiled code's bits, as outside of jit. Inside of another jitted function that one decides.
         optimize: "fast_run", the default; "fast_compile", one round of the passes; "none", the program as it was
             traced. Inside of another jitted function that one decides; weft.optimization and weft.config.optimize say
             it for all functions.

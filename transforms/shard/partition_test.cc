@@ -186,7 +186,9 @@ TEST(Factors, Enumeration) {
         Verify(*p.fn);
         const Tensors parts = Eval(*p.fn, x);
         const Kind kind = map.factors[f].kind;
-        for (size_t i = 0; i < whole.size(); ++i) ExpectSame(parts[i], whole[i], kind == Kind::kPass, what);
+        // A device's part may have size 1, without which its neighbours are summed as one dimension.
+        const bool exact = kind == Kind::kPass && !prim->in_order;
+        for (size_t i = 0; i < whole.size(); ++i) ExpectSame(parts[i], whole[i], exact, what);
         // Where every result is cut nothing is sent.
         if (kind == Kind::kPass) {
           EXPECT_EQ(CollectivesOf(*p.fn), Counts()) << what;
@@ -195,8 +197,7 @@ TEST(Factors, Enumeration) {
         const FnRef forced = ByRule(*prim, s, *fn, map, mesh, cuts, options);
         Verify(*forced);
         const Tensors by_rule = Eval(*forced, x);
-        for (size_t i = 0; i < whole.size(); ++i)
-          ExpectSame(by_rule[i], whole[i], kind == Kind::kPass, what + Print(*forced));
+        for (size_t i = 0; i < whole.size(); ++i) ExpectSame(by_rule[i], whole[i], exact, what + Print(*forced));
         // And each device does its part of the work alone.
         if (kind == Kind::kPass && !rule.emit && prim->family != Family::kSorting && prim->name != "triangular_solve" &&
             whole[0].size() > 0) {

@@ -1,5 +1,5 @@
-// Internal to lowering/cpu/emit_kernel.cc, emit_memory.cc, emit_strips.cc and emit_tree.cc: one kernel on its way to
-// MLIR.
+// Internal to lowering/cpu/emit_kernel.cc, emit_in_order.cc, emit_memory.cc, emit_strips.cc and emit_tree.cc: one
+// kernel on its way to MLIR.
 #ifndef WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
 #define WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
 
@@ -116,9 +116,10 @@ class KernelEmitter {
     std::vector<int> reductions;
     std::vector<const KernelStore*> stores;
   };
-  // Part of the first reduced dimension, and the accumulators before it.
-  struct Strip {
-    Value begin, end;
+  // Part of a reduced dimension, and the accumulators before it: neutral if there are none.
+  struct Stretch {
+    int dim = 0;
+    Value begin, end, step;  // no end: of one element
     std::vector<Lanes> sums;
   };
   std::vector<const KernelStore*> RowStores() const;
@@ -127,11 +128,24 @@ class KernelEmitter {
   void CloseVectorLoop();
   void Phases();
   void StoreRows(const std::vector<const KernelStore*>& rows);
-  void RunPhase(const Pass& pass, const Strip* strip = nullptr);
+  void RunPhase(const Pass& pass, const Stretch* stretch = nullptr);
+  // lowering/cpu/emit_in_order.cc
+  void RunPass(const Pass& pass);
+  void RunInLanes(const Pass& pass, int64_t lanes);
+  // How the lanes of a vector are taken in: each into its own sum; into one sum, one after the other; or each into one
+  // of more sums than a vector has lanes, which are in memory.
+  enum class TakesIn : uint8_t { kLanes, kOneByOne, kMemory };
+  TakesIn HowToTakeIn(int reduction) const;
+  Lanes OneByOne(const KernelNode& n, Lanes sum, const Lanes& v);
+  Lanes ByHalves(const KernelNode& n, std::vector<Lanes> sums);
+  // The accumulators in memory from that place on.
+  void ClearKept(int reduction);
+  Lanes FoldKept(int reduction, int64_t vectors);
   // lowering/cpu/emit_strips.cc
   void Strips(Value begin, Value end);
-  void KeepSum(int reduction, Value column, const Lanes& sum);
-  Lanes KeptSum(int reduction, Value column);
+  // Accumulators in memory, an array of so many elements for each reduction.
+  void KeepSum(int reduction, Value at, const Lanes& sum, int64_t elements);
+  Lanes KeptSum(int reduction, Value at);
   // lowering/cpu/emit_tree.cc
   void PlaceRows();
   void SelectRow(int row);
@@ -193,7 +207,7 @@ class KernelEmitter {
   Value tile_base_;
   bool streams_ = false;  // wrote past the caches
   std::map<int, Value> squares_;
-  std::map<int, std::vector<Value>> kept_sums_;  // of strips: an array, two of complex numbers, by reduction
+  std::map<int, std::vector<Value>> kept_sums_;  // in memory: an array, two of complex numbers, by reduction
   std::map<std::pair<const void*, int>, Value> scratch_;
 };
 
