@@ -367,8 +367,8 @@ JAX_TESTS = [
         398,
         430,
         0,
-        "what each device has of sums in parts, `if` on values of devices outside of `jit`, texts of functions over some "
-        "axes, errors where Weft has an answer",
+        "what each device has of sums in parts, `if` on values of devices outside of `jit`, texts of functions over "
+        "some axes, errors where Weft has an answer",
     ),
     ("`pmap`", 256, 266, 0, "HLO, policies of `checkpoint` that name operations of derivatives"),
     (
