@@ -355,22 +355,24 @@ JAX_TESTS = [
     ),
     (
         "`jit` over meshes (`pjit`), types that say how values lie",
-        682,
+        704,
         795,
         0,
-        "HLO, counters of lowerings, terms of sums in parts, meshes renamed inside of programs, default devices",
+        "HLO, counters of lowerings, what each device has of sums in parts, meshes renamed inside of programs, default "
+        "devices",
     ),
     (
         "`shard_map`",
-        383,
+        398,
         430,
         0,
-        "HLO, types of sums in parts, `if` on values of devices outside of `jit`, errors where Weft has an answer",
+        "what each device has of sums in parts, `if` on values of devices outside of `jit`, texts of functions over "
+        "some axes, errors where Weft has an answer",
     ),
-    ("`pmap`", 253, 266, 0, "HLO, pullbacks as jaxprs"),
+    ("`pmap`", 256, 266, 0, "HLO, policies of `checkpoint` that name operations of derivatives"),
     (
         "arrays on devices, memories, layouts, several devices",
-        238,
+        242,
         267,
         0,
         "HLO of random bits, layouts other than row-major",

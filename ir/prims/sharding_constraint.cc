@@ -38,7 +38,8 @@ void RegisterShardingConstraint(PrimRegistry& r) {
             "The operand. Where a program is cut over the devices of a mesh, the value lies on `mesh` as `sharding` "
             "says, but for the dimensions in `open`, about which it says nothing. `devices` are the numbers of the "
             "mesh's devices, where they are not 0, 1, 2 ... What follows from the result's type: along the axes "
-            "`unreduced` it counts as a sum in parts, along `reduced` its cotangent does.");
+            "`unreduced` it counts as a sum in parts, along `reduced` its cotangent does. `typed`: it is what types "
+            "say, and these are the axes of which they say it.");
   p.infer = [](const Sig& s) -> Types {
     const Shardings& shardings = s.attrs.Get<Shardings>("sharding");
     const Type& x = s.operands[0];
@@ -69,7 +70,7 @@ void RegisterShardingConstraint(PrimRegistry& r) {
   };
   p.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return in; };
   p.linear = {0};
-  p.more_attributes = {"devices", "unreduced", "reduced"};
+  p.more_attributes = {"devices", "unreduced", "reduced", "typed"};
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return {c.b.Emit1(*c.eqn.prim, {*c.ct[0]}, OfCotangent(c.eqn.attrs))};
   };

@@ -31,6 +31,7 @@ PyObject* g_unexpected_error = nullptr;
 PyObject* g_promotion_error = nullptr;
 PyObject* g_argument_error = nullptr;
 PyObject* g_sharding_error = nullptr;
+PyObject* g_not_linear_error = nullptr;
 PyObject* g_axis_error = nullptr;
 PyObject* g_derivative_error = nullptr;
 PyObject* g_parse_error = nullptr;
@@ -219,6 +220,14 @@ bool AddException(PyObject* module, const char* name, const char* doc, PyObject*
   return *slot != nullptr && PyModule_AddObjectRef(module, name, *slot) == 0;
 }
 
+// A ShardingTypeError that is a NotImplementedError, too, as in JAX.
+bool AddNotLinearError() {
+  const Ref bases(PyTuple_Pack(2, g_sharding_error, PyExc_NotImplementedError));
+  if (bases)
+    g_not_linear_error = PyErr_NewExceptionWithDoc("weft.ShardingTypeError", kShardingErrorDoc, bases.get(), nullptr);
+  return g_not_linear_error != nullptr;
+}
+
 }  // namespace
 
 struct CarriedException::Parts {
@@ -252,7 +261,7 @@ bool AddExceptions(PyObject* module) {
   return of_masks && of_arguments && of_axes &&
          AddException(module, "ArgumentError", kArgumentErrorDoc, of_arguments.get(), &g_argument_error) &&
          AddException(module, "ShardingTypeError", kShardingErrorDoc, g_argument_error, &g_sharding_error) &&
-         AddException(module, "AxisError", kAxisErrorDoc, of_axes.get(), &g_axis_error) &&
+         AddNotLinearError() && AddException(module, "AxisError", kAxisErrorDoc, of_axes.get(), &g_axis_error) &&
          AddException(module, "TracerBoolConversionError", kBoolErrorDoc, g_concretization_error, &g_bool_error) &&
          AddException(module, "TracerIntegerConversionError", kIntegerErrorDoc, g_tracer_error, &g_integer_error) &&
          AddException(module, "TracerArrayConversionError", kArrayErrorDoc, g_tracer_error, &g_array_error) &&
@@ -283,6 +292,7 @@ void SetPythonException(const Error& error) {
   PyObject* type = error.kind() == ErrorKind::kTracer                          ? TracerErrorOf(error.message())
                    : dynamic_cast<const IntegerOverflow*>(&error) != nullptr   ? PyExc_OverflowError
                    : dynamic_cast<const NoPromotion*>(&error) != nullptr       ? g_promotion_error
+                   : dynamic_cast<const NotLinearError*>(&error) != nullptr    ? g_not_linear_error
                    : dynamic_cast<const ShardingTypeError*>(&error) != nullptr ? g_sharding_error
                                                                                : ExceptionOf(error.kind());
   SetPythonException(type, of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(),

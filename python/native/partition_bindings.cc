@@ -92,6 +92,7 @@ void BindPartition(py::module_& m) {
         if (!devices.empty()) attrs.Set("devices", devices);
         if (!unreduced.empty()) attrs.Set("unreduced", unreduced);
         if (!reduced.empty()) attrs.Set("reduced", reduced);
+        if (!unreduced.empty() || !reduced.empty()) UseSumsAmongDevices();
         return Take(WrapValue(Bind(FindPrim("sharding_constraint"), {v}, attrs)[0].WithWeak(v.weak())));
       },
       py::arg("x"), py::arg("axes"), py::arg("devices"), py::arg("cuts"), py::arg("open"),
@@ -160,6 +161,11 @@ void BindPartition(py::module_& m) {
     if (!l) return py::none();
     return py::make_tuple(py::reinterpret_borrow<py::object>(l->mesh.get()), l->dims, l->unreduced, l->reduced,
                           l->open);
+  });
+  // (unreduced, reduced): axes of the shard_map around along which a value is a sum in parts, or its cotangent.
+  m.def("sums_among_devices", [](py::handle x) {
+    const SumsOfDevices sums = IsArray(x.ptr()) ? SumsAmongDevices(ValueOf(x.ptr())) : SumsOfDevices{};
+    return std::make_pair(sums.unreduced, sums.reduced);
   });
   m.def("mesh_of_trace", []() -> py::object {
     const Ref mesh = MeshOfTrace();

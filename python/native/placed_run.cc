@@ -115,7 +115,8 @@ std::shared_ptr<const Placed> Made(const FnRef& fn, const Values& args) {
   try {
     made->on = PlaceProgram(made->traced, shardings, false, "cpu");
   } catch (const PythonError&) {
-    if (!PyErr_ExceptionMatches(PyExc_NotImplementedError)) throw;
+    // Operands that do not lie as the operation needs them are a ValueError, too.
+    if (!PyErr_ExceptionMatches(PyExc_NotImplementedError) || PyErr_ExceptionMatches(PyExc_ValueError)) throw;
     PyErr_Clear();
     return made;
   }

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "python/native/bindings.h"
 #include "python/native/effects.h"
+#include "python/native/typed_layouts.h"
 #include "tracer/axes.h"
 #include "tracer/context.h"
 #include "tracer/regions.h"
@@ -91,12 +92,25 @@ BatchedFn BatchedByRule(const py::function& rule, const Values& captures, size_t
   return {b.Build(b.Inline(*t.fn, own)), Mask(flags.begin(), flags.end())};
 }
 
+using Layouts = std::vector<std::optional<ValueLayout>>;  // without the mesh
+
+// As the type of a value says it; the mesh, which Python has, goes to `mesh`.
+std::optional<ValueLayout> LayoutOf(const Value& value, std::shared_ptr<void>& mesh) {
+  std::optional<ValueLayout> l = LayoutForRules(value);
+  if (!l) return l;
+  if (mesh == nullptr) mesh = HeldFunction(l->mesh.get());
+  l->mesh = Ref();
+  return l;
+}
+
 // A call as its rules see it later.
 struct Call {
   std::string name, kind;          // of the function; "custom_jvp"
   std::vector<std::string> names;  // of its arguments, for reading the program
   Values arguments;                // with their numbers, where those are known
   std::vector<bool> weak;          // of the arguments
+  Layouts layouts;                 // of the arguments, as their types say it
+  std::shared_ptr<void> mesh;      // of these
   Values captures;                 // the operands after the arguments
   std::vector<NamedAxis> axes = BoundAxes();
   ScopedSettings::All settings = ScopedSettings::Here();
@@ -110,10 +124,11 @@ struct RuleParameter {
   std::string name = {};
   bool weak = false;
   const Value* known = nullptr;
+  std::optional<ValueLayout> layout = {};
 };
 
 RuleParameter Argument(const Call& call, const Type& type, size_t i) {
-  return {type, call.NameOf(i), call.weak[i], call.keeps_known ? &call.arguments[i] : nullptr};
+  return {type, call.NameOf(i), call.weak[i], call.keeps_known ? &call.arguments[i] : nullptr, call.layouts[i]};
 }
 
 // What the function captured, and behind that large arrays of the function's, which rules have themselves
@@ -133,10 +148,12 @@ FnRef TraceRule(const Call& call, const std::vector<RuleParameter>& parameters, 
   const ScopedSettings settings(call.settings);
   ScopedTrace trace(call.name, call.kind);
   trace->set_keeps_known(call.keeps_known);
+  ScopedTypedLayouts typed(*trace, ScopedTypedLayouts::Rule{static_cast<PyObject*>(call.mesh.get())});
   Values values;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const RuleParameter& p = parameters[i];
     values.push_back(trace->Parameter(p.type, p.name, p.weak, p.known));
+    typed.Parameter(p.layout, values.back());
     if (i >= captured && i < captured + call.captures.size())
       trace->StandFor(call.captures[i - captured], values.back().var());
   }
@@ -216,8 +233,10 @@ JvpHostRule::Run JvpRuleOf(std::shared_ptr<const Call> call, std::shared_ptr<voi
 struct Forward {
   std::shared_ptr<const Call> call;
   Values residuals;  // in the trace of the forward rule
-  Types results;     // those with cotangents
-  Types operands;    // those that had tangents
+  Layouts layouts;   // of the residuals
+  Layouts of_results;
+  Types results;   // those with cotangents
+  Types operands;  // those that had tangents
 };
 
 // backward(residuals, cotangents, stack) -> cotangents of the operands that had tangents. A None among the cotangents
@@ -234,10 +253,12 @@ BackwardRule::Run BackwardRuleOf(const Forward& forward, std::shared_ptr<void> b
         continue;
       }
       const Value& residual = forward.residuals[i];
-      parameters.push_back({types[i], "", residual.weak(), call.keeps_known ? &residual : nullptr});
+      parameters.push_back({types[i], "", residual.weak(), call.keeps_known ? &residual : nullptr, forward.layouts[i]});
     }
     for (size_t r = 0; r < given.size(); ++r) {
-      if (given[r]) parameters.push_back({forward.results[r], "ct"});
+      if (!given[r]) continue;
+      parameters.push_back({forward.results[r], "ct"});
+      if (const auto& l = forward.of_results[r]) parameters.back().layout = l->OfCotangent();
     }
     const FnRef fn = TraceRule(call, parameters, own, [&](const Values& values) {
       const py::object cts = RunningPython([&] {
@@ -263,7 +284,7 @@ ForwardRule::Run ForwardRuleOf(std::shared_ptr<const Call> call, std::shared_ptr
     std::vector<RuleParameter> parameters;
     for (size_t i = 0; i < types.size(); ++i)
       parameters.push_back(i < own ? Argument(*call, types[i], i) : Captured(*call, types[i], i - own));
-    Forward forward{call, {}, {}, {}};
+    Forward forward{call, {}, {}, {}, {}, {}};
     std::shared_ptr<void> backward;
     size_t num_results = 0;
     ForwardFn out;
@@ -274,6 +295,11 @@ ForwardRule::Run ForwardRuleOf(std::shared_ptr<const Call> call, std::shared_ptr
       Values results = ValuesFrom(three.attr("__getitem__")(0), "custom_vjp");
       num_results = results.size();
       forward.residuals = ValuesFrom(three.attr("__getitem__")(1), "custom_vjp");
+      std::shared_ptr<void> mesh = call->mesh;
+      for (const Value& v : forward.residuals) forward.layouts.push_back(LayoutOf(v, mesh));
+      for (const Value& v : results) {
+        if (HasTangents(v.type().dtype)) forward.of_results.push_back(LayoutOf(v, mesh));
+      }
       backward = HeldFunction(three.attr("__getitem__")(2).ptr());
       results.insert(results.end(), forward.residuals.begin(), forward.residuals.end());
       return results;
@@ -348,6 +374,7 @@ py::object EmitPrimitive(const Traced& f, const Values& operands, const std::vec
   call->names = names;
   for (const Value& v : operands) call->weak.push_back(v.weak());
   call->arguments.assign(operands.size(), Value());
+  call->layouts.resize(operands.size());
   call->captures = f.captures;
   const Aligned closed = AlignCaptures({f});
   Attrs attrs = ConstsAttr(static_cast<int>(f.captures.size()));
@@ -405,14 +432,18 @@ py::object EmitCall(const char* prim, bool forward, const Traced& f, const Value
   call->name = f.fn->name();
   call->kind = prim;
   call->names = names;
-  for (const Value& v : operands) call->weak.push_back(v.weak());
+  for (const Value& v : operands) {
+    call->weak.push_back(v.weak());
+    call->layouts.push_back(LayoutOf(v, call->mesh));
+  }
   call->arguments = operands;
   call->captures = with.captures;
   const Trace* trace = Trace::Current();
   call->keeps_known = trace != nullptr && trace->keeps_known();
-  // Calls of one kind name one rule, so that programs are recognised; a rule that knows this call's numbers, or has
-  // values from around it, is this call's own.
-  if (call->keeps_known || !call->captures.empty() || !call->axes.empty() || number == 0) number = NewHostNumber();
+  // Calls of one kind name one rule, so that programs are recognised; a rule that knows this call's numbers or where
+  // its arguments lie, or has values from around it, is this call's own.
+  if (call->keeps_known || !call->captures.empty() || !call->axes.empty() || call->mesh != nullptr || number == 0)
+    number = NewHostNumber();
   if (!call->keeps_known) call->arguments.assign(operands.size(), Value());
   const std::shared_ptr<void> function = HeldFunction(rule.ptr());
   const HostFunctions held =

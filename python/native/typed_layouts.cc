@@ -20,10 +20,12 @@ struct TypedTrace {
   Ref label;                     // the mesh
   Mesh mesh;
   uint32_t said = 0;
+  uint32_t devices = 0;  // axes over which a shard_map runs here
   std::vector<std::optional<TypedLayout>> vars;
   size_t done = 0;  // equations
 
-  bool says() const { return said != 0; }
+  bool says() const { return said != 0 || devices != 0; }
+  ExplicitTypes types() const { return ExplicitTypes(mesh, said, devices); }
   TypedLayout Of(const Atom& a);
   TypedLayout Translated(const Value& v);
   void GoOn(const Atoms& results);
@@ -35,11 +37,14 @@ thread_local TypedTrace* t_innermost = nullptr;
 
 PyObject* g_hook = nullptr;
 
+// Whether some value was said to be a sum in parts: until then nobody has to look for them.
+bool g_sums_in_use = false;
+
 // What the hook says of a mesh or a sharding.
 struct Described {
   Ref label;
   Mesh mesh;
-  Strings said;
+  Strings said, devices;
   Sharding sharding;
   Strings unreduced, reduced;
 };
@@ -60,14 +65,16 @@ std::optional<Described> Describe(PyObject* object) {
   if (g_hook == nullptr || object == nullptr || object == Py_None) return std::nullopt;
   const Ref found(Check(RunningPython([&] { return PyObject_CallOneArg(g_hook, object); })));
   if (found.get() == Py_None) return std::nullopt;
-  PyObject *label, *axes, *said, *dims = nullptr, *unreduced = nullptr, *reduced = nullptr;
-  if (!PyArg_ParseTuple(found.get(), "OOO|OOO", &label, &axes, &said, &dims, &unreduced, &reduced)) throw PythonError();
+  PyObject *label, *axes, *said, *devices, *dims = nullptr, *unreduced = nullptr, *reduced = nullptr;
+  if (!PyArg_ParseTuple(found.get(), "OOOO|OOO", &label, &axes, &said, &devices, &dims, &unreduced, &reduced))
+    throw PythonError();
   Described d;
   d.label = Ref::Borrow(label);
   Each(axes, [&](PyObject* axis) {
     d.mesh.axes.push_back({Text(PyTuple_GET_ITEM(axis, 0)), IntFrom(PyTuple_GET_ITEM(axis, 1), "an axis")});
   });
   d.said = NamesIn(said);
+  d.devices = NamesIn(devices);
   if (dims == nullptr) return d;
   Each(dims, [&](PyObject* names) { d.sharding.dims.push_back(NamesIn(names)); });
   d.unreduced = NamesIn(unreduced);
@@ -108,7 +115,7 @@ TypedLayout Fitting(TypedLayout l, int rank) {
 
 // The same along the axes whose types say it here.
 TypedLayout TypedTrace::Translated(const Value& v) {
-  const ExplicitTypes types(mesh, said);
+  const ExplicitTypes types = this->types();
   if (!v.traced()) {
     if (v.placement() == nullptr) return types.Open(v.rank());
     const std::optional<Described>& d = DescriptionOf(*v.placement());
@@ -121,7 +128,7 @@ TypedLayout TypedTrace::Translated(const Value& v) {
 }
 
 TypedLayout TypedTrace::Of(const Atom& a) {
-  const ExplicitTypes types(mesh, said);
+  const ExplicitTypes types = this->types();
   const Builder& b = trace->builder();
   if (!a.is_var()) return types.Open(b.TypeOf(a).rank());
   if (a.id() >= vars.size()) vars.resize(a.id() + 1);
@@ -141,7 +148,7 @@ TypedLayout TypedTrace::Of(const Atom& a) {
 }
 
 void TypedTrace::GoOn(const Atoms& results) {
-  const ExplicitTypes types(mesh, said);
+  const ExplicitTypes types = this->types();
   const Builder& b = trace->builder();
   const Eqns& eqns = b.eqns();
   if (done == eqns.size()) return;
@@ -160,15 +167,38 @@ void TypedTrace::GoOn(const Atoms& results) {
   }
 }
 
-ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, PyObject* leaves) : typed_(new TypedTrace) {
+void ScopedTypedLayouts::Begin(Trace& trace) {
   typed_->trace = &trace;
   typed_->around = t_innermost;
-  std::optional<Described> here;
+}
+
+void ScopedTypedLayouts::Use(PyObject* mesh_or_sharding) {
+  const std::optional<Described> here = Describe(mesh_or_sharding);
+  if (!here) return;
+  typed_->label = here->label;
+  typed_->mesh = here->mesh;
+  typed_->said = BitsOf(here->mesh, here->said);
+  typed_->devices = BitsOf(here->mesh, here->devices);
+}
+
+ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, Rule rule) : typed_(new TypedTrace) {
+  Begin(trace);
+  if (rule.mesh != nullptr) {
+    Use(rule.mesh);
+  } else if (t_innermost != nullptr) {
+    typed_->label = Ref::Borrow(t_innermost->label.get());  // for functions inside of it
+  }
+  t_innermost = typed_.get();
+}
+
+ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, PyObject* leaves) : typed_(new TypedTrace) {
+  Begin(trace);
   if (Context().mesh != nullptr) {
-    here = Describe(static_cast<PyObject*>(Context().mesh));
+    Use(static_cast<PyObject*>(Context().mesh));
   } else if (t_innermost != nullptr && t_innermost->label.get() != nullptr) {
-    here = Describe(t_innermost->label.get());
+    Use(t_innermost->label.get());
   } else {
+    std::optional<Described> here;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
       PyObject* const leaf = PyList_GET_ITEM(leaves, i);
       if (!IsArray(leaf)) continue;
@@ -177,11 +207,7 @@ ScopedTypedLayouts::ScopedTypedLayouts(Trace& trace, PyObject* leaves) : typed_(
       const std::optional<Described>& d = DescriptionOf(*value.placement());
       if (d && (!here || (here->said.empty() && !d->said.empty()))) here = d;
     }
-  }
-  if (here) {
-    typed_->label = here->label;
-    typed_->mesh = here->mesh;
-    typed_->said = BitsOf(here->mesh, here->said);
+    if (here) Use(here->label.get());
   }
   t_innermost = typed_.get();
 }
@@ -190,7 +216,7 @@ ScopedTypedLayouts::~ScopedTypedLayouts() { t_innermost = typed_->around; }
 
 void ScopedTypedLayouts::Parameter(PyObject* leaf, const Value& parameter) {
   if (!typed_->says()) return;
-  const ExplicitTypes types(typed_->mesh, typed_->said);
+  const ExplicitTypes types = typed_->types();
   const uint32_t id = parameter.var().id;
   if (typed_->vars.size() <= id) typed_->vars.resize(id + 1);
   if (IsArray(leaf)) {
@@ -208,8 +234,15 @@ void ScopedTypedLayouts::Parameter(PyObject* leaf, const Value& parameter) {
     typed_->vars[id] = Fitting(types.Of(d->sharding, d->unreduced, d->reduced), parameter.rank());
 }
 
+void ScopedTypedLayouts::Parameter(const std::optional<ValueLayout>& layout, const Value& parameter) {
+  if (!layout || !typed_->says() || layout->dims.size() != static_cast<size_t>(parameter.rank())) return;
+  const uint32_t id = parameter.var().id;
+  if (typed_->vars.size() <= id) typed_->vars.resize(id + 1);
+  typed_->vars[id] = typed_->types().Of(Sharding{layout->dims, {}}, layout->unreduced, layout->reduced);
+}
+
 void ScopedTypedLayouts::Check(const Values& results) {
-  if (!typed_->says()) return;
+  if (!typed_->says() || (typed_->said == 0 && !g_sums_in_use)) return;
   Atoms returned;
   for (const Value& v : results) {
     if (v.traced() && v.home().get() == typed_->trace) returned.emplace_back(v.var());
@@ -217,24 +250,11 @@ void ScopedTypedLayouts::Check(const Values& results) {
   typed_->GoOn(returned);
 }
 
-std::optional<ValueLayout> TypedLayoutOf(const Value& value) {
-  TypedLayout l;
-  Mesh mesh;
+namespace {
+
+ValueLayout Named(const TypedLayout& l, const Mesh& mesh, Ref label) {
   ValueLayout found;
-  if (value.traced()) {
-    TypedTrace* const typed = Find(value.home().get());
-    if (typed == nullptr || !typed->says()) return std::nullopt;
-    l = typed->Of(value.var());
-    mesh = typed->mesh;
-    found.mesh = typed->label;
-  } else {
-    if (value.placement() == nullptr) return std::nullopt;
-    const std::optional<Described>& d = DescriptionOf(*value.placement());
-    if (!d || d->said.empty()) return std::nullopt;
-    mesh = d->mesh;
-    found.mesh = d->label;
-    l = Fitting(ExplicitTypes(mesh, BitsOf(mesh, d->said)).Of(d->sharding, d->unreduced, d->reduced), value.rank());
-  }
+  found.mesh = std::move(label);
   for (const auto& axes : l.dims) {
     found.dims.emplace_back();
     for (int a : axes) found.dims.back().push_back(mesh.axes[static_cast<size_t>(a)].name);
@@ -246,6 +266,43 @@ std::optional<ValueLayout> TypedLayoutOf(const Value& value) {
   found.open = l.open;
   return found;
 }
+
+}  // namespace
+
+std::optional<ValueLayout> LayoutForRules(const Value& value) {
+  if (!value.traced()) return TypedLayoutOf(value);
+  TypedTrace* const typed = Find(value.home().get());
+  if (typed == nullptr || (typed->said == 0 && !(typed->devices && g_sums_in_use))) return std::nullopt;
+  const TypedLayout l = typed->Of(value.var());
+  return l.open ? std::nullopt : std::optional(Named(l, typed->mesh, typed->label));
+}
+
+std::optional<ValueLayout> TypedLayoutOf(const Value& value) {
+  TypedLayout l;
+  if (value.traced()) {
+    TypedTrace* const typed = Find(value.home().get());
+    if (typed == nullptr || typed->said == 0) return std::nullopt;
+    l = typed->Of(value.var());
+    l.unreduced &= typed->said;
+    l.reduced &= typed->said;
+    return Named(l, typed->mesh, typed->label);
+  } else {
+    if (value.placement() == nullptr) return std::nullopt;
+    const std::optional<Described>& d = DescriptionOf(*value.placement());
+    if (!d || d->said.empty()) return std::nullopt;
+    const ExplicitTypes types(d->mesh, BitsOf(d->mesh, d->said));
+    return Named(Fitting(types.Of(d->sharding, d->unreduced, d->reduced), value.rank()), d->mesh, d->label);
+  }
+}
+
+SumsOfDevices SumsAmongDevices(const Value& value) {
+  TypedTrace* const typed = g_sums_in_use && value.traced() ? Find(value.home().get()) : nullptr;
+  if (typed == nullptr || typed->devices == 0) return {};
+  const TypedLayout l = typed->Of(value.var());
+  return {AxisNames(typed->mesh, l.unreduced & typed->devices), AxisNames(typed->mesh, l.reduced & typed->devices)};
+}
+
+void UseSumsAmongDevices() { g_sums_in_use = true; }
 
 Ref MeshOfTrace() {
   for (const TypedTrace* t = t_innermost; t != nullptr; t = t->around) {

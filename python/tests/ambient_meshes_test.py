@@ -196,6 +196,42 @@ def test_specs_of_sums():
                 weft.shard_map(lambda v: v, in_specs=into, out_specs=out_of)(a)
 
 
+def test_types_of_sums_inside_of_functions():
+    """Types tell parts of sums from values that differ, through operations and derivatives, and refuse what is not
+    linear in them."""
+    seen = []
+
+    def mat(v):
+        return tuple(map(sorted, weft.typeof(v).mat))
+
+    def on_devices(u, r):
+        parts = lax.pcast(u, "y", to="unreduced")
+        total = lax.psum(2 * parts + parts, "y")
+        slope = weft.grad(lambda r: (u * r).sum())(r)
+        seen.extend(map(mat, (u, r, parts, parts.T + parts.T, total, r.reshape(-1), u * r, slope)))
+        return total, lax.psum(slope, "y")
+
+    with weft.set_mesh(MESH):
+        x = weft.device_put(X, P(None, "y"))
+        run = weft.jit(
+            weft.shard_map(on_devices, in_specs=(P(None, "y"), P(None, reduced={"y"})), out_specs=(P(), P()))
+        )
+        total, slope = run(x, weft.device_put(X[:, :2], P()))
+        differ, part, whole, shared = ["y"], ([], ["y"], []), ([], [], []), ([], [], ["y"])
+        assert seen == [(differ, [], []), shared, part, part, whole, shared, (differ, [], []), part]
+        np.testing.assert_allclose(total, 3 * (X[:, :2] + X[:, 2:]))
+        np.testing.assert_allclose(slope, X[:, :2] + X[:, 2:])
+        for refused in (wnp.sin, lambda v: v * v, lambda v: v + lax.psum(v, "y")):
+            with pytest.raises(weft.errors.ShardingTypeError, match="in parts"):
+                weft.shard_map(lambda v, f=refused: f(v), in_specs=P(unreduced={"y"}), out_specs=P())(X)
+        with pytest.raises(ValueError, match="along some of these axes the value is"):
+            weft.shard_map(
+                lambda v: lax.pcast(lax.pcast(v, "y", to="unreduced"), ("x", "y"), to="reduced"),
+                in_specs=P("x", "y"),
+                out_specs=P("x", "y"),
+            )(X)
+
+
 # --- Functions over some axes of a mesh -------------------------------------------------------------------------------
 
 

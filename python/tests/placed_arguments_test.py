@@ -224,7 +224,7 @@ def test_one_array_elsewhere_is_named(n):
         given = placed(arrays)
         given[place] = weft.device_put(arrays[place], weft.NamedSharding(order, P("x")))
         f = weft.jit(lambda *a: weft.with_sharding_constraint(total(*(v * 1 for v in a)), ROWS))
-        expected = rf"mesh on \[0, 1, 2, 3\], argument number {place + 1}, \S+, on \[3, 2, 1, 0\]"
+        expected = rf"mesh on \[0, 1, 2, 3\], argument a\[{place}\], \S+, on \[3, 2, 1, 0\]"
         with pytest.raises(ValueError, match=expected):
             f(*given)
 

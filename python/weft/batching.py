@@ -129,8 +129,8 @@ def vmap(
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         bound = [] if axis_name is None else [(axis_name, size, False)]
-        known = axis_name is None and not cut_by and _tree.jax_semantics() and _weft.computes_known()
-        with mapped_over(cut_by):
+        known = axis_name is None and not cut_by and not typed and _tree.jax_semantics() and _weft.computes_known()
+        with mapped_over(cut_by, typed):
             t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound, computes_known=known)
         outs = _tree.prefix_leaves(
             out_axes, _tree.unflatten(flat.out_tree, [_tree.LEAF] * flat.out_tree.num_leaves), "vmap: out_axes"

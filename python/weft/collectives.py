@@ -13,6 +13,7 @@ from typing import Any
 from . import _weft
 from ._core import tree as _tree
 from ._core.errors import name_error, type_error, value_error
+from ._core.sums_of_devices import cast_sums
 from ._weft import Array
 from .arguments import flag, int64
 from .index_groups import IndexGroups
@@ -279,7 +280,8 @@ def all_gather(
     if axis_index_groups is not None:
         within = IndexGroups(axis_index_groups, names, "all_gather", equal=True)
         return _tree.map(lambda leaf: _together(within.gathered(leaf), axis, tiled), x)
-    return _tree.map(lambda leaf: _weft.all_gather(leaf, names, axis, tiled), x)
+    gathered = _tree.map(lambda leaf: _weft.all_gather(leaf, names, axis, tiled), x)
+    return gathered if to == "varying" else _tree.map(lambda leaf: cast_sums(leaf, names, to), gathered)
 
 
 def _same_for_all(x: Any, names: list[str], axis: int, tiled: bool) -> Array:
@@ -539,19 +541,6 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
     return _tree.map(lambda leaf: _weft.pvary(leaf, names), x)
 
 
-def first_has_all(x: Any, names: Sequence[str]) -> Any:
-    """x as parts of a sum along axes of a mesh: the first device has all of it, and the others nothing."""
-    shape, dtype, _, _ = _weft.abstract(x)
-    return _weft.where(_weft.axis_index(list(names)) == 0, x, _weft.full(shape, 0, dtype))
-
-
-def parts_of(x: Any, names: Sequence[str]) -> Any:
-    """The parts of a sum along axes of a mesh that the devices have: of a value that may differ between them, what each
-    has; of one that is the same on all, all of it on the first."""
-    same = [name for name in names if name not in _weft.varying(x)]
-    return first_has_all(x, same) if same else x
-
-
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """x as a value that lies otherwise along an axis of a mesh.
 
@@ -573,7 +562,5 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """
     if to not in ("varying", "reduced", "unreduced"):
         raise value_error(f"pcast: to={to!r}; expected 'varying', 'reduced' or 'unreduced'")
-    if to != "unreduced":
-        return pvary(x, axis_name)
     names = axis_names(axis_name, "pcast")
-    return _tree.map(lambda leaf: parts_of(leaf, names), x)
+    return _tree.map(lambda leaf: cast_sums(leaf, names, to), x)

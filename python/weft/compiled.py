@@ -169,7 +169,6 @@ def jit(
         >>> f(wnp.arange(3))
         Array([1, 3, 5], dtype=int32)
     """
-    del keep_unused
     if fun is None:  # what is returned may decorate several functions, so iterators are read here
         return functools.partial(
             jit,
@@ -239,9 +238,8 @@ def jit(
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
         jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
-    jitted.__dict__["lower"] = functools.partial(_lower, jitted)
     jitted.__dict__["explain"] = functools.partial(_explain, jitted)
-    jitted.__dict__["eval_shape"] = functools.partial(types_of_results, jitted)
+    jitted.__dict__["_keeps_unused"] = bool(keep_unused)
     ALL.add(jitted)
     return jitted if script is None else script._under(jitted)
 
@@ -251,6 +249,12 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Any:
     names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
     target = kwargs.pop("target") if names_target else None
     return lowered(jitted, args, kwargs, lambda f, values, named: Lowered(f, values, named, target))
+
+
+# Of the type: functools.wraps of a jitted function does not make another function one that can be lowered.
+_type: Any = _weft.JitFunction
+_type.lower = property(lambda jitted: functools.partial(_lower, jitted))
+_type.eval_shape = property(lambda jitted: functools.partial(types_of_results, jitted))
 
 
 def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
@@ -355,7 +359,10 @@ class Lowered(Described):
         t = self._traced
         fn, devices = _partitioning.with_what_types_say(t, self._shardings)
         ir = self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results)
-        return text_for(ir, devices, signature_of(self, self._jitted) if devices > 1 else None)
+        said = signature_of(self, self._jitted) if devices > 1 or any(self._donated) else None
+        if said is not None and devices == 1:
+            said = said._replace(arguments=[None] * len(said.arguments), results=[None] * len(said.results))
+        return text_for(ir, devices, said)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -576,6 +583,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     )
     names_of_leaves += flat.names
     traced = trace_jitted(jitted, flat, {**static_args, **static_kwargs})
+    committed.traced_last(traced.fn.name, flat.names)
     if shardings is not None and shardings[0] is not None and not keywords:
         committed.check_cut(in_places(shardings[0], dynamic), flat.leaves, flat.names, traced.fn.name)
     tree = flat.out_tree

@@ -451,7 +451,12 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
         grads = [next(back) if a else no_derivative(shape) for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
-    pullback.kept = Residuals(in_tree, forward, n)  # type: ignore[attr-defined]
+    def takes() -> Any:
+        return _tree.unflatten(value_tree, [ShapeDtype(s, d, weak_type=w) for s, d, w, _ in specs])
+
+    known: Any = pullback
+    known.takes = takes  # the types of the cotangents
+    known.kept = Residuals(in_tree, forward, n)
     value, applied = _tree.unflatten(value_tree, values[:count]), Pullback(pullback, residuals)
     if has_aux:
         return value, applied, released(_tree.unflatten(aux_tree, values[count:]))

@@ -231,7 +231,7 @@ class Placed(Described):
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile().input_shardings
             ((SingleDeviceSharding(device=CpuDevice(id=0)),), {})
         """
-        given = self._lowered._shardings
+        given = self._lowered._asked
         mesh = next((found.mesh for found in given if found is not None), None)
         rest = SingleDeviceSharding(devices()[0]) if mesh is None else NamedSharding(mesh, PartitionSpec())
         return _tree.unflatten(self._in_tree, [found or rest for found in given])

@@ -16,11 +16,11 @@ from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, trace_flat
-from ._sharding import agreement
+from ._sharding import agreement, committed
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
 from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices, typing_rules
-from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes
+from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes, typed_axes_of_mapped
 from ._sharding.shardings import (
     NamedSharding,
     PartitionSpec,
@@ -32,7 +32,7 @@ from ._sharding.shardings import (
     spec_axes,
 )
 from ._sharding.sums import with_sums
-from ._sharding.typed import place_of, spec_of_dims
+from ._sharding.typed import place_inside, place_of, with_the_rest
 from .arguments import check_axes, ints
 from .collectives import (
     axes_left_alone,
@@ -112,6 +112,11 @@ def shard_map(
         in_specs = _as_they_lie(args, manual) if given_specs is None else given_specs
         called_with = args
         f, args, in_specs = _with_constants(given, args, in_specs)
+        if chosen and _tree.jax_semantics() and (taken := chosen & typed_axes_of_mapped()):
+            raise value_error(
+                f"jax.shard_map requires axis_names={set(chosen)} to be a subset of the axes of the mesh that cut no "
+                f"dimension that a vmap around maps: {sorted(taken)} cut one"
+            )
         if manual <= axes_left_alone():
             return _over_axes_left_alone(f, where, manual, args, in_specs, out_specs, check)
         if over_processes(where) and not _weft.is_tracing():
@@ -308,27 +313,15 @@ def _run(
             unchecked.append(missing + [a for a in differ if a in spec.reduced])
         return out_cuts, unchecked
 
-    with leaving_alone(set(mesh.axis_names) - manual):
+    with leaving_alone(set(mesh.axis_names) - manual), mesh_around(mesh):
         results = _on_devices(flat, mesh, cuts, cut_results, what)
     for i, (result, spec) in enumerate(zip(results, outs)):
         if not _weft.is_traced(result):
             results[i] = put(result, NamedSharding(mesh, spec))
-        place = _with_the_rest(spec, inside[i], set(mesh.axis_names) - manual)
+        place = with_the_rest(spec, inside[i], set(mesh.axis_names) - manual)
         if place != spec or (_weft.is_traced(result) and (spec.unreduced or spec.reduced)):
             results[i] = constrain(results[i], NamedSharding(mesh, place), what)
     return _tree.unflatten(flat.out_tree, results)
-
-
-def _with_the_rest(spec: PartitionSpec, inside: tuple | None, rest: set[str]) -> PartitionSpec:
-    """The spec of a result, with what its type inside says of the axes that the function left alone."""
-    if inside is None:
-        return spec
-    _, dims, _, _, _ = inside
-    axes = [*spec_axes(spec), *[()] * (len(dims) - len(spec))]
-    cuts = [(*names, *(name for name in more if name in rest)) for names, more in zip(axes, dims)]
-    if all(len(cut) == len(names) for cut, names in zip(cuts, axes)):
-        return spec
-    return spec_of_dims(cuts, spec.unreduced, spec.reduced)
 
 
 def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str, lanes: bool = False) -> list:
@@ -338,7 +331,7 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     specs = []
     for leaf, axes in zip(flat.leaves, cuts):
         shape, dtype, weak, _ = _weft.abstract(leaf)
-        place = place_of(leaf)
+        place = place_inside(place_of(leaf))
         local = tuple(
             n // count if (count := math.prod(mesh.shape[a] for a in names)) > 1 else n for n, names in zip(shape, axes)
         )
@@ -512,6 +505,8 @@ def _pmap(
             "weft.vmap, or both one weft.shard_map over a mesh of two axes"
         )
     mesh = Mesh(np.array(first_devices(size, devices, "pmap"), dtype=object), (name,))
+    if devices is not None:
+        committed.moves_all()
     outs: list = []
 
     def on_one_device(*given, **named):

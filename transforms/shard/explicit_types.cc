@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 #include <sstream>
+#include <string>
 
 #include "ir/analysis/sharding_rules.h"
 #include "ir/builder.h"
+#include "ir/prim_table.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
 #include "transforms/shard/propagation.h"
@@ -57,8 +59,8 @@ TypedLayout ExplicitTypes::Said(TypedLayout l) const {
   for (std::vector<int>& axes : l.dims) {
     axes.erase(std::remove_if(axes.begin(), axes.end(), [&](int a) { return !(said_ & AxisBit(a)); }), axes.end());
   }
-  l.unreduced &= said_;
-  l.reduced &= said_;
+  l.unreduced &= said_ | devices_;
+  l.reduced &= said_ | devices_;
   return l;
 }
 
@@ -151,8 +153,26 @@ TypedLayouts ExplicitTypes::OfEqn(const Eqn& e, const TypedLayouts& operands, co
   if (use == RegionUse::kCounted) return OfScan(e, operands, context);
   if (use == RegionUse::kUncounted && RegionsAreCut(e)) return OfWhile(e, operands, context);
   const OpShardingRule& rule = OpShardingRuleOf(*e.prim);
-  if (rule.map) return OfRule(e, operands, context);
-  return Whole(e, context);
+  TypedLayouts results = rule.map ? OfRule(e, operands, context) : Whole(e, context);
+  if (devices_ && e.prim->family == Family::kCollective) OfCollective(e, operands, results);
+  return results;
+}
+
+// Sums over devices have no parts along their axes.
+void ExplicitTypes::OfCollective(const Eqn& e, const TypedLayouts& operands, TypedLayouts& results) const {
+  static const auto& sums = *new PrimSet{"psum", "psum_scatter"};
+  if (operands.empty()) return;
+  const uint32_t axes = BitsOf(mesh_, e.attrs.Get<Strings>("axes"));
+  if (Is<"pvary">(*e.prim)) {
+    results[0] = operands[0];
+    results[0].widened |= axes;
+    return;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const TypedLayout& l = operands[std::min(i, operands.size() - 1)];
+    results[i].unreduced = sums.Has(*e.prim) ? l.unreduced & ~axes : l.unreduced;
+    results[i].reduced = l.reduced;
+  }
 }
 
 TypedLayouts ExplicitTypes::OfDevices(const Eqn& e, const Context& context) const {
@@ -341,23 +361,29 @@ TypedLayouts ExplicitTypes::OfRule(const Eqn& e, const TypedLayouts& operands, c
       }
     }
   }
-  OfSums(e, operands, strict, results);
+  OfSums(e, operands, context, results);
   return results;
 }
 
 // What becomes of sums in parts: an operation that is linear passes them on.
-void ExplicitTypes::OfSums(const Eqn& e, const TypedLayouts& operands, bool strict, TypedLayouts& results) const {
-  uint32_t unreduced = 0, reduced = 0;
+void ExplicitTypes::OfSums(const Eqn& e, const TypedLayouts& operands, const Context& context,
+                           TypedLayouts& results) const {
+  const bool strict = context.strict && !context.said_later;
+  uint32_t unreduced = 0, reduced = 0, varying = 0;
   size_t first = operands.size(), in_parts = 0, linear = 0;
   for (size_t t = 0; t < operands.size(); ++t) {
     const TypedLayout& l = operands[t];
     const bool is_linear = e.prim->LinearIn(static_cast<int>(t));
     linear += is_linear && !l.open;
+    if (devices_)
+      varying |= BitsOf(mesh_, context.type_of(e.operands[t]).varying) & ~(l.unreduced | l.reduced | l.widened);
     if (l.unreduced) {
       ++in_parts;
-      if (strict && !is_linear)
-        Fail(e, "operand ", t, " lies as ", Text(l), ": a sum in parts, which only what is linear in it takes",
-             kRemedy);
+      if (strict && !is_linear) {
+        throw NotLinearError(e.prim->name + ": operand " + std::to_string(t) + " lies as " + Text(l) +
+                                 ": a sum in parts, which only what is linear in it takes" + kRemedy,
+                             e.loc);
+      }
       if (strict && unreduced && unreduced != l.unreduced)
         Fail(e, "operands are sums in parts along ", Text(unreduced), " and ", Text(l.unreduced), kRemedy);
       unreduced = l.unreduced;
@@ -372,7 +398,11 @@ void ExplicitTypes::OfSums(const Eqn& e, const TypedLayouts& operands, bool stri
   if (strict && unreduced) {
     if (e.prim->multilinear) {
       if (in_parts > 1) Fail(e, "two factors are sums in parts: operands lie as ", Text(operands), kRemedy);
-      if (reduced != unreduced)
+      const bool scaled = std::all_of(operands.begin(), operands.end(), [&](const TypedLayout& l) {
+        const bool is_number = l.open && !(unreduced & ~devices_);  // the same on all devices of a shard_map
+        return l.unreduced || is_number || l.reduced == unreduced;
+      });
+      if (!scaled)
         Fail(e, "one factor is a sum in parts, and the other is not reduced along the same axes: operands lie as ",
              Text(operands), kRemedy);
     } else if (in_parts < linear) {
@@ -382,7 +412,7 @@ void ExplicitTypes::OfSums(const Eqn& e, const TypedLayouts& operands, bool stri
   if (strict && reduced && !unreduced && e.prim->is_elementwise()) {
     for (size_t t = 0; t < operands.size(); ++t) {
       const TypedLayout& l = operands[t];
-      if (l.open || l.reduced) continue;
+      if (l.open || l.reduced || (varying & reduced) == reduced) continue;
       if (BitsOf(l.dims) & reduced)
         Fail(e, "operand ", t, " is cut along axes that operand ", first, " is reduced along: they lie as ",
              Text(operands), kRemedy);
@@ -392,6 +422,7 @@ void ExplicitTypes::OfSums(const Eqn& e, const TypedLayouts& operands, bool stri
   }
   if (e.prim->multilinear && unreduced) reduced = 0;
   if (e.prim->multilinear && !e.prim->is_elementwise()) reduced = 0;
+  reduced &= ~varying;  // inside of shard_map what differs between devices does so with it
   for (TypedLayout& l : results) l.unreduced = unreduced, l.reduced = reduced;
 }
 
@@ -422,6 +453,7 @@ FnRef WithTypedConstraints(const FnRef& fn, const Mesh& mesh, uint32_t said, con
       Attrs attrs = {{"mesh", mesh}, {"sharding", Shardings{sharding}}, {"open", Ints{}}};
       if (l.unreduced) attrs.Set("unreduced", AxisNames(mesh, l.unreduced));
       if (l.reduced) attrs.Set("reduced", AxisNames(mesh, l.reduced));
+      attrs.Set("typed", AxisNames(mesh, said));
       result = b.Emit1(FindPrim("sharding_constraint"), {result}, std::move(attrs));
     }
   }

@@ -22,11 +22,18 @@ class ShardingTypeError : public Error {
   ShardingTypeError(std::string message, Loc loc) : Error(ErrorKind::kValue, std::move(message), loc) {}
 };
 
+// A sum in parts where an operation is not linear: nothing is computed from parts.
+class NotLinearError : public ShardingTypeError {
+ public:
+  using ShardingTypeError::ShardingTypeError;
+};
+
 // What a type says of where its value lies. Other than a Layout it names axes of size 1.
 struct TypedLayout {
   std::vector<std::vector<int>> dims;  // the axes of each dimension, major first
   uint32_t unreduced = 0;              // along these devices hold parts of a sum
   uint32_t reduced = 0;                // along these all devices have it, and its cotangent is a sum
+  uint32_t widened = 0;                // along these it counts as one that differs, as an operation needs it
   bool open = false;                   // nobody said anything: a number, an array that lies on no device
   friend bool operator==(const TypedLayout& a, const TypedLayout& b) {
     return a.dims == b.dims && a.unreduced == b.unreduced && a.reduced == b.reduced;
@@ -36,11 +43,13 @@ using TypedLayouts = std::vector<TypedLayout>;
 
 class ExplicitTypes {
  public:
-  // `said`: the axes whose types say it. The mesh outlives this.
-  ExplicitTypes(const Mesh& mesh, uint32_t said) : mesh_(mesh), said_(said) {}
+  // `said`: the axes whose types say it; `devices`: those over which a shard_map runs here, along which types say what
+  // is a sum in parts alone. The mesh outlives this.
+  ExplicitTypes(const Mesh& mesh, uint32_t said, uint32_t devices = 0)
+      : mesh_(mesh), said_(said), devices_(devices & ~said) {}
 
   TypedLayout Open(int rank) const;
-  // With the axes in `said` alone.
+  // With the axes in `said` alone, and sums along those of the devices.
   TypedLayout Said(TypedLayout l) const;
   TypedLayout Of(const Sharding& sharding, const Strings& unreduced, const Strings& reduced) const;
 
@@ -64,7 +73,8 @@ class ExplicitTypes {
   TypedLayouts OfScan(const Eqn& e, const TypedLayouts& operands, const Context& context) const;
   TypedLayouts OfWhile(const Eqn& e, const TypedLayouts& operands, const Context& context) const;
   TypedLayouts OfRule(const Eqn& e, const TypedLayouts& operands, const Context& context) const;
-  void OfSums(const Eqn& e, const TypedLayouts& operands, bool strict, TypedLayouts& results) const;
+  void OfSums(const Eqn& e, const TypedLayouts& operands, const Context& context, TypedLayouts& results) const;
+  void OfCollective(const Eqn& e, const TypedLayouts& operands, TypedLayouts& results) const;
   void SameCarry(const Eqn& e, size_t i, const TypedLayout& before, const TypedLayout& after, bool strict) const;
   std::string Text(const std::vector<int>& axes) const;
   std::string Text(uint32_t axes) const;
@@ -74,6 +84,7 @@ class ExplicitTypes {
 
   const Mesh& mesh_;
   const uint32_t said_;
+  const uint32_t devices_;
 };
 
 // The same function with a sharding_constraint after each equation that says what the types of its results say.

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _weft
 from .errors import type_error, value_error
 from .names import belong_to
+from .sums_of_devices import Sums, sums_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -189,8 +190,8 @@ _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "bf"}
 
 
 class ManualAxes(NamedTuple):
-    """How a value inside shard_map differs between devices: along `varying` axes; the other two are those of JAX's
-    partial sums, which no value of Weft's is.
+    """How a value inside shard_map differs between devices: along `varying` axes by itself, along `unreduced` ones as
+    a part of a sum, and along `reduced` ones not at all, but its cotangent is a part of a sum.
 
     Example:
         >>> weft.typeof(1.0).mat.varying
@@ -233,7 +234,7 @@ class ShapedArray(ShapeDtype):
         'f32[2,3]'
     """
 
-    __slots__ = ()
+    __slots__ = ("sums",)
 
     def __init__(
         self,
@@ -246,9 +247,24 @@ class ShapedArray(ShapeDtype):
         memory_space: Any = None,
         manual_axis_type: Any = None,
     ):
+        self.sums = Sums()
         if manual_axis_type is not None:
-            varying = sorted(manual_axis_type.varying)
+            varying = sorted(manual_axis_type.vur)
+            self.sums = Sums(manual_axis_type.unreduced, manual_axis_type.reduced)
         super().__init__(shape, dtype, weak_type, varying, sharding=sharding, memory_space=memory_space)
+
+    @classmethod
+    def like(cls, x: Any, **changes: Any) -> Self:
+        made = super().like(x, **changes)
+        if "manual_axis_type" not in changes:
+            made.sums = x.sums if isinstance(x, ShapedArray) else sums_of(x) if _weft.is_traced(x) else Sums()
+        return made
+
+    def update(self, **changes: Any) -> Self:
+        made = super().update(**changes)
+        if "manual_axis_type" not in changes:
+            made.sums = self.sums
+        return made
 
     def _taken(self, dtype: Any) -> Any:
         if hasattr(getattr(dtype, "_rules", None), "physical_element_aval"):
@@ -298,7 +314,9 @@ class ShapedArray(ShapeDtype):
             names = [n for n in ([names] if isinstance(names, str) else names or ()) if n in said]
             by = names[0] if len(names) == 1 else f"({','.join(names)})" if names else ""
             dims.append(f"{size}@{by}" if by else str(size))
-        sums = ("V", self.varying), ("U", getattr(spec, "unreduced", ())), ("R", getattr(spec, "reduced", ()))
+        mat, none = self.mat, frozenset[str]()
+        unreduced = mat.unreduced | getattr(spec, "unreduced", none)
+        sums = ("V", mat.varying), ("U", unreduced), ("R", mat.reduced | getattr(spec, "reduced", none))
         said_of = [(letter, ",".join(sorted(axes)), len(axes)) for letter, axes in sums if axes]
         text = ", ".join(f"{letter}:{axes if n == 1 else f'({axes})'}" for letter, axes, n in said_of)
         return f"{name}[{','.join(dims)}]{'{' + text + '}' if text else ''}"
@@ -311,7 +329,7 @@ class ShapedArray(ShapeDtype):
             >>> weft.typeof(1.0).mat.varying
             frozenset()
         """
-        return ManualAxes(self.vma)
+        return ManualAxes(frozenset(self.varying) - self.sums.unreduced - self.sums.reduced, *self.sums)
 
     manual_axis_type = mat
 

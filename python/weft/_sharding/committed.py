@@ -27,10 +27,14 @@ def _elsewhere(places: list, leaves: list) -> list[tuple[int, Any, Any, Any]]:
 
 
 class _Moved(threading.local):
-    """The arguments, by number, that the in_shardings of the function that was traced last move to other devices."""
+    """The arguments, by number, that the in_shardings of the function that was traced last move to other devices; and
+    the names of all of its arguments."""
 
     arguments: frozenset[int] = frozenset()
     function = ""
+    all_of_next = False
+    names: tuple[str, ...] = ()
+    traced = ""
 
 
 _moved = _Moved()
@@ -63,6 +67,24 @@ def moved_arguments(function: str) -> frozenset[int]:
     moved = _moved.arguments if _moved.function == function else frozenset()
     _moved.arguments = frozenset()
     return moved
+
+
+def traced_last(function: str, names: list[str]) -> None:
+    """Notes the names of the arguments of the function that was traced last."""
+    _moved.traced, _moved.names = function, tuple(names)
+    if _moved.all_of_next:
+        _moved.arguments, _moved.function, _moved.all_of_next = frozenset(range(len(names))), function, False
+
+
+def moves_all() -> None:
+    """The function that is being traced moves all its arguments to its own devices."""
+    _moved.all_of_next = True
+
+
+def names_of_arguments(function: str) -> tuple[str, ...]:
+    """The names of the arguments of a function, if it was the one that was traced last, where they are no identifiers,
+    too: x[0] of a tuple x."""
+    return _moved.names if _moved.traced == function else ()
 
 
 def check_compiled_for(places: list, leaves: list, names: list[str]) -> None:

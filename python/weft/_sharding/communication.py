@@ -85,7 +85,7 @@ def comms(
         cuts,
         cheaper,
         fixed_order,
-        [dims for dims, _, _ in said_by_types(traced, mesh, cuts, shardings)],
+        [dims for dims, _, _ in said_by_types(traced, mesh, cuts, shardings)] if mesh.are_all_axes_explicit else [],
     )
     for operation, axes, sent, times, cause, where, better in records:
         saving = None

@@ -44,25 +44,31 @@ class _Mapped(threading.local):
     """The axes of a mesh that cut what the vmaps around map."""
 
     axes: frozenset[str] = frozenset()
+    typed: frozenset[str] = frozenset()  # those of which types say it
 
 
 _mapped = _Mapped()
 
 
 @contextlib.contextmanager
-def mapped_over(names: Iterable[str]) -> Iterator[None]:
-    """Inside it a vmap maps an axis that these axes of a mesh cut."""
-    before = _mapped.axes
-    _mapped.axes = before | frozenset(names)
+def mapped_over(names: Iterable[str], typed: Iterable[str] = ()) -> Iterator[None]:
+    """Inside it a vmap maps an axis that these axes of a mesh cut; types say it of the last ones."""
+    before = _mapped.axes, _mapped.typed
+    _mapped.axes, _mapped.typed = before[0] | frozenset(names), before[1] | frozenset(typed)
     try:
         yield
     finally:
-        _mapped.axes = before
+        _mapped.axes, _mapped.typed = before
 
 
 def axes_of_mapped() -> frozenset[str]:
     """The axes of a mesh that cut what the vmaps around map."""
     return _mapped.axes
+
+
+def typed_axes_of_mapped() -> frozenset[str]:
+    """The axes of a mesh that cut what the vmaps around map, as types say it."""
+    return _mapped.typed
 
 
 def over_processes(mesh: Mesh) -> bool:
@@ -332,11 +338,13 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
         what = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
         places.append((what, [d.id for d in named[0].devices.flat]))
     moved = committed.moved_arguments(traced.fn.name)
+    names = committed.names_of_arguments(traced.fn.name)
     for i, (sharding, (shape, dtype, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
         if sharding is not None and i not in moved:
             where = [d.id for d in sharding._device_list()]
             kind = f"{dtype}[{','.join(map(str, shape))}]"
-            places.append((f"argument {name or f'number {i + 1}'}, {kind},", where))
+            name = name or (names[i] if i < len(names) else f"number {i + 1}")
+            places.append((f"argument {name}, {kind},", where))
     if places and (around := _mesh_around_programs()) is not None:
         places.append(("the mesh around the call", [d.id for d in around.devices.flat]))
     for what, where in places[1:]:
@@ -429,10 +437,12 @@ def said_by_types(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
     along which it is unreduced and reduced. Raises ShardingTypeError where operands do not fit."""
     if not mesh.explicit_axes:
         return []
-    given = given_layouts(cuts, shardings)
-    results = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
-    # Along the other axes the compiler decides.
-    return results if len(mesh.explicit_axes) == len(mesh.axis_names) else []
+    specs, captures = _weft.param_specs(traced), traced.captures
+    own = len(specs) - len(captures)
+    held = [_weft.sharding_of(x) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None for x in captures]
+    shardings = [*shardings[:own], *[None] * (own - len(shardings)), *held]
+    given = given_layouts([*cuts[:own], *cuts_of_arguments(traced, mesh, shardings)[own:]], shardings)
+    return _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
 
 
 def _asked_for(traced: Any) -> list[NamedSharding | None]:
@@ -462,11 +472,14 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     cuts = cuts_of_arguments(traced, mesh, shardings)
     asked = _asked_for(traced)
     try:
-        said = said_by_types(traced, mesh, cuts, shardings)
+        typed = said_by_types(traced, mesh, cuts, shardings)
+        said = typed if mesh.are_all_axes_explicit else []  # along the other axes the compiler decides
         fn, _, results, _, _ = _weft.partition(
             traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said]
         )
-    except NotImplementedError:
+    except NotImplementedError as error:
+        if isinstance(error, _weft.ShardingTypeError):
+            raise
         if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
             raise
         return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments
@@ -477,12 +490,19 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     each = _says_each(mesh)
     if said:
         asked = [None if place is None or place.mesh.same_place(mesh) else place for place in asked]
-    specs = [spec_of(dims, each, *sums) for dims, *sums in said] or [spec_of(dims, each) for dims in results]
+    # A result that lies as its type says has an entry for each dimension, one that the compiler cut further has not.
+    whole = [each and (not typed or dims == typed[i][0]) for i, dims in enumerate(results)]
+    specs = [spec_of(dims, each, *sums) for dims, *sums in said] or [
+        spec_of(dims, each_dim) for dims, each_dim in zip(results, whole)
+    ]
     if each:
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(traced)]
-        asked = [place and place.with_each_dim(rank) for place, rank in zip(asked, ranks)]
+        asked = [
+            place and (place.with_each_dim(rank) if said or each_dim else place)
+            for place, rank, each_dim in zip(asked, ranks, whole)
+        ]
     own = [s for s in shardings if isinstance(s, NamedSharding) and s.mesh.same_place(mesh)]
-    if said or not _tree.jax_semantics():
+    if typed or not _tree.jax_semantics():
         own = []
     shapes = [shape for shape, _, _ in _weft.result_specs(traced)]
     return fn, [

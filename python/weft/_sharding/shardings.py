@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -65,11 +66,12 @@ class PartitionSpec(tuple):
                 checked.append(dim)
             else:
                 checked.append(_check_name(dim))
+        if not unreduced and not reduced:
+            return _spec_of_dims(cls, *checked)
         spec = super().__new__(cls, checked)
-        if unreduced or reduced:
-            cut = {name for names in spec_axes(spec) for name in names}
-            spec.unreduced = _axes_besides(unreduced, cut, "unreduced")
-            spec.reduced = _axes_besides(reduced, cut | spec.unreduced, "reduced")
+        cut = {name for names in spec_axes(spec) for name in names}
+        spec.unreduced = _axes_besides(unreduced, cut, "unreduced")
+        spec.reduced = _axes_besides(reduced, cut | spec.unreduced, "reduced")
         return spec
 
     def __eq__(self, other: object) -> bool:
@@ -137,6 +139,12 @@ class PartitionSpec(tuple):
 
 
 PartitionSpec.unreduced = PartitionSpec.reduced = frozenset()
+
+
+@functools.lru_cache(maxsize=4096)
+def _spec_of_dims(cls: type[PartitionSpec], *dims: Any) -> PartitionSpec:
+    """The spec of these entries: one object, as programs that compare specs by identity need it."""
+    return tuple.__new__(cls, dims)
 
 
 def _check_name(name: Any) -> str:

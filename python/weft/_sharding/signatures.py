@@ -13,12 +13,25 @@ from .typed import spec_of_dims
 
 
 class Signature(NamedTuple):
-    """Of each argument and result how it lies; None where nobody says it. Along axes of the mesh whose types do not
-    say how values lie, results are open."""
+    """Of each argument and result how it lies; None where nobody says it of all axes of the mesh. Of each argument
+    whether it is donated."""
 
     arguments: list[NamedSharding | None]
     results: list[NamedSharding | None]
-    open_results: bool
+    donated: list[bool]
+
+    def donations(self, arguments: list[str], results: list[str]) -> list[str]:
+        """Attributes of the arguments, of these types: the result that may have the memory of one that is donated,
+        or that the compiler may choose one."""
+        taken: set[int] = set()
+        texts = []
+        for i, (type_, given) in enumerate(zip(arguments, self.donated)):
+            fits = [j for j, other in enumerate(results) if other == type_ and j not in taken] if given else []
+            alike = [j for j in fits if self.results[j] == self.arguments[i]]
+            taken.update(alike[:1] or fits[:1])
+            text = f"tf.aliasing_output = {alike[0]} : i32" if alike else "jax.buffer_donor = true" if fits else ""
+            texts.append(text)
+        return texts + [""] * (len(arguments) - len(texts))
 
 
 def signature_of(lowered: Any, jitted: Any) -> Signature:
@@ -28,12 +41,12 @@ def signature_of(lowered: Any, jitted: Any) -> Signature:
     count = len(_weft.result_specs(traced))
     meshes = [place.mesh for place in arguments if isinstance(place, NamedSharding)] + meshes_of(traced)
     mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
-    if mesh is None:
+    if mesh is None or not mesh.are_all_axes_explicit:
         results: list = [None] * count
         if out_shardings is not None:
             out = _tree.unflatten(lowered.out_tree, [0] * lowered.out_tree.num_leaves)
             results = shardings_of(out_shardings, out, "jit: out_shardings")
-        return Signature(arguments, results, False)
+        return Signature(arguments, results, lowered._donated)
     specs = _weft.param_specs(traced)
     cuts = [
         cuts_of(mesh, place.spec, shape, "lower")
@@ -44,4 +57,4 @@ def signature_of(lowered: Any, jitted: Any) -> Signature:
     given = given_layouts(cuts + [None] * (len(specs) - len(cuts)), arguments)
     said = _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
     results = [NamedSharding(mesh, spec_of_dims(dims, *sums)) for dims, *sums in said]
-    return Signature(arguments, results, len(mesh.explicit_axes) < len(mesh.axis_names))
+    return Signature(arguments, results, lowered._donated)

@@ -6,9 +6,28 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _weft
+from .._core import sums_of_devices
 from .._core import tree as _tree
-from ..collectives import first_has_all
+from .._core.errors import value_error
+from .._core.sums_of_devices import Sums, counted_as, first_has_all, sums_of
+from ..collectives import axes_left_alone
+from .meshes import current_mesh, mesh_axes, typing_rules
 from .shardings import prefix_specs
+
+
+def _axes_of_mesh() -> list[tuple[str, int]]:
+    mesh, alone = current_mesh(), axes_left_alone()
+    if mesh is None or not any(_weft.axis_is_bound(name) and name not in alone for name in mesh.axis_names):
+        return []
+    return mesh_axes(mesh)
+
+
+sums_of_devices.axes_of_mesh = _axes_of_mesh
+
+
+def _is_followed(name: str) -> bool:
+    size = _weft.axis_size([name], "shard_map")
+    return typing_rules.keeps_axis(size) and size > 1
 
 
 def with_sums(
@@ -20,18 +39,30 @@ def with_sums(
     devices, which otherwise are what the first one has."""
     leaves, tree = _tree.flatten(args)
     for i, spec in enumerate(in_specs):
-        if spec is not None and spec.unreduced:
+        if spec is None or not (spec.unreduced or spec.reduced):
+            continue
+        if spec.unreduced:
             leaves[i] = first_has_all(leaves[i], sorted(spec.unreduced))
-        if spec is not None and spec.reduced:
+        if spec.reduced:
             leaves[i] = _weft.pvary(leaves[i], sorted(spec.reduced))
+        leaves[i] = counted_as(leaves[i], Sums(spec.unreduced, spec.reduced))
     result = function(*_tree.unflatten(tree, leaves))
     results, out_tree = _tree.flatten(result)
     if not all(map(_weft.is_operand, results)):
         return result  # who takes it says what is wrong with it
     for i, spec in enumerate(prefix_specs(out_specs, _tree.unflatten(out_tree, [0] * len(results)), what)):
-        names = (
-            [] if spec is None else sorted(spec.unreduced & set(_weft.varying(results[i]) if check else spec.unreduced))
-        )
-        if names:
+        if spec is None or not spec.unreduced:
+            continue
+        differ = set(_weft.varying(results[i]))
+        same = [name for name in sorted(spec.unreduced - differ) if _is_followed(name)]
+        if check and _tree.jax_semantics() and same:
+            raise value_error(
+                f"{what}: {spec} says that a result is a sum in parts along {', '.join(map(repr, same))}, along which "
+                "it is the same on all devices"
+            )
+        if names := sorted(spec.unreduced & differ if check else spec.unreduced):
             results[i] = _weft.reduce_over_devices("psum", results[i], names)
     return _tree.unflatten(out_tree, results)
+
+
+__all__ = ["Sums", "counted_as", "sums_of", "with_sums"]

@@ -13,20 +13,21 @@ from ..collectives import axes_left_alone
 from .meshes import AbstractMesh, AxisType, Mesh, current_mesh, mesh_around, mesh_axes, retyped
 from .partitioning import constrain, shardings_of
 from .shardings import NamedSharding, PartitionSpec, spec_axes
+from .sums import Sums, counted_as, sums_of
 
 
 def _described(what: Any) -> tuple | None:
-    """Called from C++: a mesh, its axes, and those whose types say how values lie here; of a sharding also the axes of
-    each dimension, and those along which it is unreduced and reduced."""
+    """Called from C++: a mesh, its axes, those whose types say how values lie here, and those over which a shard_map
+    runs; of a sharding also the axes of each dimension, and those along which it is unreduced and reduced."""
     if isinstance(what, NamedSharding):
         mesh, spec = what.mesh, what.spec
         sums = sorted(spec.unreduced), sorted(spec.reduced)
-        return mesh, mesh_axes(mesh), list(mesh.typed_axes), spec_axes(spec), *sums
+        return mesh, mesh_axes(mesh), list(mesh.typed_axes), [], spec_axes(spec), *sums
     if not isinstance(what, (Mesh, AbstractMesh)):
         return None
     alone = axes_left_alone()
-    here = [name for name in what.typed_axes if name in alone or not _weft.axis_is_bound(name)]
-    return what, mesh_axes(what), here
+    over = [name for name in what.axis_names if name not in alone and _weft.axis_is_bound(name)]
+    return what, mesh_axes(what), [name for name in what.typed_axes if name not in over], over
 
 
 _weft.set_typed_hook(_described)
@@ -130,23 +131,59 @@ def place_of(x: Any) -> NamedSharding | None:
     return None if isinstance(mesh, AbstractMesh) else NamedSharding(mesh, spec_of_dims(dims, unreduced, reduced))
 
 
-def of_cotangents(primals: list) -> list[NamedSharding | None]:
+def place_inside(place: NamedSharding | None) -> NamedSharding | None:
+    """What the type of an argument says inside of a shard_map: nothing of sums along axes over which it runs, of which
+    in_specs does."""
+    if place is None:
+        return None
+    alone, spec = axes_left_alone(), place.spec
+    return NamedSharding(place.mesh, spec.update(unreduced=spec.unreduced & alone, reduced=spec.reduced & alone))
+
+
+def with_the_rest(spec: PartitionSpec, inside: tuple | None, rest: set[str]) -> PartitionSpec:
+    """The spec of a result, with what its type inside says of the axes that the function left alone."""
+    if inside is None:
+        return spec
+    _, dims, _, _, _ = inside
+    axes = [*spec_axes(spec), *[()] * (len(dims) - len(spec))]
+    cuts = [(*names, *(name for name in more if name in rest)) for names, more in zip(axes, dims)]
+    if all(len(cut) == len(names) for cut, names in zip(cuts, axes)):
+        return spec
+    return spec_of_dims(cuts, spec.unreduced, spec.reduced)
+
+
+def _of_cotangent_here(x: Any) -> Sums | frozenset[str] | None:
+    """What the type of a cotangent says inside of a shard_map: sums, or the axes along which its value differs, and so
+    it does, even if it is 0."""
+    if (sums := sums_of(x)) != Sums():
+        return Sums(sums.reduced, sums.unreduced)
+    return frozenset(_weft.varying(x)) or None
+
+
+def of_cotangents(primals: list) -> list[NamedSharding | Sums | frozenset[str] | None]:
     """How the cotangents of values lie, where types say it: as the values do; but along axes along which a value counts
     as reduced its cotangent is a sum in parts, and the other way round."""
     if not _weft.have_typed_layouts(primals):
-        return [None] * len(primals)
-    places = []
-    for place in map(place_of, primals):
+        return [_of_cotangent_here(x) for x in primals]
+    places: list[Any] = []
+    for x in primals:
+        place = place_of(x)
         if place is not None:
             spec = place.spec.update(unreduced=place.spec.reduced, reduced=place.spec.unreduced)
             place = NamedSharding(place.mesh, spec)
-        places.append(place)
+        places.append(place or _of_cotangent_here(x))
     return places
 
 
-def lying_as(values: list, places: Sequence[NamedSharding | None], what: str) -> list:
+def lying_as(values: list, places: Sequence[NamedSharding | Sums | frozenset[str] | None], what: str) -> list:
     """The values, lying so; nothing is said of those whose place is None."""
-    return [
-        x if place is None or not isinstance(x, _weft.Array) or place == place_of(x) else constrain(x, place, what)
-        for x, place in zip(values, places)
-    ]
+    lying = []
+    for x, place in zip(values, places):
+        if isinstance(place, Sums):
+            x = counted_as(x, place)
+        elif isinstance(place, frozenset):
+            x = _weft.pvary(x, sorted(place)) if place - set(_weft.varying(x)) else x
+        elif place is not None and isinstance(x, _weft.Array) and place != place_of(x):
+            x = constrain(x, place, what)
+        lying.append(x)
+    return lying

@@ -51,6 +51,8 @@ class Body:
         self.env: dict[Value, Named] = {}
         self._count = 0
         self._taken: set[str] = set()
+        self._typed: dict[Value, Operation] = {}  # what types say of where values lie
+        self._open: set[Value] = set()  # values of which nobody says it
 
     def name_of(self, wanted: str) -> str:
         base = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_")
@@ -130,6 +132,12 @@ class Body:
         return [self.read(r) for r in view.results]
 
     def program(self, operations: Sequence[Operation]) -> None:
+        if self.module.meshes is not None and self.module.manual is None:
+            for op in operations:
+                if "typed" in op.attributes and isinstance(op.operands[0], Value):
+                    self._typed[op.operands[0]] = op
+            made = (r for op in operations if "sharding" not in op.attributes for r in op.results)
+            self._open.update(r for r in made if r not in self._typed)
         for op in operations:
             self.env.update(zip(op.results, self.one(op), strict=True))
 
@@ -160,31 +168,35 @@ class Body:
         axes = ", ".join(f'"{name}"={size}' for name, size in re.findall(r"(\w+)=(\d+)", text))
         return meshes.setdefault(axes, f"mesh_{len(meshes)}" if meshes else "mesh")
 
-    def placed(self, place: Any, rank: int, is_open: bool = False) -> str:
-        """The attribute of an argument or result that lies so, with as many dimensions; `is_open`: in each the compiler
-        may add axes."""
+    def placed(self, place: Any, rank: int) -> str:
+        """The attribute of an argument or result that lies so, with as many dimensions."""
         if place is None:
             return ""
         mesh = self.mesh_of(",".join(f"{name}={size}" for name, size in place.mesh.shape.items()))
         dims = [[] if dim is None else [dim] if isinstance(dim, str) else list(dim) for dim in place.spec]
         dims += [[] for _ in range(rank - len(dims))]
-        more = ["?"] * is_open
-        each = ", ".join(f"{{{', '.join([*(f'{chr(34)}{name}{chr(34)}' for name in dim), *more])}}}" for dim in dims)
+        each = ", ".join(f"{{{', '.join(quoted(name) for name in dim)}}}" for dim in dims)
         axes = ", ".join(f'"{name}"' for name in sorted(place.spec.unreduced))
         sums = f", unreduced={{{axes}}}" if axes else ""
         return f" {{sdy.sharding = #sdy.sharding<@{mesh}, [{each}]{sums}>}}"
 
-    def _constraint(self, op: Operation) -> Named:
-        """What is said of where a value lies."""
+    def _constraint(self, op: Operation, x: Named | None = None) -> Named:
+        """What is said of where a value lies, or of another one that lies as it does. Where types say it of some axes
+        of the mesh, the compiler may add the others to each dimension."""
         name = self.mesh_of(str(op.attributes["mesh"]))
         inside = re.search(r"\(\((.*)\)\)", str(op.attributes["sharding"]))
         dims = inside[1].split(",") if inside is not None and inside[1] else []
         cuts = ["" if dim == "-" else ", ".join(f'"{axis}"' for axis in dim.split(".")) for dim in dims]
-        open_ = [", ?" * bool(cut) or "?" if d in op.attributes["open"] else "" for d, cut in enumerate(cuts)]
+        axes, typed = re.findall(r"(\w+)=\d+", str(op.attributes["mesh"])), list(op.attributes.get("typed", ()))
+        mixed = 0 < len(typed) < len(axes)
+        open_ = [", ?" * bool(cut) or "?" if mixed or d in op.attributes["open"] else "" for d, cut in enumerate(cuts)]
         each = ", ".join(f"{{{cut}{more}}}" for cut, more in zip(cuts, open_))
         axes_of_sum = ", ".join(f'"{axis}"' for axis in op.attributes.get("unreduced", ()))
         sums = f", unreduced={{{axes_of_sum}}}" if axes_of_sum else ""
-        x = self.read(op.operands[0])
+        named = {axis for dim in dims for axis in dim.split(".")} | set(op.attributes.get("unreduced", ()))
+        if mixed and (whole := ", ".join(f'"{axis}"' for axis in axes if axis in typed and axis not in named)):
+            sums = f", replicated={{{whole}}}{sums}"
+        x = x or self.read(op.operands[0])
         made = self.new(x.type)
         self.lines.append(f"{made.name} = sdy.sharding_constraint {x.name} <@{name}, [{each}]{sums}> : {x.type}")
         return made
@@ -194,10 +206,14 @@ class Body:
     def wide(self, op: Operation) -> list[Named]:
         """The operands of an element-wise operation; numbers as arrays."""
         shape = shape_of(tensor(str(op.results[0].type)))
+        typed = self._typed.get(op.results[0]) if shape else None
         found = []
         for x in op.operands:
             if isinstance(x, Literal) and not _weft.abstract(x.array)[0]:
-                found.append(self.constant(x.array, tensor_of(shape, element_of(tensor(x.type)))))
+                number = self.constant(x.array, tensor_of(shape, element_of(tensor(x.type))))
+                found.append(number if typed is None else self._constraint(typed, number))
+            elif typed is not None and isinstance(x, Value) and x in self._open:
+                found.append(self._constraint(typed, self.read(x)))
             else:
                 found.append(self.read(x))
         return found

@@ -64,12 +64,14 @@ class _Module:
         # A parameter of keys is two words for each, as in JAX.
         outer = name == "main"
         arguments: list[str] = []
+        argument_types: list[str] = []
         for p in free:
             keys = outer and str(p.type).startswith("key[")
             type_ = tensor_of([*p.type.shape, 2], "ui32") if keys else tensor(str(p.type))
             given = Named(body.name_of(p.name), type_)
             place = self._signature.arguments[len(arguments)] if outer and self._signature else None
             arguments.append(f"{given.name}: {type_}{body.placed(place, len(shape_of(type_)))}")
+            argument_types.append(type_)
             body.env[p] = body.op("bitcast_convert", [given], [tensor(str(p.type))])[0] if keys else given
         for p, array in zip(view.parameters[len(free) :], constants):
             body.env[p] = body.constant(array)
@@ -87,10 +89,18 @@ class _Module:
         said = types
         if outer and self._signature:
             said = ", ".join(
-                r.type + body.placed(place, len(shape_of(r.type)), self._signature.open_results)
-                for r, place in zip(results, self._signature.results)
+                r.type + body.placed(place, len(shape_of(r.type))) for r, place in zip(results, self._signature.results)
             )
+            given_away = self._signature.donations(argument_types, [r.type for r in results])
+            arguments = [_with_attribute(text, more) for text, more in zip(arguments, given_away)]
         back = f"    return {', '.join(r.name for r in results)} : {types}" if results else "    return"
         kind = "public" if outer else "private"
         head = f"  func.func {kind} @{name}({', '.join(arguments)}) -> ({said}) {{"
         return "\n".join([head, *("    " + line for line in body.lines), back, "  }"])
+
+
+def _with_attribute(argument: str, more: str) -> str:
+    """An argument of a function with one attribute more."""
+    if not more:
+        return argument
+    return f"{argument[:-1]}, {more}}}" if argument.endswith("}") else f"{argument} {{{more}}}"

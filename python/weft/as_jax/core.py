@@ -138,6 +138,13 @@ def install() -> None:
     jitted.__name__ = jitted.__qualname__ = "PjitFunction"
     array: Any = weft.Array
     array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
+    tracer: Any = _weft.Tracer
+    tracer.mat = property(lambda self: self.aval.mat)
+
+
+def reduced_vary_cast(x: Any, axis_name: Any) -> Any:
+    """Values that are reduced along axes of a mesh as values that vary along them: what each device has."""
+    return weft.lax.pcast(x, axis_name, to="varying")
 
 
 # Of types of a library's own: (what takes an axis away, what adds one).

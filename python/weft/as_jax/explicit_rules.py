@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -79,8 +80,41 @@ def _scan(f: Any, init: Any = None, xs: Any = None, **_: Any) -> None:
             raise value_error(f"0th dimension of all xs should be replicated: one is cut by {cuts[0]}")
 
 
-def _reshape(operand: Any, *_: Any, out_sharding: Any = None, **__: Any) -> None:
+def _groups(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """The dimensions of two shapes of as many elements, those of size 1 left out, in the smallest groups of the same
+    product."""
+    ones_away = lambda shape: [n for n in shape if n != 1]
+    left, right = ones_away(before), ones_away(after)
+    groups: list[tuple[list[int], list[int]]] = []
+    while left and right:
+        a, b = [left.pop(0)], [right.pop(0)]
+        while (difference := math.prod(a) - math.prod(b)) and (right if difference > 0 else left):
+            (b if difference > 0 else a).append((right if difference > 0 else left).pop(0))
+        groups.append((a, b))
+    return groups
+
+
+def _reshape_of_one(operand: Any, shape: Any) -> None:
+    """Raises ShardingTypeError for a reshape of an array that is cut which splits or joins more than one dimension."""
+    cuts, sizes = _cuts(operand), (shape,) if isinstance(shape, int) else shape
+    if not cuts or not any(cuts) or not isinstance(sizes, (tuple, list)) or not all(isinstance(n, int) for n in sizes):
+        return
+    known = math.prod(n for n in sizes if n >= 0)
+    after = [n if n >= 0 else math.prod(wnp.shape(operand)) // max(known, 1) for n in sizes]
+    changed = [(a, b) for a, b in _groups(wnp.shape(operand), after) if a != b]
+    if len(changed) > 1 or any(len(a) > 1 and len(b) > 1 for a, b in changed):
+        raise sharding_type_error(
+            "This reshape is not supported. Please specify the sharding of the output via the `out_sharding` argument "
+            f"of jax.lax.reshape. The operand of shape {wnp.shape(operand)} is cut by {cuts}, and {tuple(after)} "
+            "splits or joins more than one dimension"
+        )
+
+
+def _reshape(operand: Any, *shape: Any, out_sharding: Any = None, **named: Any) -> None:
     if out_sharding is None:
+        given = shape[0] if shape else named.get("new_sizes", named.get("shape"))
+        if named.get("dimensions") is None and named.get("order", "C") == "C":
+            _reshape_of_one(operand, given)
         return
     place, spec = place_of(operand) if isinstance(operand, _weft.Array) else None, _spec(out_sharding)
     for what in ("unreduced", "reduced"):

@@ -55,6 +55,9 @@ _JAX_NAMES = {
 # What has names of axes.
 _COLLECTIVES = frozenset(["pmax", "pmin", "psum", "pvary"])
 _OUR_NAMES = {theirs: ours for ours, theirs in _JAX_NAMES.items()}
+# Sums over devices of what counts as a sum in parts there.
+_OF_PARTS = {"psum": "unreduced_psum", "psum_scatter": "unreduced_reduce_scatter"}
+_OUR_NAMES.update((theirs, ours) for ours, theirs in _OF_PARTS.items())
 _OUR_NAMES["psum_invariant"] = "psum"  # over an axis of shard_map, where types say that its result is the same
 # Kinds of attributes that Python's values do not say, by primitive and attribute.
 _kinds: dict[tuple[str, str], str] = {}
@@ -468,6 +471,7 @@ def _jaxpr(
 
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
     eqns: list[JaxprEqn] = []
+    parts: dict[int, frozenset[str]] = {}  # axes along which a variable counts as a sum in parts
     for eqn in fn.eqns:
         invars = [read(operand) for operand in eqn["operands"]]
         ours = eqn["name"]
@@ -480,6 +484,8 @@ def _jaxpr(
             given = Params(given, regions=_regions(eqn, axes)) if eqn["regions"] else Params(given)
         invariant = ours == "psum" and not axes.isdisjoint(given["axes"])
         shown: Primitive = primitive("psum_invariant" if invariant else _JAX_NAMES.get(ours, ours))
+        if ours in _OF_PARTS and invars and parts.get(id(invars[0]), frozenset()) & set(given["axes"]):
+            shown = primitive(_OF_PARTS[ours])
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
         # it computes.
         call = call_of(given["params"]) if ours == "primitive" and not given.keys() & _CHANGED else None
@@ -498,6 +504,8 @@ def _jaxpr(
             wanted = {axis for atom in invars for axis in atom.aval.varying}
             invars = [made_to_vary(atom, sorted(wanted), source_info) for atom in invars]
         outvars = [defined(result) for result in eqn["results"]]
+        if axes and ours == "sharding_constraint":
+            parts[id(outvars[0])] = frozenset(given.get("unreduced", ()))
         if ours == "contract":
             given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, ClassVar
 
 import weft
@@ -11,6 +12,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.shapes import ShapeDtype
 from .._sharding.partitioning import OnAllDevices
+from .._sharding.shardings import prefix_entries
 from ..compiled import Compiled
 from .internals import AUTO, UnspecifiedValue
 
@@ -62,6 +64,38 @@ def check_layout(given: Any, shape: tuple[Any, ...], what: str) -> None:
             "Length of major_to_minor and the rank of the value should match. Got major_to_minor="
             f"{tuple(order)} and shape={tuple(shape)} ({what})"
         )
+
+
+def _formats_among(places: Any) -> list[Format]:
+    whole = (weft.PartitionSpec, Format, Layout, AutoLayout, OnAllDevices)
+    return [x for x in _tree.leaves(places, is_leaf=lambda node: isinstance(node, whole)) if isinstance(x, Format)]
+
+
+def checking_layouts(fun: Any, options: dict[str, Any]) -> Any:
+    """The function, which refuses arguments that the layouts of in_shardings cannot be of, and donated ones where the
+    compiler may choose the layout of one side alone."""
+    orders = {name: options.get(name) for name in ("in_shardings", "out_shardings")}
+    formats = {name: _formats_among(given) for name, given in orders.items()}
+    if not any(formats.values()):
+        return fun
+    chosen = {name: any(isinstance(f.layout, AutoLayout) for f in found) for name, found in formats.items()}
+    donates = options.get("donate_argnums", ()) != () or options.get("donate_argnames") is not None
+
+    @functools.wraps(fun)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if donates and chosen["in_shardings"] and not chosen["out_shardings"]:
+            raise value_error(
+                "jit: donated arguments whose input layout is AUTO need an output layout that is, too: their memory "
+                "cannot be used otherwise. Did you mean to set the **output layout** to **Layout.AUTO**?"
+            )
+        whole = lambda node: node is None or isinstance(node, (Format, weft.Sharding, weft.PartitionSpec, OnAllDevices))
+        if formats["in_shardings"] and not kwargs:
+            for leaf, place in zip(_tree.leaves(args), prefix_entries(orders["in_shardings"], whole, args, "jit", "")):
+                if isinstance(place, Format) and not isinstance(place.layout, AutoLayout):
+                    check_layout(place, tuple(getattr(leaf, "shape", ())), "in_shardings")
+        return fun(*args, **kwargs)
+
+    return called
 
 
 def without_layouts(shardings: Any) -> Any:

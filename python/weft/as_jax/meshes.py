@@ -250,8 +250,15 @@ class _Resources:
         return get_mesh()
 
 
+class _NoResources:
+    physical_mesh = AbstractMesh((), ())
+
+
 class _ThreadResources:
     env = _Resources()
+
+
+EMPTY_ENV = _NoResources()
 
 
 thread_resources = _ThreadResources()

@@ -8,7 +8,9 @@ from typing import Any
 
 import weft
 
+from .. import _weft
 from .._core.errors import not_implemented, runtime_error, value_error
+from .._core.shapes import ShapedArray
 from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
 from . import jaxprs
@@ -32,12 +34,25 @@ _OPTIONS = frozenset(
     ]
 )
 
+# Of those, some that are True or False.
+_FLAGS = frozenset(
+    [
+        "xla_embed_ir_in_executable",
+        "xla_cpu_enable_fast_math",
+        "xla_cpu_enable_fast_min_max",
+        "xla_cpu_use_thunk_runtime",
+        "xla_dump_hlo_as_text",
+    ]
+)
+
 
 def check_options(options: Mapping[str, Any] | None) -> None:
     """Raises RuntimeError for options that XLA's compiler has not. The others have no effect: Weft's compiles."""
-    for name in options or ():
+    for name, given in (options or {}).items():
         if not name.startswith("xla_") and name not in _OPTIONS:
             raise runtime_error(f"No such compile option: {name!r}")
+        if name in _FLAGS and str(given).lower() not in ("true", "false", "0", "1"):
+            raise runtime_error(f"{name}: {given!r} is not a valid bool value.")
 
 
 class Traced(Described):
@@ -74,25 +89,36 @@ def with_trace(jitted: Any) -> Any:
     """A jitted function that has trace, too, if it has programs."""
     if not hasattr(jitted, "lower"):
         return jitted
-
-    lower = jitted.lower
-
-    def trace(*args: Any, **kwargs: Any) -> Traced:
-        lowered, of_types = lowered_on(lower, jitted, args, kwargs)
-        return Traced(lowered, getattr(jitted, "__name__", "<unnamed function>"), of_types)
-
-    @functools.wraps(lower)
-    def lower_here(*args: Any, **kwargs: Any) -> Lowered:
-        lowered, of_types = lowered_on(lower, jitted, args, kwargs)
-        return Traced(lowered, "", of_types).lower()
-
-    jitted.__dict__["lower"] = lower_here
-
     # It has the function's attributes, too.
     own = getattr(jitted, "__wrapped__", None)
     jitted.__dict__.update((k, v) for k, v in getattr(own, "__dict__", {}).items() if not k.startswith("_weft"))
-    jitted.__dict__["trace"], jitted.__dict__["_is_jax"] = trace, True
+    jitted.__dict__["_is_jax"] = True
+    if not isinstance(jitted, Wrapped):
+        lower = jitted.lower
+        jitted.__dict__["trace"] = functools.partial(_trace, lower, jitted)
+        jitted.__dict__["lower"] = functools.partial(_lower, lower, jitted)
     return jitted
+
+
+def _trace(lower: Any, jitted: Any, *args: Any, **kwargs: Any) -> Traced:
+    lowered, of_types = lowered_on(lower, jitted, args, kwargs)
+    return Traced(lowered, getattr(jitted, "__name__", "<unnamed function>"), of_types)
+
+
+def _lower(lower: Any, jitted: Any, *args: Any, **kwargs: Any) -> Lowered:
+    lowered, of_types = lowered_on(lower, jitted, args, kwargs)
+    return Traced(lowered, "", of_types).lower()
+
+
+class _Executable:
+    """What a compiled program knows of its arguments: those that are read, or all where jit was to keep them."""
+
+    def __init__(self, compiled: Compiled):
+        keeps = compiled._lowered._jitted.__dict__.get("_keeps_unused", False)
+        read = [keeps or stays for stays in _weft.stays(compiled._lowered._traced, True)]
+        kept = [i for i, stays in enumerate(read) if stays and i < len(compiled._in_specs)]
+        self._kept_var_idx = set(kept)
+        self.in_avals = [ShapedArray(*compiled._in_specs[i]) for i in kept]
 
 
 class Module:
@@ -157,7 +183,19 @@ def install() -> None:
         return call(self, *args, **kwargs)
 
     program.__call__ = counted
-    jitted: Any = type(weft.jit(lambda: None))
+    jitted: Any = Wrapped
+    own = jitted.lower.fget
+
+    def lower(self: Any) -> Any:
+        return functools.partial(_lower, own(self), self) if "_is_jax" in self.__dict__ else own(self)
+
+    def trace(self: Any) -> Any:
+        if "_is_jax" not in self.__dict__:
+            raise AttributeError("trace")
+        return functools.partial(_trace, own(self), self)
+
+    jitted.lower, jitted.trace = property(lower), property(trace)
+    Compiled._executable = property(_Executable)  # type: ignore[attr-defined]
     jitted.__repr__, jitted.__getstate__ = _text_of_jitted, _state_of_jitted
     lowered._no_kwargs = Compiled._no_kwargs = False  # type: ignore[attr-defined]
     Compiled.runtime_executable = _runtime_executable  # type: ignore[attr-defined]

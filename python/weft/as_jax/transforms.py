@@ -23,9 +23,10 @@ from .._sharding.meshes import chosen_mesh, current_mesh, get_abstract_mesh
 from .._sharding.partitioning import OnAllDevices, axes_of_mapped, shardings_of
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
+from ..pullbacks import Pullback
 from . import jaxprs, ref_programs
 from .core import get_aval
-from .layouts import without_layouts
+from .layouts import checking_layouts, without_layouts
 from .stages import check_options, with_trace
 
 
@@ -77,6 +78,7 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     by_position = options.get("in_shardings") is not None
     if (device := _one_device(options)) is not None:
         return _on_device(_made(fun, options), device, by_position)
+    fun = checking_layouts(fun, options)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = without_layouts(options[name])
@@ -139,6 +141,8 @@ def _on_device(jitted: Any, device: Any, by_position: bool = False) -> Any:
         place = lambda x: weft.device_put(x, device) if _weft.is_operand(x) else x
         return _tree.map(place, jitted(*_tree.map(place, args), **_tree.map(place, kwargs)))
 
+    for name in ("lower", "trace", "eval_shape"):
+        setattr(called, name, getattr(jitted, name))
     return called
 
 
@@ -237,6 +241,17 @@ def make_jaxpr(
         setattr(made, name, f"make_jaxpr({getattr(fun, name, fun)})")
     made.__module__ = "jax"
     return made
+
+
+def _jaxpr_of_pullback(pullback: Any) -> Any:
+    """The program of what vjp gave, of cotangents."""
+    takes = getattr(getattr(pullback, "func", None), "takes", None)
+    if takes is None:
+        raise AttributeError("jaxpr")
+    return make_jaxpr(pullback)(takes()).jaxpr
+
+
+Pullback.jaxpr = property(_jaxpr_of_pullback)  # type: ignore[attr-defined]
 
 
 @weft.rewrite("stop_gradient(x)")

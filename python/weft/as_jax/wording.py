@@ -147,7 +147,7 @@ def _broadcast(message: str) -> str:
 
 
 _WHO = r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?"
-_PLACE = _WHO + r"([^\[]*?)(?:, (\S+\[[^\]]*\]),)? on \[([\d, ]*)\]"
+_PLACE = _WHO + r"((?:[^\[\],]|\[[^\]]*\])*?)(?:, (\w+\[[^\]]*\]),)? on \[([\d, ]*)\]"
 _HOLDERS = {
     "its mesh": "sharding_constraint inside jit",
     "its functions' mesh": "shard_map inside jit",
@@ -173,7 +173,11 @@ def _devices(message: str) -> str:
 def _prefixes(words: str) -> str:
     """Of prefixes: JAX names the function and the argument."""
     found = re.match(r"(\w+) (\w+) specification must be a tree prefix", words)
-    return words.replace(f"\n    {found[2]}", f"\n    {found[1]} {found[2]}") if found else words
+    if not found:
+        return words
+    # JAX's pmap has one more level: the tuple of positional arguments beside those by keyword.
+    where = f"{found[1]} {found[2]}" + "[0]" * (found[1] == "pmap" and found[2] == "in_axes")
+    return words.replace(f"\n    {found[2]}", f"\n    {where}")
 
 
 def _text(error: BaseException) -> str:

@@ -37,7 +37,7 @@ PRIVATE: dict[str, Served] = {
             **of(
                 _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
             ),
-            **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete max_dim min_dim"),
+            **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete max_dim min_dim reduced_vary_cast"),
             **of(
                 _CORE,
                 "aval_mapping_handlers mapped_aval unmapped_aval primal_dtype_to_tangent_dtype typeof eval_context "
@@ -270,7 +270,10 @@ PRIVATE: dict[str, Served] = {
     "jax._src.distributed": Served(names=of("weft.as_jax.distributed", "global_state")),
     "jax._src.mesh": Served(
         names={
-            **of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh thread_resources use_abstract_mesh"),
+            **of(
+                "weft.as_jax.meshes",
+                "AbstractMesh AxisType EMPTY_ENV get_abstract_mesh thread_resources use_abstract_mesh",
+            ),
             **of("weft", "Mesh"),
             **of(_INTERNALS, "empty_concrete_mesh empty_abstract_mesh"),
         }

@@ -115,6 +115,17 @@ WORDS: list[tuple[str, str]] = [
         "unreduced rule for {0} is not implemented. Please file an issue at https://github.com/jax-ml/jax/issues",
     ),
     (
+        r"pcast: .*: along some of these axes the value is (\w+(?: \w+)?) and along others (\w+(?: \w+)?)",
+        "jax.lax.pcast can only accept axis_name which corresponds to one of varying, unreduced, reduced or invarying "
+        "state of the input. Got input state: {0}, {1}",
+    ),
+    (
+        r"(P\(.*\)) says that a result is a sum in parts along (.*), along which it is the same on all devices",
+        "vary_unreduced_cast is a Varying->Unreduced collective. This means that the axis names mentioned in `axes` "
+        "passed to `vary_unreduced_cast` must be present in `jax.typeof(x).mat.varying`. Got out_specs={0}, which "
+        "says it of {1}",
+    ),
+    (
         r"operands are reduced along (\{.*?\}) and (\{.*?\})",
         "All inputs should be reduced across the same mesh axes. Got specs: {0}, {1}",
     ),
