@@ -124,6 +124,7 @@ ARROWS: dict[str, set[str]] = {
 
 # (module, what it imports inside a function) -> why it is loaded late.
 IN_FUNCTIONS: dict[tuple[str, str], str] = {
+    ("as_jax/extended_dtypes", "weft.as_jax.devices"): "few programs have handlers, and it imports this module",
     ("autograph/__init__", "weft.autograph.conversion"): "most programs convert nothing",
     ("autograph/__init__", "weft.autograph.stages"): "few functions are looked at on the way of their conversion",
     ("program", "weft.ir.pictures"): "few programs are drawn",

@@ -24,7 +24,7 @@ from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .described import Described, MemoryAnalysis, Placed, in_places, places_asked_for
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, lowered, trace_jitted
-from .optimization import explained_rules, plan_here, plan_of
+from .optimization import explained, plan_here, plan_of
 from .program import IR
 from .recording import Recorded, check_options_of_recordings
 from .scripted import Script
@@ -238,7 +238,7 @@ def jit(
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
         jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
-    jitted.__dict__["explain"] = functools.partial(_explain, jitted)
+    jitted.__dict__["explain"] = functools.partial(explained, jitted)
     jitted.__dict__["_keeps_unused"] = bool(keep_unused)
     ALL.add(jitted)
     return jitted if script is None else script._under(jitted)
@@ -255,19 +255,6 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Any:
 _type: Any = _weft.JitFunction
 _type.lower = property(lambda jitted: functools.partial(_lower, jitted))
 _type.eval_shape = property(lambda jitted: functools.partial(types_of_results, jitted))
-
-
-def _explain(jitted, what: str | None = None) -> list[dict[str, Any]]:
-    """What the compiled versions are (None); or "rules": which applied to each, where, how often, what each saves."""
-    state = jitted.__dict__.get("_state")  # of a function that uses references
-    if state is not None:
-        jitted = state.inner
-    if what is None:
-        return type(jitted).explain(jitted)
-    if what != "rules":
-        raise value_error(f"explain: expected nothing or 'rules', got {what!r}")
-    plan = plan_here(jitted._plan)
-    return [{"signature": ", ".join(fn.param_types), **explained_rules(fn, plan)} for fn in jitted._programs()]
 
 
 class Lowered(Described):

@@ -202,6 +202,20 @@ def explained_rules(fn: Any, plan: Plan | None) -> dict[str, Any]:
     return {"rules": dict(counts.most_common()), "saved": saved}
 
 
+def explained(jitted: Any, what: str | None = None) -> list[dict[str, Any]]:
+    """Of a jitted function: what the compiled versions are (None); or "rules": which applied to each, where, how often,
+    what each saves."""
+    state = jitted.__dict__.get("_state")  # of a function that uses references
+    if state is not None:
+        jitted = state.inner
+    if what is None:
+        return type(jitted).explain(jitted)
+    if what != "rules":
+        raise value_error(f"explain: expected nothing or 'rules', got {what!r}")
+    plan = plan_here(jitted._plan)
+    return [{"signature": ", ".join(fn.param_types), **explained_rules(fn, plan)} for fn in jitted._programs()]
+
+
 def level_here() -> str:
     """The word for how functions are optimised here; "custom" where there is none."""
     plan = _PLANS[_weft.plan_around()]

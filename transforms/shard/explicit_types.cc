@@ -161,9 +161,10 @@ TypedLayouts ExplicitTypes::OfEqn(const Eqn& e, const TypedLayouts& operands, co
 // Sums over devices have no parts along their axes.
 void ExplicitTypes::OfCollective(const Eqn& e, const TypedLayouts& operands, TypedLayouts& results) const {
   static const auto& sums = *new PrimSet{"psum", "psum_scatter"};
+  static const auto& widening = *new PrimSet{"pvary"};
   if (operands.empty()) return;
   const uint32_t axes = BitsOf(mesh_, e.attrs.Get<Strings>("axes"));
-  if (Is<"pvary">(*e.prim)) {
+  if (widening.Has(*e.prim)) {
     results[0] = operands[0];
     results[0].widened |= axes;
     return;

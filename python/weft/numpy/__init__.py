@@ -19,6 +19,7 @@ from ._choosing import *  # noqa: F403
 from ._comparisons import *  # noqa: F403
 from ._creation import *  # noqa: F403
 from ._cumulative import *  # noqa: F403
+from ._dlpack import *  # noqa: F403
 from ._dtypes import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._files import *  # noqa: F403

@@ -12,7 +12,7 @@ from .. import _weft
 from .._core import copied as _copied
 from .._core import docs as _docs
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error, value_error
+from .._core.errors import not_implemented, value_error
 from .._core.shapes import FLOAT0
 from .._sharding.placing import lying_like, placed
 from .._weft import Array
@@ -30,7 +30,6 @@ __all__ = [
     "copy",
     "empty",
     "empty_like",
-    "from_dlpack",
     "full",
     "full_like",
     "geomspace",
@@ -158,54 +157,6 @@ def _check_shared(given: Any, out: Array) -> None:
             f"dtype {out.dtype}: dtypes must be the same, and a NumPy array one that nobody can write to (copy=None "
             "copies where it has to)"
         )
-
-
-def from_dlpack(x: NestedLike, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """The array of another library, without a copy: what is written to that one afterwards is seen in this one, and in
-    results that are still to be computed from it. An array that is not row-major, or does not begin at a multiple of
-    the size of its numbers, is copied.
-
-    Args:
-        x: an object with the method __dlpack__: an array in host memory.
-        copy: True: the array gets memory of its own. False: an error where it would have to be copied.
-
-    Returns: array of its shape and dtype.
-
-    Raises:
-        TypeError: x has no such method, or has a dtype without counterpart.
-        NotImplementedError: x is on another device, or of another major version of DLPack.
-        ValueError: x would have to be copied, and copy is False; it was taken before, or its header says what cannot
-            be.
-
-    Example:
-        >>> import numpy as np
-        >>> wnp.from_dlpack(np.arange(3.0))
-        Array([0., 1., 2.], dtype=float64)
-    """
-    if not hasattr(x, "__dlpack__"):
-        raise type_error(f"from_dlpack: x is {x!r} of type '{type(x).__name__}', which has no method __dlpack__")
-    if device_of := getattr(x, "__dlpack_device__", None):
-        x = _as_it_lies(x, copy) if int(device_of()[0]) == _HOST else x
-    return placed(_weft.from_dlpack(x, bool(copy)), "from_dlpack", device)
-
-
-_HOST = 1  # DLPack's number of the host's memory
-
-
-def _as_it_lies(x: Any, copy: bool | None) -> Any:
-    """x, or a copy where arrays cannot lie in memory as it does."""
-    try:
-        view = np.from_dlpack(x)
-    except (TypeError, RuntimeError, BufferError):  # a dtype that NumPy has not, or it wants a copy
-        return x
-    if view.flags.c_contiguous and view.ctypes.data % view.itemsize == 0:
-        return x
-    if copy is False:
-        raise value_error(
-            "from_dlpack: the array is not row-major, or begins in the middle of a number; Specified copy=False, "
-            "which requires a copy"
-        )
-    return np.ascontiguousarray(view.copy())
 
 
 def astype(x: NestedLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
