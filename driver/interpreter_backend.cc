@@ -16,13 +16,13 @@ namespace {
 PreparedEval::Run KernelOf(const Fn& fn, const Eqn& e) {
   if (!e.prim->is_elementwise() || !e.regions.empty() || e.operands.empty() || e.operands.size() > 2) return {};
   const DType dtype = fn.TypeOf(e.operands[0]).dtype;
-  const Type result = fn.TypeOf(e.result());
+  const Type& result = fn.TypeOf(e.result());
   if (InterpretedHasSameBits(*e.prim, dtype) || IsStored(dtype) || IsOpaque(dtype) || !result.is_static() ||
       result.size() == Dim(0))
     return {};
   std::vector<KernelOperand> operands;
   for (const Atom& a : e.operands) {
-    const Type type = fn.TypeOf(a);
+    const Type& type = fn.TypeOf(a);
     if (type.dtype != dtype) return {};
     operands.push_back({dtype, type.rank() == 0 && result.rank() > 0});
   }

@@ -22,7 +22,7 @@ bool All(const Ints& list, int64_t least, int64_t most = std::numeric_limits<int
 }
 
 bool IsDepthwise(const Builder& b, const Eqn& e, const Atoms& operands) {
-  const Type x = b.TypeOf(operands[0]), w = b.TypeOf(operands[1]);
+  const Type &x = b.TypeOf(operands[0]), &w = b.TypeOf(operands[1]);
   if (!IsFloat(x.dtype) || ByteWidth(x.dtype) < 4 || !x.is_static() || !w.is_static() || x.rank() < 3) return false;
   const int64_t channels = x.dims[1].value();
   if (channels < 2 || e.attrs.GetInt("feature_groups") != channels || w.dims[0].value() != channels) return false;
