@@ -42,6 +42,8 @@ class Backend {
   virtual std::string Description() const = 0;
   // The devices of this process that its programs run on, in order. Empty: programs run on none of them.
   virtual std::vector<Device> Devices() const { return {}; }
+  // Whether programs for a mesh take and give the blocks that this process holds of arrays; else arrays as wholes.
+  virtual bool TakesBlocks() const { return true; }
   // Where arrays on these devices lie. Raises kUnsupported where there are none.
   virtual const DeviceMemory& Memory() const;
   // The names of what StageText gives, in the order in which they are made.

@@ -52,6 +52,7 @@ class Interpreter : public Backend {
  public:
   std::string Description() const override { return "the interpreter"; }
   std::vector<Device> Devices() const override { return HostDevices(); }
+  bool TakesBlocks() const override { return false; }
   const DeviceMemory& Memory() const override { return HostMemory(); }
   std::vector<std::string> Stages() const override { return {}; }
   std::string StageText(const CompileRequest&, const FnRef&, const std::string& stage) const override {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backends/cpu/distributed/process_group.h"
+#include "driver/backend.h"
 #include "python/native/errors.h"
 #include "python/native/frames.h"
 #include "python/native/function.h"
@@ -50,8 +51,7 @@ OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shard
   Ref list(Check(PyList_New(0)));
   for (PyObject* sharding : shardings) CheckStatus(PyList_Append(list.get(), sharding ? sharding : Py_None));
   Ref object(WrapTraced(given));
-  const bool interpreted = backend == "interpreter" || backend == "operations" || InterpretAlways();
-  PyObject* const stacks = interpreted ? Py_False : Py_True;  // the interpreter has arrays as wholes
+  PyObject* const stacks = FindBackend(backend)->TakesBlocks() && !InterpretAlways() ? Py_True : Py_False;
   Ref pair(Check(RunningPython([&] {
     return PyObject_CallFunctionObjArgs(g_partition_hook, object.get(), list.get(), same_bits ? Py_True : Py_False,
                                         stacks, nullptr);

@@ -1,7 +1,11 @@
 """jit(backend=...): every backend runs the same programs; what a backend does not have is an error that says so."""
 
+import os
+
 import numpy as np
 import pytest
+
+os.environ.setdefault("WEFT_NUM_CPU_DEVICES", "4")
 
 import weft
 import weft.numpy as wnp
@@ -125,3 +129,19 @@ def test_passes_say_what_they_did() -> None:
         assert records[-1].text == ir.stage("optimized")
         for record in records:
             assert weft.parse_ir(record.text).text.splitlines()[0].startswith("fn ")
+
+
+@pytest.mark.parametrize("backend", ("cpu", *BACKENDS))
+@pytest.mark.parametrize("axes", [((4,), ("a",)), ((2, 2), ("a", "b"))])
+def test_a_backend_runs_programs_for_a_mesh(axes, backend: str) -> None:
+    """... which some take as blocks, and some as whole arrays: two that are cut, and one that is not."""
+    mesh = weft.make_mesh(*axes)
+    rows = weft.NamedSharding(mesh, weft.PartitionSpec("a"))
+    x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.ones((8, 4), np.float32)
+    f = weft.jit(
+        lambda x, y, n: (wnp.tanh(x - y) * n, (x * y).sum(0)), in_shardings=(rows, rows, None), backend=backend
+    )
+    for _ in range(2):
+        first, second = f(weft.device_put(x, rows), weft.device_put(y, rows), 2.0)
+        np.testing.assert_allclose(first, np.tanh(x - y) * 2, rtol=2e-6)
+        np.testing.assert_allclose(second, (x * y).sum(0), rtol=1e-6)
