@@ -12,10 +12,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/cpu/core/fork_safe_mutex.h"
 #include "backends/cpu/core/thread_pool.h"
 #include "backends/cpu/ops/blas_workspace.h"
 #include "backends/cpu/ops/openmp.h"
+#include "base/fork_safe_mutex.h"
 #include "base/out_of_memory.h"
 
 namespace weft::cpu {
