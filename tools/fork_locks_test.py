@@ -14,6 +14,7 @@ PLAIN = {
     "driver/single_flight.cc": "taken by threads that compile, for which a fork waits",
     "lowering/cpu/codegen.cc": "taken by threads that compile, for which a fork waits",
     "lowering/cpu/compile_parts.cc": "of one compilation, which a child begins anew",
+    "backends/cpu/core/other_cpus.h": "of a pool, which a child makes anew",
     "backends/cpu/core/thread_pool.cc": "of a pool, which a child makes anew",
     "backends/cpu/distributed/process_group.h": "of a job of processes, which a child is not in",
     "backends/cpu/distributed/process_group.cc": "of a job of processes, which a child is not in",
