@@ -13,7 +13,6 @@ from .. import _weft
 # A model in a closure may have any number of parts.
 _MOST = 2000
 _LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, type(None))
-_LEAF_TYPES = frozenset(_LEAVES)
 
 
 def traced_values(*roots: Any, but: Collection[Any] = ()) -> list:
@@ -25,13 +24,14 @@ def traced_values(*roots: Any, but: Collection[Any] = ()) -> list:
     pending = list(roots)
     while pending and len(seen) < most:
         item = pending.pop()
-        if type(item) in _LEAF_TYPES or isinstance(item, _LEAVES) or id(item) in seen:
+        parts = _parts_of(type(item))
+        if parts is None or id(item) in seen:
             continue
         seen[id(item)] = item
         if _weft.is_traced(item):
             found.append(item)
         else:
-            pending.extend(itertools.islice(_parts(item), _MOST))
+            pending.extend(itertools.islice(parts(item), _MOST))
     return found
 
 
@@ -43,13 +43,14 @@ def reachable(cls: type, *roots: Any) -> list:
     pending = list(roots)
     while pending and len(seen) < _MOST:
         item = pending.pop()
-        if isinstance(item, _LEAVES) or id(item) in seen:
+        parts = _parts_of(type(item))
+        if parts is None or id(item) in seen:
             continue
         seen[id(item)] = item
         if isinstance(item, cls):
             found.append(item)
             continue
-        pending.extend(itertools.islice(_parts(item), _MOST))
+        pending.extend(itertools.islice(parts(item), _MOST))
         if isinstance(item, types.FunctionType):
             pending.extend(_variables(item.__code__, item.__globals__))
         elif isinstance(item, _weft.JitFunction):
@@ -67,13 +68,18 @@ def _variables(code: types.CodeType, variables: dict) -> list:
     return [x for x in found if getattr(x, "__module__", home) == home or not callable(x)]
 
 
-def _parts(item: Any) -> Iterable:
-    """What an object holds. Many calls look at as many objects, so that these are told apart by their exact types
-    first."""
-    known = _PARTS.get(type(item))
-    if known is None:
-        known = next((parts for cls, parts in _PARTS.items() if isinstance(item, cls)), _attributes)
-    return known(item)
+@functools.lru_cache(maxsize=512)
+def _parts_of(cls: type) -> Callable[[Any], Iterable] | None:
+    """What gives the objects that one of a class holds; None: it holds none. To ask each object, by isinstance, would
+    run the code of classes that say themselves what attributes they have."""
+    if issubclass(cls, _LEAVES):
+        return None
+    for base in cls.__mro__[:-1]:
+        if base in _PARTS:
+            return _PARTS[base]
+        if "__class__" in base.__dict__:  # a proxy
+            return lambda item: _PARTS.get(item.__class__, _attributes)(item)
+    return _attributes
 
 
 def _attributes(item: Any) -> Iterable:

@@ -92,14 +92,14 @@ _JAX_SEMANTICS = 3  # as in tracer/context.h
 
 
 def _has_dictionary(treedef: TreeDef, leaves_: list) -> bool:
-    """Whether a structure has a dictionary whose keys have an order of their own: asked first, since to take a
+    """Whether a structure has a dictionary whose keys may stand in another order: asked first, since to take a
     structure apart in Python takes longer than to take apart the tree."""
     if treedef.num_nodes == len(leaves_):
         return False
     found = []
 
-    def look(kind: Any, _data: Any, _children: Any) -> None:
-        if kind is dict or kind is collections.defaultdict:
+    def look(kind: Any, data: Any, _children: Any) -> None:
+        if (kind is dict and len(data) > 1) or (kind is collections.defaultdict and len(data[1]) > 1):
             found.append(kind)
 
     treedef.walk(leaves_, look)
