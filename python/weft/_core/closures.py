@@ -24,7 +24,8 @@ def traced_values(*roots: Any, but: Collection[Any] = ()) -> list:
     pending = list(roots)
     while pending and len(seen) < most:
         item = pending.pop()
-        parts = _parts_of(type(item))
+        kind: Any = type(item)
+        parts = _parts_of(kind)
         if parts is None or id(item) in seen:
             continue
         seen[id(item)] = item
@@ -43,7 +44,8 @@ def reachable(cls: type, *roots: Any) -> list:
     pending = list(roots)
     while pending and len(seen) < _MOST:
         item = pending.pop()
-        parts = _parts_of(type(item))
+        kind: Any = type(item)
+        parts = _parts_of(kind)
         if parts is None or id(item) in seen:
             continue
         seen[id(item)] = item
