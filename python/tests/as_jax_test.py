@@ -66,6 +66,15 @@ def test_ways_to_start(tmp_path):
     assert module.stdout == "3 ['1']\n"
 
 
+def test_collections_of_garbage_are_as_rare_as_in_newer_pythons():
+    code = "import gc, jax; print(gc.get_threshold()[0])"
+    assert int(as_jax(code).stdout) >= 2000
+    assert (
+        run("-c", "import weft.as_jax; weft.as_jax.install(); " + code).stdout
+        == run("-c", code.replace(", jax", "")).stdout
+    )
+
+
 def paths(*first):
     return os.pathsep.join([*map(str, first), *filter(None, sys.path)])
 

@@ -77,13 +77,24 @@ def test_import():
 def test_jax_programs_load_what_they_ask_for():
     # What reads the metadata of packages takes a tenth of the time until jax is there; words are for errors.
     later = {"importlib.metadata", "weft.as_jax.distributions", "weft.as_jax.table.words"}
+    tools = {"weft.ir", "weft.ir.key_reuse", "ipaddress"}
     modules = loaded(
         "import weft.as_jax; weft.as_jax.install()\nimport jax, jax.numpy as jnp\njax.jit(lambda x: x * 2)(jnp.ones(2))"
     )
-    assert "weft.as_jax.wording" in modules and not modules & later
+    assert "weft.as_jax.wording" in modules and not modules & (later | tools)
     asked = "import weft.as_jax, importlib.metadata\nweft.as_jax.install()\nassert importlib.metadata.version('jax')"
     failed = "\ntry:\n    weft.numpy.ones(6).reshape(5)\nexcept TypeError as error:\n    str(error)"
     assert later <= loaded(asked + failed)
+
+
+def test_threads_of_numpys_blas_do_not_wait_by_spinning_for_long(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)
+    said = "import os\nprint(os.environ['OPENBLAS_THREAD_TIMEOUT'])"
+    run = lambda: subprocess.run([sys.executable, "-c", "import weft\n" + said], capture_output=True, text=True)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(os.path.dirname(weft.__file__)), *sys.path]))
+    assert run().stdout == "20\n"
+    monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "26")  # somebody's choice counts
+    assert run().stdout == "26\n"
 
 
 PLAIN = {

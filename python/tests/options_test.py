@@ -1,6 +1,7 @@
 """Options that find out what a program does: each has JAX's effect, in both ways to set it."""
 
 import contextlib
+import gc
 import logging
 import warnings
 
@@ -109,6 +110,8 @@ PROGRAMS = [
     ("no_execution", True, "jax.eval_shape(lambda a: a + 1, x)"),
     ("no_execution", True, "jax.jit(lambda a: a * 3).lower(x)"),
     ("checking_leaks", True, LEAK),
+    ("checking_leaks", True, "kept = {}\njax.jit(lambda a: kept.setdefault('a', a) * 2)(x)"),
+    ("checking_leaks", True, "kept = {}\njax.jit(lambda a: kept.setdefault('a', ((a,), 2))[0][0] * 2)(x)"),
     ("checking_leaks", True, "jax.jit(lambda a: a * 3)(x)"),
     ("checking_leaks", True, LEAK.replace("jax.jit", "jax.vmap")),
     ("debug_infs", True, "x / jnp.zeros(3)"),
@@ -230,6 +233,13 @@ def test_clear_caches():
     weft.clear_caches()
     f(3.0)
     assert len(traces) == 2
+
+
+def test_live_arrays_of_plain_containers():
+    kept = {"w": wnp.ones(5) + 1, "b": (wnp.zeros(5) + 1, 2)}
+    gc.collect()  # after which Python keeps no account of what holds no container
+    alive = {id(x) for x in weft.live_arrays()}
+    assert {id(kept["w"]), id(kept["b"][0])} <= alive
 
 
 def test_live_arrays():

@@ -9,6 +9,7 @@ import pytest
 
 import weft
 import weft.numpy as wnp
+from weft._core.closures import traced_values
 
 A = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 
@@ -117,6 +118,41 @@ def test_nondiff_argument_may_capture_traced_values():
     apply.defvjp(lambda f, x: (f(x), x), lambda f, x, ct: (ct * f(x) * 2,))
     at = weft.jit(lambda y: weft.grad(lambda x: apply(lambda z: z * y, x))(3.0))
     assert at(5.0) == 30.0
+
+
+class Guarded:
+    """Says itself what attributes it has, as modules of libraries do."""
+
+    def __init__(self, value):
+        object.__setattr__(self, "value", value)
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"asked for {name}")
+
+
+class Proxy:
+    """Is of the class of what it stands for."""
+
+    __class__ = property(lambda self: type(self.whole))
+    __closure__ = property(lambda self: self.whole.__closure__)
+    __defaults__ = __kwdefaults__ = None
+
+    def __init__(self, whole):
+        self.whole = whole
+
+
+@pytest.mark.parametrize(
+    "hold", [Guarded, lambda y: [Guarded({"a": (y,)})], lambda y: Proxy(lambda: y), lambda y: {1: y}]
+)
+def test_captures_are_found_without_running_code_of_their_holders(hold):
+    found = []
+
+    def f(y):
+        found.append(len(traced_values(functools.partial(print, hold(y)), [hold(3.0)])))
+        return y
+
+    weft.make_ir(f)(1.0)
+    assert found == [1]
 
 
 # --- Effects ----------------------------------------------------------------------------------------------------------

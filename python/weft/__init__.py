@@ -18,9 +18,13 @@ import importlib as _importlib
 import os as _os
 import typing as _typing
 
+# The threads of NumPy's and SciPy's OpenBLAS wait by spinning for 2^28 cycles, a tenth of a second of a core at each
+# start and after each product. 2^20 still keep them awake between two products that follow each other.
+_os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
+
 import numpy as _numpy  # noqa: F401  # before the setting below, which is not for its BLAS
 
-# OpenBLAS would start threads when it is loaded, which wait by spinning; the work is cut without them.
+# Weft's OpenBLAS would start threads when it is loaded, which wait by spinning; the work is cut without them.
 _threads = _os.environ.get("OPENBLAS_NUM_THREADS")
 _os.environ["OPENBLAS_NUM_THREADS"] = "1"
 try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import _weft
 from ._core.errors import type_error, value_error
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Plugin", "load_plugin", "sdk"]
 
@@ -79,6 +81,8 @@ def sdk() -> Path:
         ...     print(True)
         True
     """
+    from pathlib import Path  # with what it imports a fiftieth of the time until weft is there
+
     folder = Path(__file__).parent / "sdk"
     if not folder.is_dir():
         raise value_error(

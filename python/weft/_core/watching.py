@@ -7,8 +7,9 @@ import os
 import sys
 import threading
 import time
+import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import _weft
@@ -99,25 +100,59 @@ def _explained(function: Any, types: dict[str, str], static: dict[str, str], see
 # --- Leaks ------------------------------------------------------------------------------------------------------------
 
 
+def _untracked(values: list) -> list:
+    """The tuples and dictionaries of which Python's collector keeps no account, since they hold no container."""
+    return [x for x in values if (type(x) is tuple or type(x) is dict) and not gc.is_tracked(x)]
+
+
+def _containers() -> list:
+    """All that Python keeps account of, but for frames, which hold what is being computed with."""
+    return [x for x in gc.get_objects() if type(x) is not types.FrameType]
+
+
+def _held(cls: type, further: Iterable[list] = ()) -> list[Any]:
+    """The objects of a class that something holds, or one of the further lists, some of them more than once."""
+    found, at = list[Any](), _containers()
+    at.extend(further)  # a list that was there before would be in itself, and stay
+    while at:
+        values = gc.get_referents(*at)
+        found += [x for x in values if type(x) is cls]
+        at = _untracked(values)
+    return found
+
+
 def _holders() -> Iterator[tuple[Any, Any]]:
-    """(container, what is in it), of all that Python keeps account of."""
-    own = {id(frame) for frame in sys._current_frames().values()}
-    for container in gc.get_objects():
-        if id(container) in own or type(container).__name__ == "frame":
-            continue
-        for item in gc.get_referents(container):
-            yield container, item
+    """(container, what is in it)."""
+    at, seen = _containers(), set[int]()
+    while at:
+        further = []
+        for container in at:
+            values = gc.get_referents(container)
+            yield from ((container, item) for item in values)
+            for x in _untracked(values):
+                if id(x) not in seen:
+                    seen.add(id(x))
+                    further.append(x)
+        at = further
 
 
 def check_leaks(trace: int, name: str, kind: str) -> None:
     """Raises RuntimeError for values of a trace that has ended which something still holds."""
+
+    def leaked() -> dict[int, Any]:
+        held = _held(_weft.Tracer)
+        return {id(x): x for x in held if _weft.trace_of(x) == trace and not _weft.is_usable(x)}
+
+    if not leaked():
+        return
     gc.collect()
+    values = leaked()
+    if not values:
+        return
     found: dict[int, tuple[Any, Any]] = {}
     for container, item in _holders():
-        if type(item) is _weft.Tracer and _weft.trace_of(item) == trace and not _weft.is_usable(item):
+        if container is not values and id(item) in values:
             found.setdefault(id(item), (container, item))
-    if not found:
-        return
     lines = []
     for container, item in found.values():
         owner = next((o for o in gc.get_referrers(container) if isinstance(o, dict) and "__name__" in o), None)
@@ -137,19 +172,16 @@ def _described(item: Any) -> str:
 
 def live_arrays() -> list[Any]:
     """The arrays of the process that something holds."""
-    found = {}
+    variables = []
     # Variables first: Python keeps a copy of them, which is then up to date.
     for frame in sys._current_frames().values():
         at: Any = frame
         while at is not None:
             if not at.f_code.co_filename.startswith(os.path.dirname(__file__)):
-                for item in list(at.f_locals.values()):
-                    if type(item) is _weft.Array and not item.is_deleted():
-                        found[id(item)] = item
+                variables.append(list(at.f_locals.values()))
             at = at.f_back
-    for _, item in _holders():
-        if type(item) is _weft.Array and not item.is_deleted():
-            found[id(item)] = item
+    del frame  # or this one would keep itself, and the arrays with it
+    found = {id(item): item for item in _held(_weft.Array, variables) if not item.is_deleted()}
     return list(found.values())
 
 

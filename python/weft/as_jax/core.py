@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import weakref
 from typing import Any
 
@@ -108,6 +109,12 @@ def typeof(x: Any) -> ShapedArray:
     return _on_mesh(x, weft.typeof(x))
 
 
+@functools.cache
+def _on_no_mesh(rank: int) -> weft.NamedSharding:
+    """The sharding that most types say."""
+    return weft.NamedSharding(weft.AbstractMesh((), ()), spec_of_dims([[] for _ in range(rank)], (), ()))
+
+
 def _on_mesh(x: Any, aval: Any) -> Any:
     """JAX's types: a mesh without devices, and of the axes that cut each dimension those whose types say it."""
     if not isinstance(aval, ShapedArray):  # a reference's
@@ -115,6 +122,9 @@ def _on_mesh(x: Any, aval: Any) -> Any:
     rank, around = len(aval.shape), get_abstract_mesh()
     if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
         around = of_trace.abstract_mesh
+    if around.empty and not isinstance(aval.sharding, weft.NamedSharding) and not aval.varying:
+        aval.sharding = _on_no_mesh(rank)  # the type was made just now, and is nobody's yet
+        return aval
     there = isinstance(x, weft.Array) and not _weft.is_traced(x) and not x.is_deleted()
     if there and isinstance(_weft.sharding_of(x), weft.SingleDeviceSharding):
         around = weft.AbstractMesh((), ())  # somebody has put it on one device

@@ -21,7 +21,6 @@ from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
 from .._core.shapes import ShapedArray, ShapeDtype
-from ..ir import to_stablehlo
 from ..program import IR
 from . import sizes
 from .settings import config
@@ -103,7 +102,7 @@ class Exported:
 
     def mlir_module(self) -> str:
         """The program as StableHLO."""
-        return str(to_stablehlo(self._ir))
+        return str(weft.ir.to_stablehlo(self._ir))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program: of the arguments' structure, shapes and dtypes it was made for."""

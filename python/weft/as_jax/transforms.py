@@ -254,16 +254,20 @@ def _jaxpr_of_pullback(pullback: Any) -> Any:
 Pullback.jaxpr = property(_jaxpr_of_pullback)  # type: ignore[attr-defined]
 
 
-@weft.rewrite("stop_gradient(x)")
-def _let_through(x: Any) -> Any:
-    return x
+@functools.cache
+def _let_through() -> Any:
+    @weft.rewrite("stop_gradient(x)")
+    def let_through(x: Any) -> Any:
+        return x
+
+    return let_through
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[[Any], Any]:
     """weft.linear_transpose, where stop_gradient is the linear function that it computes: the identity. lineax gives
     JAX this rule."""
     del reduce_axes
-    return weft.linear_transpose(_let_through(fun), *primals)
+    return weft.linear_transpose(_let_through()(fun), *primals)
 
 
 def fwd_and_bwd(

@@ -46,7 +46,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
             raise foreign(error)
         raise recursion_error(f"tree: a container contains itself: what is at {place} is around that place") from None
     if jax_semantics():
-        return leaves_, in_order_of_keys(treedef)
+        return leaves_, in_order_of_keys(treedef) if _has_dictionary(treedef, leaves_) else treedef
     for cls in {type(leaf) for leaf in leaves_}:  # few, where leaves are many: calls of jitted functions come here
         if dataclasses.is_dataclass(cls) and cls not in _REFUSED:
             # A dataclass is a container; it is registered when it is first met.
@@ -89,6 +89,21 @@ def jax_semantics() -> bool:
 
 
 _JAX_SEMANTICS = 3  # as in tracer/context.h
+
+
+def _has_dictionary(treedef: TreeDef, leaves_: list) -> bool:
+    """Whether a structure has a dictionary whose keys may stand in another order: asked first, since to take a
+    structure apart in Python takes longer than to take apart the tree."""
+    if treedef.num_nodes == len(leaves_):
+        return False
+    found = []
+
+    def look(kind: Any, data: Any, _children: Any) -> None:
+        if (kind is dict and len(data) > 1) or (kind is collections.defaultdict and len(data[1]) > 1):
+            found.append(kind)
+
+    treedef.walk(leaves_, look)
+    return bool(found)
 
 
 def in_order_of_keys(treedef: TreeDef) -> TreeDef:
