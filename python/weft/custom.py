@@ -7,13 +7,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import missing_rule, type_error
 from ._core.names import forwarded, update_wrapper, wraps
-from ._core.shapes import ShapeDtype
+from ._core.shapes import FLOAT0, ShapeDtype
 from ._core.tracing import (
     Flat,
     as_positional,
@@ -135,6 +137,8 @@ class _HostRule:
         return out
 
     def _zero(self, shape: Sequence, dtype: Any) -> Any:
+        if _tree.jax_semantics() and not _weft.is_inexact(dtype):
+            return SymbolicZero(ShapeDtype(shape, FLOAT0)) if self._symbolic else np.zeros(shape, FLOAT0)
         return SymbolicZero(ShapeDtype(shape, dtype)) if self._symbolic else _weft.full(shape, 0, dtype)
 
     def _moved(self, given: Sequence, specs: Sequence[tuple]) -> list:

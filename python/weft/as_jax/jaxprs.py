@@ -28,6 +28,7 @@ from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
+from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
 from .hidden_scopes import in_hi_primitive, one_product
@@ -60,7 +61,7 @@ _OF_PARTS = {"psum": "unreduced_psum", "psum_scatter": "unreduced_reduce_scatter
 _OUR_NAMES.update((theirs, ours) for ours, theirs in _OF_PARTS.items())
 _OUR_NAMES["psum_invariant"] = "psum"  # over an axis of shard_map, where types say that its result is the same
 # Kinds of attributes that Python's values do not say, by primitive and attribute.
-_kinds: dict[tuple[str, str], str] = {}
+_kinds: dict[tuple[str, str], str] = {("convert", "dtype"): "dtype"}
 
 
 class WeftPrimitive(Primitive):
@@ -252,6 +253,8 @@ class JaxprEqn:
     @property
     def shown_params(self) -> dict[str, Any]:
         """The parameters as a text has them: functions inside by JAX's names."""
+        if isinstance(self.params, ConvertParams):
+            return self.params.shown
         shown = {name: value for name, value in self.params.items() if name != "regions"}
         regions = self.params.get("regions") or []
         names = _SHOWN_REGIONS.get(self.primitive.name, ("jaxpr",))
@@ -469,6 +472,13 @@ def _jaxpr(
         eqns.append(JaxprEqn([atom], [result], primitive("pvary"), {"axes": missing}, like, fn))
         return result
 
+    def as_number(atom: Atom, like: Any) -> Atom:
+        result = Var(atom.aval.update(dtype=np.dtype("int32")), letters(len(variables)))
+        variables[f"number {len(variables)}"] = result
+        of_number = ConvertParams.to("i32")
+        eqns.append(JaxprEqn([atom], [result], primitive("convert_element_type"), of_number, like, fn))
+        return result
+
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
     eqns: list[JaxprEqn] = []
     parts: dict[int, frozenset[str]] = {}  # axes along which a variable counts as a sum in parts
@@ -503,9 +513,13 @@ def _jaxpr(
         if axes and ours in _elementwise():
             wanted = {axis for atom in invars for axis in atom.aval.varying}
             invars = [made_to_vary(atom, sorted(wanted), source_info) for atom in invars]
+        if chooses_by_bool(ours, invars):
+            invars[0] = as_number(invars[0], source_info)
         outvars = [defined(result) for result in eqn["results"]]
         if axes and ours == "sharding_constraint":
             parts[id(outvars[0])] = frozenset(given.get("unreduced", ()))
+        if ours == "convert":
+            given = ConvertParams(given)
         if ours == "contract":
             given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
