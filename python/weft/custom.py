@@ -14,6 +14,7 @@ from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import missing_rule, type_error
+from ._core.facts import knowing
 from ._core.names import forwarded, update_wrapper, wraps
 from ._core.shapes import FLOAT0, ShapeDtype
 from ._core.tracing import (
@@ -113,8 +114,24 @@ class _HostRule:
         leaves, tree = _tree.flatten(value)
         if tree != self._out_tree:
             problem = f"returns a value that is {_tree.in_words(tree)}, the function {_tree.in_words(self._out_tree)}"
-            raise type_error(self._said(role, problem, where))
-        return self._fitting(leaves, self._results, tree, role, "value", where)
+            raise self._knowing(type_error(self._said(role, problem, where)), value)
+        try:
+            return self._fitting(leaves, self._results, tree, role, "value", where)
+        except TypeError as error:
+            raise self._knowing(error, value) from None
+
+    def _knowing(self, error: Exception, value: Any) -> Exception:
+        """The exception, which knows what the rule gives as the value."""
+        return knowing(
+            error,
+            kind="rule",
+            what=self._what,
+            rule=self._rule,
+            name=self._name,
+            value=value,
+            trees=(_tree.structure(value), self._out_tree),
+            results=[spec[:2] for spec in self._results],
+        )
 
     def _fitting(self, leaves: list, specs: Sequence[tuple], tree: Any, role: str, part: str, where: str) -> list:
         """The leaves in the dtypes of the specs: a weak one is converted."""
@@ -156,13 +173,17 @@ class _JvpRule(_HostRule):
         out = self._run(self._rule, (*self._fixed, primals, moved))
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             problem = f"must return (value, tangent), got {_tree.in_words(_tree.structure(out))}"
-            raise type_error(self._said(role, problem, where))
+            error = type_error(self._said(role, problem, where))
+            raise knowing(error, kind="no pair", rule=self._rule, name=self._name, value=out)
         value, tangent = out
         slopes, tree = _tree.flatten(tangent)
-        if (value_tree := _tree.structure(value)) != self._out_tree or tree != self._out_tree:
+        if (value_tree := _tree.structure(value)) == tree != self._out_tree:
+            self._values(value, role, where)  # raises
+        if value_tree != self._out_tree or tree != self._out_tree:
             found = f"{_tree.in_words(value_tree)} and {_tree.in_words(tree)}"
             problem = f"must return a value and a tangent that are each {_tree.in_words(self._out_tree)}, got {found}"
-            raise type_error(self._said(role, problem, where))
+            error = type_error(self._said(role, problem, where))
+            raise knowing(error, kind="pair of trees", rule=self._rule, name=self._name, trees=(value_tree, tree))
         values = self._values(value, role, where)
         known = [
             None if isinstance(slope, SymbolicZero) or not _weft.is_inexact(dtype) else slope

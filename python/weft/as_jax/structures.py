@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .. import _weft
 from .._core import tree as _tree
 from .treedefs import PyTreeDef
 
@@ -133,7 +134,80 @@ def of_pair(tree: Any, kinds: Sequence[tuple]) -> str:
     return f"scan body output must be a pair, got {got}."
 
 
-_SAY = {"carry": of_carry, "branches": of_branches, "condition": of_condition, "pair": of_pair}
+def _shown(value: Any, text: Callable[[Any], str]) -> str:
+    """A tree with a text in the place of each leaf."""
+    leaves, tree = _tree.flatten(value)
+
+    class Leaf(str):
+        __repr__ = str.__str__
+
+    return repr(_tree.unflatten(tree, [Leaf(text(leaf)) for leaf in leaves]))
+
+
+def _rule_name(rule: Any) -> str:
+    return getattr(rule, "__name__", str(rule))
+
+
+def of_mapped_result(axis_name: str | None) -> str:
+    """Of a mapped result whose out_axes is None."""
+    named = f" (axis_name={axis_name})" if axis_name else ""
+    return f"vmap has mapped output{named} but out_axes is None; at vmap out_axes"
+
+
+def of_no_pair(rule: Any, name: str, value: Any) -> str:
+    """Of a rule of custom_jvp that returns no pair."""
+    return (
+        f"Custom JVP rule {_rule_name(rule)} for function {name} must produce a pair (list or tuple of length two) "
+        f"representing primal and tangent outputs, but got {value}"
+    )
+
+
+def of_pair_of_trees(rule: Any, name: str, trees: Sequence[Any]) -> str:
+    """Of a rule of custom_jvp whose value and tangent differ."""
+    return (
+        f"Custom JVP rule {_rule_name(rule)} for function {name} must produce primal and tangent outputs with equal "
+        f"container (pytree) structures, but got {PyTreeDef(trees[0])} and {PyTreeDef(trees[1])} respectively."
+    )
+
+
+def of_rule(
+    what: str, rule: Any, name: str, value: Any, trees: Sequence[Any], results: Sequence[tuple]
+) -> str:
+    """Of a rule whose value is not what the function returns."""
+    function = _tree.unflatten(trees[1], list(map(_type, results)))
+    given = _shown(value, lambda x: _type(_weft.abstract(x)) if _weft.is_operand(x) else repr(x))
+    expected, same = _shown(function, str), trees[0] == trees[1]
+    kind = "shapes/dtypes" if same else "container/pytree structure"
+    if what == "custom_jvp":
+        also = "with leaves of the same shape/dtype" if same else "of the same container/pytree structure"
+        role, equal = "JVP", f"(equal in value to the output of the {what}-decorated function {name}, and in particular {also})"
+    else:
+        role = "VJP fwd"
+        equal = (
+            f"(equal to the output of the {what}-decorated function {name}) and the second element represents residuals "
+            "(i.e. values stored from the forward pass for use on the backward pass)"
+        )
+    doubt = f" (got fwd output type {given} which doesn't match the primal output type {expected})"
+    doubt *= same and what == "custom_vjp"
+    which = "JVP rule" if what == "custom_jvp" else "fwd rule"
+    of = " of" * same
+    return (
+        f"Custom {role} rule {_rule_name(rule)} for function {name} must produce a pair (list or tuple of length two) "
+        f"where the first element represents the primal output {equal}, but instead the {which} output's first element "
+        f"had {kind}{of}:\n    {given}\nwhile the {what}-decorated function {name} had output {kind}{of}:\n    {expected}.{doubt}"
+    )
+
+
+_SAY = {
+    "branches": of_branches,
+    "carry": of_carry,
+    "condition": of_condition,
+    "mapped result": of_mapped_result,
+    "no pair": of_no_pair,
+    "pair": of_pair,
+    "pair of trees": of_pair_of_trees,
+    "rule": of_rule,
+}
 
 
 def said(facts: dict[str, Any]) -> str:

@@ -57,6 +57,7 @@ PUBLIC: dict[str, Served] = {
                 "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
                 "device_put_sharded",
             ),
+            **of("weft.as_jax.rematerialised", "checkpoint remat"),
             **of("weft.as_jax.state", "clear_backends print_environment_info"),
             **of("weft.as_jax.devices", "device_count local_device_count process_count process_index"),
             **of(
@@ -275,7 +276,8 @@ PUBLIC: dict[str, Served] = {
     "jax.ad_checkpoint": Served(
         everything_of=("weft.ad_checkpoint",),
         names={
-            **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+            **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals"),
+            **of("weft.as_jax.rematerialised", "checkpoint remat"),
             **of("weft.as_jax.transforms", "saved_residuals"),
             **refused("jax.ad_checkpoint", "Offloadable Recompute", "policies are those of checkpoint_policies"),
         },
