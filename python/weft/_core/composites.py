@@ -44,8 +44,8 @@ def function_name(name: str, version: int, attributes: dict[str, Any]) -> str:
             )
         if not isinstance(value, (bool, int, float, str, np.dtype, np.ndarray, np.generic)):
             raise type_error(
-                f"composite: the attribute {which!r} of {name!r} is of type '{type(value).__name__}'; expected a number, "
-                "a text, a dtype or an array of NumPy's"
+                f"composite: the attribute {which!r} of {name!r} is of type '{type(value).__name__}'; expected a "
+                "number, a text, a dtype or an array of NumPy's"
             )
         given.append((which, value))
     key = name, version, tuple((which, _key(value)) for which, value in given)

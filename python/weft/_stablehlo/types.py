@@ -13,7 +13,18 @@ from .. import _weft
 from .._core.errors import not_implemented, value_error
 from .attributes import quoted
 
-__all__ = ["ELEMENTS", "OtherType", "TensorType", "TupleType", "array_of", "bits_of", "dense", "element", "listed_attributes", "tensor"]
+__all__ = [
+    "ELEMENTS",
+    "OtherType",
+    "TensorType",
+    "TupleType",
+    "array_of",
+    "bits_of",
+    "dense",
+    "element",
+    "listed_attributes",
+    "tensor",
+]
 
 
 class _Element(NamedTuple):

@@ -58,7 +58,9 @@ def _check_bounds(lower: Any, upper: Any, unroll: Any) -> None:
     """Raises for bounds of a loop that are arrays of two dtypes, and where what is unrolled has no length yet."""
     dtypes = [x.dtype for x in (lower, upper) if hasattr(x, "dtype") and not _weft.abstract(x)[2]]
     if len(dtypes) == 2 and dtypes[0] != dtypes[1]:
-        raise type_error(f"lower and upper arguments to fori_loop must have equal types, got {dtypes[0]} and {dtypes[1]}")
+        raise type_error(
+            f"lower and upper arguments to fori_loop must have equal types, got {dtypes[0]} and {dtypes[1]}"
+        )
     if unroll not in (None, False, 1) and (_weft.is_traced(lower) or _weft.is_traced(upper)):
         raise value_error("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
 

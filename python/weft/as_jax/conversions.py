@@ -1,4 +1,4 @@
-"""Conversions of dtypes in programs: their parameters under JAX's names, and those that JAX writes where Weft has none."""
+"""Conversions of dtypes in programs: their parameters under JAX's names, and those that JAX alone writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class ConvertParams(dict[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Of those under JAX's names, too."""
-        return self[name] if name in self else default
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     def __missing__(self, name: str) -> Any:
         if name == "new_dtype":

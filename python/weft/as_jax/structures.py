@@ -170,9 +170,7 @@ def of_pair_of_trees(rule: Any, name: str, trees: Sequence[Any]) -> str:
     )
 
 
-def of_rule(
-    what: str, rule: Any, name: str, value: Any, trees: Sequence[Any], results: Sequence[tuple]
-) -> str:
+def of_rule(what: str, rule: Any, name: str, value: Any, trees: Sequence[Any], results: Sequence[tuple]) -> str:
     """Of a rule whose value is not what the function returns."""
     function = _tree.unflatten(trees[1], list(map(_type, results)))
     given = _shown(value, lambda x: _type(_weft.abstract(x)) if _weft.is_operand(x) else repr(x))
@@ -180,12 +178,15 @@ def of_rule(
     kind = "shapes/dtypes" if same else "container/pytree structure"
     if what == "custom_jvp":
         also = "with leaves of the same shape/dtype" if same else "of the same container/pytree structure"
-        role, equal = "JVP", f"(equal in value to the output of the {what}-decorated function {name}, and in particular {also})"
+        role, equal = (
+            "JVP",
+            f"(equal in value to the output of the {what}-decorated function {name}, and in particular {also})",
+        )
     else:
         role = "VJP fwd"
         equal = (
-            f"(equal to the output of the {what}-decorated function {name}) and the second element represents residuals "
-            "(i.e. values stored from the forward pass for use on the backward pass)"
+            f"(equal to the output of the {what}-decorated function {name}) and the second element represents "
+            "residuals (i.e. values stored from the forward pass for use on the backward pass)"
         )
     doubt = f" (got fwd output type {given} which doesn't match the primal output type {expected})"
     doubt *= same and what == "custom_vjp"
@@ -194,7 +195,8 @@ def of_rule(
     return (
         f"Custom {role} rule {_rule_name(rule)} for function {name} must produce a pair (list or tuple of length two) "
         f"where the first element represents the primal output {equal}, but instead the {which} output's first element "
-        f"had {kind}{of}:\n    {given}\nwhile the {what}-decorated function {name} had output {kind}{of}:\n    {expected}.{doubt}"
+        f"had {kind}{of}:\n    {given}\nwhile the {what}-decorated function {name} had output {kind}{of}:\n"
+        f"    {expected}.{doubt}"
     )
 
 
