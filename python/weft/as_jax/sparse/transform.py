@@ -116,7 +116,7 @@ def _apply(eqn: Any, operands: list[Any]) -> Sequence[Any]:
         return rule(eqn, operands)
     if len(operands) == 1 and eqn.primitive._ours in weft_primitives.elementwise():
         return [_one_by_one(operands[0], lambda x: _dense(eqn, [x])[0], name, linear=name in _LINEAR)]
-    raise not_implemented(f"sparse rule for {name} is not implemented.")
+    raise NotImplementedError(f"sparse rule for {name} is not implemented.")  # programs look for the whole text
 
 
 # Of sums of elements they are the sums of what they are of elements.
