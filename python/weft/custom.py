@@ -76,8 +76,9 @@ _calls = _Calls()
 class _Numbers:
     """The numbers that programs give rules: one for all calls of a kind, so that equal programs are equal."""
 
-    def __init__(self):
+    def __init__(self, **said: Any):
         self._of: dict[Any, int] = {}
+        self._said = said
 
     def number(self, flat: Flat, fixed: Sequence) -> int:
         """That of this call, once it was traced; 0 where what is fixed makes it one of its kind."""
@@ -88,7 +89,19 @@ class _Numbers:
         key = flat.in_tree, flat.out_tree, leaves, given, _weft.context_key()
         if len(self._of) > 1000:
             self._of.clear()
-        return self._of.get(key) or self._of.setdefault(key, _weft.new_rule_number())
+        if key not in self._of:
+            self._of[key] = _weft.new_rule_number()
+            if len(named) > 10000:
+                named.clear()
+            named[self._of[key]] = {"name": flat.name, **self._said}
+        return self._of[key]
+
+
+# What rules are called, by the numbers that programs give them.
+named: dict[int, dict[str, Any]] = {}
+
+
+_name_of: Callable[[Any], str] = lambda rule: getattr(rule, "__name__", type(rule).__name__)
 
 
 class _HostRule:
@@ -334,7 +347,8 @@ class custom_jvp(Generic[_P, _R]):
             Array(7., dtype=float32, weak_type=True)
         """
         check_callable(jvp, "defjvp")
-        self._rule, self._symbolic, self._numbers = jvp, bool(symbolic_zeros), _Numbers()
+        self._rule, self._symbolic = jvp, bool(symbolic_zeros)
+        self._numbers = _Numbers(jvp=_name_of(jvp), symbolic_zeros=self._symbolic)
         return jvp
 
     def defjvps(self, *rules: Callable[..., Any] | None) -> None:
@@ -461,7 +475,7 @@ class custom_vjp(Generic[_P, _R]):
         check_callable(fwd, "defvjp")
         check_callable(bwd, "defvjp")
         self._forward, self._backward, self._symbolic = fwd, bwd, bool(symbolic_zeros)
-        self._numbers = _Numbers()
+        self._numbers = _Numbers(fwd=_name_of(fwd), bwd=_name_of(bwd), symbolic_zeros=self._symbolic)
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._forward is None:

@@ -24,6 +24,7 @@ from .. import _weft
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
+from ..custom import named as named_rules
 from ..program import IR
 from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
@@ -136,6 +137,8 @@ class JaxprEqn:
             shown[names[0] if names != ("jaxpr",) else "jaxprs"] = tuple(regions)
         if "name" in self.params:
             shown["name"] = self.params["name"]
+        if self.primitive.name in ("custom_jvp_call", "custom_vjp_call") and shown.get("rule") in named_rules:
+            shown.update(named_rules[shown.pop("rule")])
         return shown
 
     def __repr__(self) -> str:
