@@ -97,8 +97,7 @@ class _Numbers:
         return self._of[key]
 
 
-# What rules are called, by the numbers that programs give them.
-named: dict[int, dict[str, Any]] = {}
+named: dict[int, dict[str, Any]] = {}  # what rules are called, by the numbers that programs give them
 
 
 _name_of: Callable[[Any], str] = lambda rule: getattr(rule, "__name__", type(rule).__name__)
