@@ -281,4 +281,4 @@ def _attribute(value: Any) -> str:
     if isinstance(value, (np.ndarray, np.generic)):
         array = _weft.array(value, None, False)
         return f"{dense(array)} : {tensor(_weft.abstract(array)[3])}"
-    return f"{value} : {'i64' if isinstance(value, int) else 'f64'}"
+    return f"{value} : i64" if isinstance(value, int) else f"{_float(value, 'float64')} : f64"

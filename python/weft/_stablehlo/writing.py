@@ -105,6 +105,7 @@ class _Module:
 
 
 _FLOATS = re.compile(r"dense<([^\">]*)> : tensor<(?:\d+x)*(f16|f32|f64)>")
+_ATTRIBUTE = re.compile(r"(?<== )(-?\d+\.\d+(?:e[-+]?\d+)?)(?= : f64)")
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
 
 
@@ -120,7 +121,8 @@ def _with_exponents(line: str) -> str:
 
         return found[0].replace(found[1], _DECIMAL.sub(number, found[1]), 1)
 
-    return _FLOATS.sub(numbers, line)
+    in_f64 = lambda text: f"{float(text[0]):.6e}" if float(f"{float(text[0]):.6e}") == float(text[0]) else text[0]
+    return _ATTRIBUTE.sub(in_f64, _FLOATS.sub(numbers, line))
 
 
 def _with_attribute(argument: str, more: str) -> str:
