@@ -84,8 +84,8 @@ def vmap(
     if fun.__doc__ and _tree.jax_semantics():
         name = call_name(fun)
         mapped.__doc__ = (
-            f"Vectorized version of {name}. Takes similar arguments as {name} but with additional array axes over which "
-            f"{name} is mapped.\n\nOriginal documentation:\n\n{fun.__doc__}"
+            f"Vectorized version of {name}. Takes similar arguments as {name} but with additional array axes over "
+            f"which {name} is mapped.\n\nOriginal documentation:\n\n{fun.__doc__}"
         )
 
     def run(fun: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) -> Any:

@@ -73,7 +73,7 @@ def asking(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         if name == "fori_loop" and len(args) > 1:
-            _check_bounds(*args[:2], kwargs.get("unroll"))
+            _check_bounds(args[0], args[1], kwargs.get("unroll"))
         with agreement.of_user():
             return function(*args, **kwargs)
 

@@ -42,7 +42,7 @@ def _run(jaxpr: Any, operands: Sequence[Any]) -> list[Any]:
     for eqn in jaxpr.eqns:
         arguments = [read(atom) for atom in eqn.invars]
         if eqn.primitive.name in _CALLS and len(eqn.params.get("regions", ())) == 1:
-            results = _run(eqn.params["regions"][0].jaxpr, arguments)
+            results: Sequence[Any] = _run(eqn.params["regions"][0].jaxpr, arguments)
         else:
             found = eqn.primitive.bind(*arguments, **eqn.primitive.get_bind_params(eqn.params))
             results = found if isinstance(found, (list, tuple)) else [found]

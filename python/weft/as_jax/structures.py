@@ -24,24 +24,25 @@ def _difference(path: str, ours: Any, theirs: Any) -> Iterator[tuple[str, str, s
     if ours.is_leaf() and theirs.is_leaf():
         return
     if ours.type is not theirs.type:
-        kinds = [f"a {'pytree leaf' if tree.is_leaf() else tree.type}" for tree in (ours, theirs)]
-        yield path, *kinds, "their Python types differ"
+        a, b = (f"a {'pytree leaf' if tree.is_leaf() else tree.type}" for tree in (ours, theirs))
+        yield path, a, b, "their Python types differ"
         return
     count = [tree.num_children for tree in (ours, theirs)]
     if count[0] != count[1] and ours.type in (tuple, list):
-        yield path, *(f"a {ours.type.__name__} of length {n}" for n in count), "the lengths do not match"
+        a, b = (f"a {ours.type.__name__} of length {n}" for n in count)
+        yield path, a, b, "the lengths do not match"
         return
     if count[0] != count[1]:
-        kinds = [f"a {ours.type} with {n} child{'ren' * (n != 1)}" for n in count]
-        yield path, *kinds, "the numbers of children do not match"
+        a, b = (f"a {ours.type} with {n} child{'ren' * (n != 1)}" for n in count)
+        yield path, a, b, "the numbers of children do not match"
         return
     said = [_metadata(tree) for tree in (ours, theirs)]
     if said[0] != said[1]:
-        kinds = [f"a {ours.type} with pytree metadata {data}" for data in said]
-        yield path, *kinds, "the pytree node metadata does not match"
+        a, b = (f"a {ours.type} with pytree metadata {data}" for data in said)
+        yield path, a, b, "the pytree node metadata does not match"
         return
-    for entry, a, b in zip(ours.entries(), ours.children(), theirs.children()):
-        yield from _difference(f"{path}[{entry!r}]", a, b)
+    for entry, one, other in zip(ours.entries(), ours.children(), theirs.children()):
+        yield from _difference(f"{path}[{entry!r}]", one, other)
 
 
 def _listed(found: Sequence[str]) -> str:
@@ -200,7 +201,7 @@ def of_rule(what: str, rule: Any, name: str, value: Any, trees: Sequence[Any], r
     )
 
 
-_SAY = {
+_SAY: dict[str, Callable[..., str]] = {
     "branches": of_branches,
     "carry": of_carry,
     "condition": of_condition,

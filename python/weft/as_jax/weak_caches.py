@@ -50,7 +50,7 @@ class _Cached:
             return value
 
         named = tuple((name, held(value)) for name, value in sorted(kwargs.items()))
-        context = ()
+        context: tuple[Any, ...] = ()
         if self._by_context:
             from .. import _weft
 
