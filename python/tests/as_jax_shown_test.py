@@ -569,7 +569,8 @@ said("shapes", with_jvp(shapes),
      "first element had shapes/dtypes of:\\n    float32[3]\\nwhile the custom_jvp-decorated")
 f = jax.custom_vjp(lambda x: x)
 f.defvjp(lambda x: (three, None), lambda _, ct: (ct,))
-said("forward", lambda: jax.grad(in_scan(f))(one), "Custom VJP fwd rule <lambda> for function <lambda> must produce a pair",
+said("forward", lambda: jax.grad(in_scan(f))(one),
+     "Custom VJP fwd rule <lambda> for function <lambda> must produce a pair",
      "first element had shapes/dtypes of:\\n    float32[3]\\nwhile")
 """
     )
