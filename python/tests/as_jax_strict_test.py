@@ -358,12 +358,7 @@ def test_rbg_under_vmap():
         """
 for impl in ("rbg", "unsafe_rbg"):
     keys = jax.random.split(jax.random.key(3, impl=impl), 3)
-    out[impl] = [
-        jax.vmap(lambda k: jax.random.bits(k, (2,)))(keys).tolist(),
-        jax.jit(jax.vmap(lambda k: jax.random.randint(k, (), 0, 100)))(keys).tolist(),
-        jax.random.key_data(jax.vmap(jax.random.split)(keys)).tolist(),
-        jax.vmap(jax.vmap(jax.random.bits))(keys.reshape(3, 1)).tolist(),
-        jax.random.bits(keys[1], (2,)).tolist(),
-    ]
+    out[impl] = [jax.vmap(jax.random.bits)(keys).tolist(), jax.random.bits(keys[1], (2,)).tolist()]
+    out[impl] += [jax.random.key_data(jax.vmap(jax.random.split)(keys)).tolist()]
 """
     )
