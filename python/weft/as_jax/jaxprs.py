@@ -406,6 +406,11 @@ def _jaxpr(
     return Jaxpr(params[n:], params[:n], results, as_one(eqns, results))
 
 
+def of_program(fn: Any) -> Jaxpr:
+    """The view of a program without captured arrays."""
+    return _jaxpr(fn, 0)
+
+
 def closed(ir: IR) -> ClosedJaxpr:
     """The view of a program."""
     jaxpr = _jaxpr(ir._fn, len(ir.constants))

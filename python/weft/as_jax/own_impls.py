@@ -31,7 +31,7 @@ def _apply(program: Any, operands: Sequence[Any]) -> Any:
         return _native(program, operands)
     from . import jaxprs
 
-    return _run(jaxprs.Region(program).jaxpr, operands)
+    return _run(jaxprs.of_program(program), operands)
 
 
 def _run(jaxpr: Any, operands: Sequence[Any]) -> list[Any]:
@@ -43,7 +43,7 @@ def _run(jaxpr: Any, operands: Sequence[Any]) -> list[Any]:
         arguments = [read(atom) for atom in eqn.invars]
         if eqn.primitive.name in _CALLS and len(eqn.params.get("regions", ())) == 1:
             results: Sequence[Any] = _run(eqn.params["regions"][0].jaxpr, arguments)
-        else:
+        else:  # loops and branches as they are
             found = eqn.primitive.bind(*arguments, **eqn.primitive.get_bind_params(eqn.params))
             results = found if isinstance(found, (list, tuple)) else [found]
         values.update(zip(eqn.outvars, results, strict=True))

@@ -87,9 +87,15 @@ class WeftPrimitive(Primitive):
         types = [ShapedArray(t.shape, t.dtype, t.weak_type) for t in (found if self.multiple_results else [found])]
         return (types if self.multiple_results else types[0]), no_effects
 
+    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+        """See own_impls; what Weft does for it (impl) puts an end to that."""
+        self.set_rule("impl", impl)
+        return impl
+
     def set_rule(self, kind: str, rule: Callable[..., Any]) -> None:
         if kind == "impl":
-            own_impls.give(self.name, None if rule == self.impl else rule)
+            is_own = getattr(rule, "__func__", None) is WeftPrimitive.impl
+            own_impls.give(self.name, None if is_own else rule)
             return
         raise not_implemented(
             f"weft.as_jax: '{self.name}' is an operation of Weft's own, whose {kind} stays; make a "
