@@ -494,9 +494,7 @@ try:
     out["value"] = round(float(moved(3.0)), 5)
 finally:
     lax.sin_p.def_impl(impl)
-from_now_on = len(calls)
-lax.sin_p.bind(jnp.float32(1.0), accuracy=None)
-out["calls"] = [calls, len(calls) - from_now_on]
+out["calls"] = list(calls)
 out["after"] = [round(float(moved(3.0)), 5), len(calls)]
 """
     )
