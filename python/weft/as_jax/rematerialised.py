@@ -30,7 +30,7 @@ def checkpoint(fun: Callable[..., Any] | None = None, **options: Any) -> Any:
         return functools.partial(checkpoint, **options)
     made = weft.checkpoint(fun, **options)
     numbers = ints(options.get("static_argnums", ()), "checkpoint: static_argnums")
-    names = names_of(options.get("static_argnames", ()))
+    names = names_of(options.get("static_argnames", ()), "checkpoint: static_argnames")
     jitted: Any = None
 
     @wraps(made)
