@@ -505,7 +505,7 @@ def test_numbers_that_are_none_are_named(jit):
     assert found == {"said": True}
 
 
-WRONG = """
+SAID = """
 def said(name, program, *phrases):
     try:
         program()
@@ -518,7 +518,7 @@ one, three = jnp.float32(1.0), jnp.zeros(3, "float32")
 
 def test_what_loops_and_branches_return_wrongly():
     both(
-        WRONG
+        SAID
         + """
 same = "must have the same pytree structure, but they differ"
 said("tuple for tuple", lambda: lax.scan(lambda c, x: ((0, 0, 0), x), (1, (2, 3)), jnp.arange(5.0)),
@@ -551,7 +551,7 @@ said("bounds", lambda: lax.fori_loop(np.int16(0), jnp.int32(10), lambda i, c: c,
 
 def test_what_rules_return_wrongly():
     both(
-        WRONG
+        SAID
         + """
 in_scan = lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0]
 def with_jvp(rule):
