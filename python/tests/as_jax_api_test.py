@@ -501,3 +501,34 @@ def test_corners_of_jax_src():
         out["dtypes"] = [str(dtypes.default_int_dtype()), str(dtypes.to_inexact_dtype(np.dtype("int32")))]
         """
     )
+
+
+def test_results_that_are_kept_weakly():
+    both(
+        """
+import functools, gc
+from jax._src import api_util, linear_util as lu, util
+class Key: pass
+util.weakref_cache_key_types.add(Key)
+@functools.partial(util.multi_weakref_lru_cache, trace_context_in_key=False, maxsize=3)
+def made(*args, **kwargs): return [len(args), len(kwargs)]
+info = lambda: [made.cache_info().hits, made.cache_info().misses, made.cache_info().currsize]
+key, other = Key(), Key()
+again = made(1, key, k=(other, other)) is made(1, key, k=(other, other))
+out["kept"] = [again, info()]
+del other
+gc.collect()
+out["gone"] = info()
+for i in range(5): made(i, key)
+out["bounded"] = info()
+util.clear_all_caches()
+out["cleared"] = info()
+@lu.transformation_with_aux2
+def by_position(f, store, factor, *args, **kwargs):
+    store.store(sorted(kwargs))
+    return f(*args, *kwargs.values(), factor=factor)
+f = lambda *args, factor: [a * factor for a in args]
+wrapped, names = by_position(lu.wrap_init(f, debug_info=api_util.debug_info("test", f, (1,), {})), 2)
+out["wrapped"] = [wrapped.call_wrapped(1, b=3), names()]
+"""
+    )

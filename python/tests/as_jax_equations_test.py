@@ -370,3 +370,37 @@ def test_programs_are_checked_and_pruned():
         """
     )
     assert found["branches"].startswith("invalid cond param branches") and found["as it is"] is None
+
+
+def test_choices_by_a_boolean_convert_it():
+    found = both(
+        """
+closed = jax.make_jaxpr(lambda x: lax.cond(x > 0, jnp.sin, lambda y: y * 2, x))(1.0)
+eqns = closed.eqns
+out["primitives"] = [str(e.primitive) for e in eqns]
+out["number"] = [str(eqns[1].params["new_dtype"]), eqns[1].params["weak_type"], str(eqns[2].invars[0].aval)]
+out["text"] = "convert_element_type[new_dtype=int32 weak_type=False]" in str(closed)
+out["values"] = [float(jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)[0]) for x in (3.0, -3.0)]
+"""
+    )
+    assert found["primitives"] == ["gt", "convert_element_type", "cond"]
+
+
+def test_rules_have_names():
+    found = both(
+        """
+f = jax.custom_jvp(lambda x: x + 1)
+@f.defjvp
+def f_jvp(p, t): return f(*p), t[0]
+def g(x): return x * 2
+def g_fwd(x): return x * 2, None
+def g_bwd(_, ct): return (ct,)
+h = jax.custom_vjp(g)
+h.defvjp(g_fwd, g_bwd)
+out["jvp"], out["vjp"] = (str(jax.make_jaxpr(k)(jnp.ones(1))) for k in (f, h))
+from jax._src import core
+context, settings = core.JaxprPpContext(), core.JaxprPpSettings()
+out["parameters"] = [str(core.pp_kv_pair("p", v, context, settings)) for v in (frozenset("cab"), frozenset(), 3, "x")]
+"""
+    )
+    assert "jvp=f_jvp" in found["jvp"] and "fwd=g_fwd" in found["vjp"]

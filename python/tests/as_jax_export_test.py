@@ -183,3 +183,37 @@ path = {str(tmp_path / "program")!r}
     assert second.stdout == "[1.0, 2.0, 3.0]\n", second.stderr
     third = run("export.deserialize(b'other bytes')")
     assert "not from weft.as_jax's Exported.serialize()" in third.stderr
+
+
+def test_composites():
+    found = both(
+        """
+import functools
+square = lax.composite(lambda x: x ** 2, name="my.square", version=1)
+@functools.partial(lax.composite, name="my.tangent")
+def tangent(x, **_): return jnp.sin(x) / jnp.cos(x)
+given = {"dtype": np.dtype("float32"), "int": 1, "omit": None, "str": "bar", "flag": True, "real": 0.5,
+         "tensor": np.zeros((1, 2), "float32")}
+programs = [jax.jit(square).lower(jnp.float32(2)), jax.jit(lambda x: tangent(x, **given)).lower(jnp.ones(4))]
+texts = [program.as_text() for program in programs]
+out["lines"] = [line.strip().partition(" = ")[2] for text in texts for line in text.splitlines() if "composite" in line]
+out["functions"] = [line.split("{")[0].strip() for text in texts for line in text.splitlines() if "private" in line]
+out["values"] = [float(square(3.0)), float(jax.jit(square)(3.0))]
+try:
+    jax.jit(lambda x: tangent(x, tensor=x)).lower(jnp.ones(4))
+except Exception as error:
+    out["traced"] = [type(error).__name__, "use numpy arrays instead" in str(error)]
+"""
+    )
+    assert found["lines"][0].startswith('stablehlo.composite "my.square" %arg0 {decomposition = @my.square, version')
+
+
+def test_programs_as_mlir_prints_them():
+    found = both(
+        """
+text = jax.jit(lambda x, y: (x * 0.1 + 1.5) * y).lower(jnp.float32(2), jnp.float32(1)).as_text()
+out["head"] = [part in text for part in ("%arg0: tensor<f32>", "%arg1: tensor<f32>")]
+out["numbers"] = [part in text for part in ("dense<1.000000e-01> : tensor<f32>", "dense<1.500000e+00> : tensor<f32>")]
+"""
+    )
+    assert all(found["head"] + found["numbers"])

@@ -444,3 +444,71 @@ def test_what_flax_asks_for():
         """
     )
     assert found["static"] == [[6, 8, 6], 2] and found["local"] == found["by letters"]
+
+
+def test_what_has_no_derivative_is_of_dtype_float0():
+    both(
+        """
+f = jax.custom_jvp(lambda x, key, n: x * jax.random.normal(key) * n)
+@f.defjvp
+def rule(primals, tangents):
+    out["jvp"] = [str(t.dtype) for t in tangents[1:]]
+    return f(*primals), tangents[0]
+out["grad"] = str(jax.grad(f)(2.0, jax.random.key(0), 3))
+g = jax.custom_vjp(lambda x, state: state)
+g.defvjp(lambda x, state: (state, None), lambda _, ct: (ct[0], (out.setdefault("vjp", str(ct[1].dtype)), ct)[1]))
+out["through"] = str(jax.grad(lambda x: g(x, (8.0, jax.random.key(1)))[0])(3.0))
+by_both = jax.jit(jax.grad(lambda x, i: x[i], argnums=(0, 1), allow_int=True))
+out["jitted"] = [[str(a.dtype), list(a.shape)] for a in by_both(np.ones(2, "float32"), 1)]
+out["pullback"] = [str(a.dtype) for a in jax.jit(jax.vjp(lambda x, y: x + y, 2, 1)[1])(np.zeros((), jax.dtypes.float0))]
+"""
+    )
+
+
+def test_checkpoint_traces_once():
+    both(
+        """
+counts = {}
+def counted(name, **options):
+    def f(x, n=2):
+        counts[name] = counts.get(name, 0) + 1
+        return jnp.sin(x) * n
+    return jax.checkpoint(f, **options)
+plain, static = counted("plain"), counted("static", static_argnums=(1,))
+for x in (1.0, 2.0, 3.0):
+    out[str(x)] = [round(float(y), 5) for y in (plain(x), static(x, 3), static(x, 4))]
+plain(jnp.ones(3))
+out["counts"] = counts
+"""
+    )
+
+
+def test_implementations_of_operations_are_watched():
+    both(
+        """
+calls = []
+impl = lax.sin_p.impl
+_, moved = jax.linearize(jax.checkpoint(lambda x: lax.sin(lax.sin(x))), 2.0)
+lax.sin_p.def_impl(lambda x, **kw: calls.append(float(x)) or impl(x, **kw))
+try:
+    out["value"] = round(float(moved(3.0)), 5)
+finally:
+    lax.sin_p.def_impl(impl)
+out["calls"] = list(calls)
+out["after"] = [round(float(moved(3.0)), 5), len(calls)]
+"""
+    )
+
+
+def test_transposed_functions_go_through_jit():
+    both(
+        """
+f = lambda x: 2.0 * x
+transposed = jax.jit(lambda x: jax.linear_transpose(f, x))(1.0)
+out["value"] = [str(v) for v in jax.jit(lambda t, x: t(x))(transposed, 3.0)]
+def named(x):
+    "Says it."
+    return x
+out["documentation"] = jax.vmap(named).__doc__
+"""
+    )

@@ -240,3 +240,33 @@ def test_logs():
         """
     )
     assert found["jit"][1] == 0 and found["scan"][0] == {"x": ["[0 2 4]"], "twice": ["[0 2 4]"]}
+
+
+def test_a_reference_that_a_function_gets_twice():
+    both(
+        """
+ref = jax.new_ref(0.0)
+f = jax.custom_vjp(lambda x_ref, y_ref: x_ref[...])
+f.defvjp(lambda x_ref, y_ref: (0.0, None), lambda _, ct: (None, None))
+g = jax.custom_vjp(lambda ref: ref)
+g.defvjp(lambda ref: (ref, None), lambda *_: (None,))
+programs = {
+    "custom_vjp": (lambda: f(ref, ref), "x_ref and y_ref"),
+    "jit": (lambda: jax.jit(f)(ref, ref), "x_ref and y_ref"),
+    "vjp": (lambda: jax.vjp(f, ref, ref), "x_ref and y_ref"),
+    "cond": (lambda: lax.cond(True, lambda a, b: a[...], lambda a, b: b[...], ref, ref), "at both a and b"),
+    "cond and outside": (lambda: lax.cond(True, lambda a: a[...] + ref[...], lambda a: a[...], ref),
+                         "closed over and passed as the argument a"),
+    "scan": (lambda: lax.scan(lambda c, _: (c, None), (ref, ref), None, length=1), "appeared at both c[0] and c[1]"),
+    "scan and outside": (lambda: lax.scan(lambda c, _: (ref[...] + c[...], None), ref, None, length=1),
+                         "closed over and passed as the argument c"),
+    "returned": (lambda: g(ref), "returned a mutable array"),
+}
+for name, (program, phrase) in programs.items():
+    try:
+        program()
+        out[name] = "nothing is raised"
+    except Exception as error:
+        out[name] = [isinstance(error, ValueError), phrase in str(error)]
+"""
+    )

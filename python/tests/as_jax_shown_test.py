@@ -503,3 +503,74 @@ def test_numbers_that_are_none_are_named(jit):
         """
     )
     assert found == {"said": True}
+
+
+SAID = """
+def said(name, program, *phrases):
+    try:
+        program()
+        out[name] = "nothing is raised"
+    except Exception as error:
+        out[name] = [isinstance(error, TypeError), *(phrase in str(error) for phrase in phrases)]
+one, three = jnp.float32(1.0), jnp.zeros(3, "float32")
+"""
+
+
+def test_what_loops_and_branches_return_wrongly():
+    both(
+        SAID
+        + """
+same = "must have the same pytree structure, but they differ"
+said("tuple for tuple", lambda: lax.scan(lambda c, x: ((0, 0, 0), x), (1, (2, 3)), jnp.arange(5.0)),
+     "scan body function carry input and carry output " + same, "The input carry c is a tuple of length 2 but")
+said("list for tuple", lambda: lax.scan(lambda x, _: ([one, one], None), (one, one), None, length=1),
+     "The input carry x is a <class 'tuple'> but", "so their Python types differ")
+said("keys", lambda: lax.fori_loop(0, 1, lambda i, x: {"T": one}, {"t": one}),
+     "with pytree metadata ('t',)", "with pytree metadata ('T',)")
+said("inside", lambda: lax.scan(lambda x, _: (({"a": one, "b": one},) * 2, None), ({"a": one},) * 2, None, length=1),
+     "  * the input carry component x[0] is a <class 'dict'> with 1 child but the corresponding component of the carry "
+     "output is a <class 'dict'> with 2 children")
+said("types", lambda: lax.scan(lambda x, _: ((x[0] > 0, three), None), (one, one), None, length=1),
+     "carry output must have equal types, but they differ",
+     "the input carry component x[1] has type float32[] but the corresponding output carry component has type "
+     "float32[3], so the shapes do not match")
+said("loop", lambda: lax.while_loop(lambda c: True, lambda c: (one, one), one), "while_loop body function", same)
+said("condition", lambda: lax.while_loop(lambda c: one, lambda c: c, one),
+     "cond_fun must return a boolean scalar, but got output type(s) [ShapedArray(float32[])].")
+said("conditions", lambda: lax.while_loop(lambda c: (one, one), lambda c: c, one), "but got pytree PyTreeDef((*, *)).")
+said("no pair", lambda: lax.scan(lambda c, x: one, 0, three), "scan body output must be a pair, got float32[].")
+said("branches", lambda: lax.cond(True, lambda: {"a": one}, lambda: {"a": (one, one)}),
+     "true_fun output at path ['a'] is a pytree leaf but false_fun output at path ['a'] is a <class 'tuple'>, so their")
+said("switch", lambda: lax.switch(1, [lambda: {"a": three}, lambda: {"a": one}]),
+     "switch branches must have equal output types but they differ",
+     "output of branch 0 at path ['a'] has type float32[3] but the corresponding output of branch1 has type float32[]")
+said("bounds", lambda: lax.fori_loop(np.int16(0), jnp.int32(10), lambda i, c: c, 1.0), "must have equal types")
+"""
+    )
+
+
+def test_what_rules_return_wrongly():
+    both(
+        SAID
+        + """
+in_scan = lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0]
+def with_jvp(rule):
+    f = jax.custom_jvp(lambda x: x)
+    f.defjvp(rule)
+    return lambda: jax.jvp(in_scan(f), (one,), (one,))
+def trees(p, t): return p[0], [t[0], t[0]]
+def values(p, t): return (p[0], p[0]), (t[0], t[0])
+def shapes(p, t): return three, t[0]
+said("trees", with_jvp(trees), "Custom JVP rule trees for function <lambda> must produce primal and tangent outputs "
+     "with equal container (pytree) structures, but got PyTreeDef(*) and PyTreeDef([*, *]) respectively.")
+said("values", with_jvp(values),
+     "JVP rule output's first element had container/pytree structure:\\n    (float32[], float32[])")
+said("shapes", with_jvp(shapes),
+     "first element had shapes/dtypes of:\\n    float32[3]\\nwhile the custom_jvp-decorated")
+f = jax.custom_vjp(lambda x: x)
+f.defvjp(lambda x: (three, None), lambda _, ct: (ct,))
+said("forward", lambda: jax.grad(in_scan(f))(one),
+     "Custom VJP fwd rule <lambda> for function <lambda> must produce a pair",
+     "first element had shapes/dtypes of:\\n    float32[3]\\nwhile")
+"""
+    )

@@ -350,3 +350,15 @@ out["ranks"] = outcome(lambda: lax.conv_general_dilated(image, kernel[0], (1,), 
 out["padding"] = outcome(lambda: lax.conv_general_dilated(image, kernel, (1,), (3, 3)))
 """
     )
+
+
+def test_rbg_under_vmap():
+    # JAX draws what mapped keys give from the first of them.
+    both(
+        """
+for impl in ("rbg", "unsafe_rbg"):
+    keys = jax.random.split(jax.random.key(3, impl=impl), 3)
+    out[impl] = [jax.vmap(jax.random.bits)(keys).tolist(), jax.random.bits(keys[1], (2,)).tolist()]
+    out[impl] += [jax.random.key_data(jax.vmap(jax.random.split)(keys)).tolist()]
+"""
+    )

@@ -3,6 +3,7 @@
 import textwrap
 
 import as_jax_both
+from as_jax_both import both
 
 # Whether a value is known, and whether it is Python's own or NumPy's.
 KNOWN = """
@@ -141,3 +142,41 @@ def test_other_numbers_are_no_other_program(tmp_path):
         "programs"
     ]
     assert first > 0 and more == [first] * 3
+
+
+def test_objects_of_registered_classes_are_mapped():
+    both(
+        """
+from jax.interpreters import batching
+class Named:
+    def __init__(self, names, data): self.names, self.data = names, data
+class Plain:
+    def __init__(self, data): self.data = data
+jax.tree_util.register_pytree_node(Named, lambda x: ((x.data,), tuple(x.names)), lambda names, c: Named(names, *c))
+class Along:
+    def __init__(self, name, axis): self.name, self.axis = name, axis
+def named_elt(cont, _, x, spec):
+    return Named([n for n in x.names if n != spec.name], cont(x.data, spec.axis))
+def named_of(cont, size, x, spec):
+    names = list(x.names)
+    names.insert(spec.axis, spec.name)
+    return Named(names, cont(size, x.data, spec.axis))
+batching.register_vmappable(Named, Along, int, named_elt, named_of, None)
+batching.register_vmappable(
+    Plain, int, int, lambda cont, _, x, spec: Plain(cont(x.data + 1, spec)),
+    lambda cont, size, x, spec: Plain(cont(size, x.data * 2, spec)), None)
+try:
+    x = Named(["i", "j"], jnp.arange(12.0).reshape(3, 4))
+    twice = lambda x: Named(x.names, x.data * 2)
+    y = jax.vmap(twice, in_axes=Along("i", 0), out_axes=Along("i", 1), axis_size=3)(x)
+    out["named"] = [list(y.names), str(y.data)]
+    z = jax.jit(lambda a: jax.vmap(lambda p: p, axis_size=3)(Plain(a)).data)(jnp.arange(3.0))
+    out["plain"] = str(z)
+    w = jax.vmap(lambda p, k: (p, k * 2), in_axes=(0, None), axis_size=3)(Plain(jnp.arange(3.0)), jnp.ones(2))
+    out["beside"] = [str(w[0].data), str(w[1])]
+finally:
+    batching.unregister_vmappable(Named)
+    batching.unregister_vmappable(Plain)
+out["others"] = str(jax.vmap(lambda x: x * 2)(jnp.arange(3)))
+"""
+    )

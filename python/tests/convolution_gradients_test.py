@@ -229,3 +229,12 @@ def test_which_depthwise_convolutions_are_sums(window, last):
     program = weft.jit(f)
     program(given, w)
     assert ("depthwise-as-sum" in str(program.explain("rules"))) == becomes_sum
+
+
+def test_convolutions_of_booleans():
+    x, k = numpy.array([[[1, 0, 1, 1, 0]]], bool), numpy.array([[[1, 1]], [[0, 1]]], bool)
+    seen = numpy.lib.stride_tricks.sliding_window_view(x[0, 0], 2)[None] & k[:, 0, None, :]
+    got = lax.conv_general_dilated(x, k, (1,), "VALID")
+    assert got.dtype == "bool" and numpy.array_equal(got, seen.any(-1)[None])
+    counted = lax.conv_general_dilated(x, k, (1,), "VALID", preferred_element_type="int32")
+    assert numpy.array_equal(counted, seen.sum(-1)[None])

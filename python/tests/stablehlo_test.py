@@ -334,6 +334,20 @@ def test_composites_are_read_as_what_they_name():
     _close(weft.ir.from_stablehlo(foreign)(V), ir(V))
 
 
+def test_composites_of_programs():
+    scaled = weft.lax.composite(lambda x, factor: x * factor, "my.scaled", version=2)
+    ir = weft.make_ir(lambda x: scaled(x, factor=3.0) + scaled(x, factor=4.0) + scaled(x, factor=3.0))(V)
+    text = weft.ir.to_stablehlo(ir)
+    lines = [line for line in text.splitlines() if 'stablehlo.composite "my.scaled"' in line]
+    assert len(lines) == 3 and sum("composite_attributes = {factor = 3.0 : f64}" in line for line in lines) == 2
+    assert all("version = 2 : i32" in line for line in lines) and text.count("func.func private @my.scaled") == 2
+    _close(weft.ir.from_stablehlo(text)(V), ir(V))
+    f = lambda x: scaled(wnp.sin(x), factor=3.0).sum()
+    _close(weft.grad(f)(V), 3 * np.cos(np.asarray(V)))
+    with pytest.raises(TypeError, match=r"the attribute 'factor' of 'my\.scaled' is of type 'object'"):
+        weft.make_ir(lambda x: scaled(x, factor=object()))(V)
+
+
 def test_functions_that_are_called_twice_are_written_once():
     @weft.jit
     def f(x):

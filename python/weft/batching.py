@@ -81,6 +81,13 @@ def vmap(
             return stateful.references.vmap(run, fun, in_axes, out_axes, args, kwargs)
         return run(fun, in_axes, out_axes, args, kwargs)
 
+    if fun.__doc__ and _tree.jax_semantics():
+        name = call_name(fun)
+        mapped.__doc__ = (
+            f"Vectorized version of {name}. Takes similar arguments as {name} but with additional array axes over "
+            f"which {name} is mapped.\n\nOriginal documentation:\n\n{fun.__doc__}"
+        )
+
     def run(fun: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) -> Any:
         name = call_name(fun)
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

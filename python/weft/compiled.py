@@ -349,7 +349,7 @@ class Lowered(Described):
         said = signature_of(self, self._jitted) if devices > 1 or any(self._donated) else None
         if said is not None and devices == 1:
             said = said._replace(arguments=[None] * len(said.arguments), results=[None] * len(said.results))
-        return text_for(ir, devices, said)
+        return text_for(ir, devices, said, as_printed=bool(_weft.setting(_options.JAX_SEMANTICS)) and not debug_info)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.

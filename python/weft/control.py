@@ -16,6 +16,7 @@ from ._core import copied as _copied
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
+from ._core.facts import carry_differs, knowing, knowing_branches, knowing_carry, knowing_condition, of_result
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE, Flat, call_name, check_callable, flat_function, trace_flat
 from ._sharding import agreement
@@ -119,6 +120,8 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any, op
     shape, dtype, _, text = _weft.abstract(index) if _weft.is_operand(index) else ((), "", False, repr(index))
     if not dtype or shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise type_error(f"switch: the index must be a single integer, got {text}")
+    for branch in branches:
+        check_callable(branch, "switch")
     if len(branches) == 1:
         return branches[0](*operands)
     if _in_python() and (chosen := _asked(int, index)) is not None:
@@ -166,14 +169,16 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
         names = ["false_fun", "true_fun"] if what == "cond" else [f"branch {i}" for i in range(len(flats))]
     for flat, name in zip(flats[1:], names[1:]):
         if flat.out_tree != flats[0].out_tree:
-            raise type_error(
+            error = type_error(
                 f"{what}: {names[0]} returns {_tree.in_words(flats[0].out_tree)}, {name} "
                 f"{_tree.in_words(flat.out_tree)}"
             )
+            raise knowing(error, kind="branches", what=what, trees=[flat.out_tree for flat in flats])
     if asked and agreement.check_branches is not None:
         agreement.check_branches(what, traced, varying)
     first_is_weak = _where_the_first_is_weak(traced) if _tree.jax_semantics() else []
-    out = _weft.cond(index, traced, flats[0].leaves, names, _tree.path_texts(flats[0].out_tree), what)
+    with knowing_branches(what, [flat.out_tree for flat in flats], traced):
+        out = _weft.cond(index, traced, flats[0].leaves, names, _tree.path_texts(flats[0].out_tree), what)
     for i in first_is_weak:
         out[i] = _weft.weak(out[i])
     return _tree.unflatten(flats[0].out_tree, out)
@@ -249,27 +254,27 @@ def _loop_while(
             body = _flat_over(body_fun, carry, _tree.structure((init_val,)))
             traced = trace_flat(body, "while_loop", known=False, varying=varying)
             if body.out_tree != tree:
-                raise type_error(
-                    f"{what}: the carry is {_tree.in_words(tree)}, '{body.name}' returns "
-                    f"{_tree.in_words(body.out_tree)}"
-                )
+                raise carry_differs(what, body_fun, body.name, tree, body.out_tree)
             if asked and agreement.check_carry is not None and not varying:
                 agreement.check_carry(what, carry, traced)
             begun = carry
-            carry, again = _promoted(carry, traced, what, paths)
+            with knowing_carry(what, body_fun, tree, carry, traced):
+                carry, again = _promoted(carry, traced, what, paths)
             if not again:
                 break
         test = _flat_over(cond_fun, begun if _tree.jax_semantics() else carry, _tree.structure((init_val,)))
         condition = trace_flat(test, "while_loop", known=False, varying=varying)
         if test.out_tree != LEAF_TREE:
-            raise type_error(f"{what}: the condition must return one boolean, got {_tree.in_words(test.out_tree)}")
+            error = type_error(f"{what}: the condition must return one boolean, got {_tree.in_words(test.out_tree)}")
+            raise of_result(error, "condition", test.out_tree, condition)
         # Where devices of a mesh may go on for longer than others, all that the loop reads counts as different on them.
         differ = _weft.result_varying(condition, 0)[0] if condition.num_results == 1 else []
         if set(differ) <= set(varying):
             break
         varying = differ
         carry = [_weft.pvary(leaf, varying) for leaf in carry]
-    return _tree.unflatten(tree, _weft.while_loop(carry, condition, traced, strategy))
+    with knowing_condition(condition):
+        return _tree.unflatten(tree, _weft.while_loop(carry, condition, traced, strategy))
 
 
 def _promoted(carry: list, traced: Any, what: str, paths: Sequence[str]) -> tuple[list, bool]:
@@ -544,15 +549,15 @@ def _loop_scan(
         traced = trace_flat(flat, "scan", known=False)
         out_tree = flat.out_tree
         if out_tree.type is not tuple or out_tree.num_children != 2:
-            raise type_error(f"{what}: '{flat.name}' must return a pair (carry, y), got {_tree.in_words(out_tree)}")
+            error = type_error(f"{what}: '{flat.name}' must return a pair (carry, y), got {_tree.in_words(out_tree)}")
+            raise of_result(error, "pair", out_tree, traced)
         out_carry, y_tree = out_tree.children()
         if out_carry != carry_tree:
-            raise type_error(
-                f"{what}: the carry is {_tree.in_words(carry_tree)}, '{flat.name}' returns {_tree.in_words(out_carry)}"
-            )
+            raise carry_differs(what, f, flat.name, carry_tree, out_carry)
         if asked and agreement.check_carry is not None:
             agreement.check_carry(what, carry, traced)
-        carry, again = _promoted(carry, traced, what, carry_paths)
+        with knowing_carry(what, f, carry_tree, carry, traced):
+            carry, again = _promoted(carry, traced, what, carry_paths)
         if not again:
             break
     out = _weft.scan(carry, xs_leaves, traced, length, reverse, snapshots)

@@ -7,13 +7,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import missing_rule, type_error
+from ._core.facts import knowing
 from ._core.names import forwarded, update_wrapper, wraps
-from ._core.shapes import ShapeDtype
+from ._core.shapes import FLOAT0, ShapeDtype
 from ._core.tracing import (
     Flat,
     as_positional,
@@ -73,8 +76,9 @@ _calls = _Calls()
 class _Numbers:
     """The numbers that programs give rules: one for all calls of a kind, so that equal programs are equal."""
 
-    def __init__(self):
+    def __init__(self, **said: Any):
         self._of: dict[Any, int] = {}
+        self._said = said
 
     def number(self, flat: Flat, fixed: Sequence) -> int:
         """That of this call, once it was traced; 0 where what is fixed makes it one of its kind."""
@@ -85,7 +89,18 @@ class _Numbers:
         key = flat.in_tree, flat.out_tree, leaves, given, _weft.context_key()
         if len(self._of) > 1000:
             self._of.clear()
-        return self._of.get(key) or self._of.setdefault(key, _weft.new_rule_number())
+        if key not in self._of:
+            self._of[key] = _weft.new_rule_number()
+            if len(named) > 10000:
+                named.clear()
+            named[self._of[key]] = {"name": flat.name, **self._said}
+        return self._of[key]
+
+
+named: dict[int, dict[str, Any]] = {}  # what rules are called, by the numbers that programs give them
+
+
+_name_of: Callable[[Any], str] = lambda rule: getattr(rule, "__name__", type(rule).__name__)
 
 
 class _HostRule:
@@ -111,8 +126,24 @@ class _HostRule:
         leaves, tree = _tree.flatten(value)
         if tree != self._out_tree:
             problem = f"returns a value that is {_tree.in_words(tree)}, the function {_tree.in_words(self._out_tree)}"
-            raise type_error(self._said(role, problem, where))
-        return self._fitting(leaves, self._results, tree, role, "value", where)
+            raise self._knowing(type_error(self._said(role, problem, where)), value)
+        try:
+            return self._fitting(leaves, self._results, tree, role, "value", where)
+        except TypeError as error:
+            raise self._knowing(error, value) from None
+
+    def _knowing(self, error: Exception, value: Any) -> Exception:
+        """The exception, which knows what the rule gives as the value."""
+        return knowing(
+            error,
+            kind="rule",
+            what=self._what,
+            rule=self._rule,
+            name=self._name,
+            value=value,
+            trees=(_tree.structure(value), self._out_tree),
+            results=[spec[:2] for spec in self._results],
+        )
 
     def _fitting(self, leaves: list, specs: Sequence[tuple], tree: Any, role: str, part: str, where: str) -> list:
         """The leaves in the dtypes of the specs: a weak one is converted."""
@@ -135,6 +166,8 @@ class _HostRule:
         return out
 
     def _zero(self, shape: Sequence, dtype: Any) -> Any:
+        if _tree.jax_semantics() and not _weft.is_inexact(dtype):
+            return SymbolicZero(ShapeDtype(shape, FLOAT0)) if self._symbolic else np.zeros(shape, FLOAT0)
         return SymbolicZero(ShapeDtype(shape, dtype)) if self._symbolic else _weft.full(shape, 0, dtype)
 
     def _moved(self, given: Sequence, specs: Sequence[tuple]) -> list:
@@ -152,13 +185,17 @@ class _JvpRule(_HostRule):
         out = self._run(self._rule, (*self._fixed, primals, moved))
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             problem = f"must return (value, tangent), got {_tree.in_words(_tree.structure(out))}"
-            raise type_error(self._said(role, problem, where))
+            error = type_error(self._said(role, problem, where))
+            raise knowing(error, kind="no pair", rule=self._rule, name=self._name, value=out)
         value, tangent = out
         slopes, tree = _tree.flatten(tangent)
-        if (value_tree := _tree.structure(value)) != self._out_tree or tree != self._out_tree:
+        if (value_tree := _tree.structure(value)) == tree != self._out_tree:
+            self._values(value, role, where)  # raises
+        if value_tree != self._out_tree or tree != self._out_tree:
             found = f"{_tree.in_words(value_tree)} and {_tree.in_words(tree)}"
             problem = f"must return a value and a tangent that are each {_tree.in_words(self._out_tree)}, got {found}"
-            raise type_error(self._said(role, problem, where))
+            error = type_error(self._said(role, problem, where))
+            raise knowing(error, kind="pair of trees", rule=self._rule, name=self._name, trees=(value_tree, tree))
         values = self._values(value, role, where)
         known = [
             None if isinstance(slope, SymbolicZero) or not _weft.is_inexact(dtype) else slope
@@ -309,7 +346,8 @@ class custom_jvp(Generic[_P, _R]):
             Array(7., dtype=float32, weak_type=True)
         """
         check_callable(jvp, "defjvp")
-        self._rule, self._symbolic, self._numbers = jvp, bool(symbolic_zeros), _Numbers()
+        self._rule, self._symbolic = jvp, bool(symbolic_zeros)
+        self._numbers = _Numbers(jvp=_name_of(jvp), symbolic_zeros=self._symbolic)
         return jvp
 
     def defjvps(self, *rules: Callable[..., Any] | None) -> None:
@@ -436,7 +474,7 @@ class custom_vjp(Generic[_P, _R]):
         check_callable(fwd, "defvjp")
         check_callable(bwd, "defvjp")
         self._forward, self._backward, self._symbolic = fwd, bwd, bool(symbolic_zeros)
-        self._numbers = _Numbers()
+        self._numbers = _Numbers(fwd=_name_of(fwd), bwd=_name_of(bwd), symbolic_zeros=self._symbolic)
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._forward is None:

@@ -49,8 +49,8 @@ def check_scalar(flat: Flat, spec: tuple, holomorphic: bool, what: str) -> None:
 
 def no_derivative(shape: tuple[int, ...]) -> Any:
     """What stands for the derivative of an integer, or with respect to one: zeros of dtype bool; where JAX's meaning is
-    asked for, outside of traced functions, NumPy's zeros of JAX's dtype float0."""
-    if _tree.jax_semantics() and not _weft.is_tracing():
+    asked for, NumPy's zeros of JAX's dtype float0."""
+    if _tree.jax_semantics():
         return np.zeros(shape, FLOAT0)
     return _weft.full(shape, 0, "bool")
 

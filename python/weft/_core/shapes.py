@@ -58,6 +58,8 @@ class ShapeDtype:
         memory_space: Any = None,
     ):
         del memory_space
+        if dtype is None:
+            raise value_error("ShapeDtype: dtype must be specified")
         if not isinstance(shape, Iterable):
             raise type_error(f"ShapeDtype: shape must be a tuple of sizes, got {shape!r}")
         self.shape = tuple(_weft.Dim(d) if isinstance(d, str) else d for d in shape)

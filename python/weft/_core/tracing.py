@@ -256,7 +256,8 @@ def trace_flat(
         if options.checking_leaks.used and options.checking_leaks.value:
             number = _weft.current_trace()
         args, kwargs = (tuple(leaves), {}) if flat.plain else _tree.unflatten(flat.in_tree, leaves)
-        results = flatten_result(flat, call_traced(flat.function, args, kwargs, flat.name, kind))
+        result = call_traced(flat.function, args, kwargs, flat.name, kind)
+        results = flatten_result(flat, result, keeps_float0=kind == "jit")
         return results if finish is None else finish(results)
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
@@ -326,8 +327,23 @@ def _recurring_line(error: RecursionError) -> str:
     return f"{file}:{line}"
 
 
-def flatten_result(flat: Flat, result: Any) -> list:
+class _Float0:
+    """An array of dtype float0 among results: its shape is part of their structure, as there is nothing to compute."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape = shape
+
+
+_tree.register(_Float0, lambda held: ((), held.shape), lambda shape, _: np.zeros(shape, FLOAT0))
+
+
+def flatten_result(flat: Flat, result: Any, keeps_float0: bool = False) -> list:
+    """The leaves of a result; sets flat.out_tree. Arrays of dtype float0 are zeros of dtype bool in programs;
+    `keeps_float0`: they come out as they are."""
     leaves, flat.out_tree = _tree.flatten(result)
+    if any(map(is_float0, leaves)):
+        put = (lambda x: _Float0(x.shape)) if keeps_float0 else (lambda x: _weft.full(x.shape, 0, "bool"))
+        leaves, flat.out_tree = _tree.flatten(_tree.map(lambda x: put(x) if is_float0(x) else x, result))
     for i, leaf in enumerate(leaves):
         if not _weft.is_operand(leaf):
             path = _tree.path_texts(flat.out_tree)[i]

@@ -220,12 +220,15 @@ def complex_of_real(t: Array, q: Array) -> tuple[Array, Array]:
         t, q = state
         k = n - 1 - i
         a, b, c, d = _at(t, k - 1, k - 1), _at(t, k - 1, k), _at(t, k, k - 1), _at(t, k, k)
+        keep = wnp.abs(c) <= wnp.finfo(t.dtype).eps * (wnp.abs(a) + wnp.abs(d))
         p = (a - d) / 2
         root = wnp.sqrt(p * p + b * c)
         root = wnp.where(wnp.real(wnp.conj(p) * root) < 0, -root, root)
         mu = p + root  # an eigenvalue less d
-        g = _givens(mu, c)
-        keep = c == 0
+        size = wnp.sqrt(wnp.abs(mu) ** 2 + wnp.abs(c) ** 2)
+        size = wnp.where(size == 0, 1, size)
+        co, si = mu / size, c / size
+        g = wnp.stack([wnp.stack([wnp.conj(co), si]), wnp.stack([-si, co])])
         g = wnp.where(keep, wnp.eye(2, dtype=t.dtype), g)
         t = wnp.where(places[None, :] >= k - 1, _rotated(t, k - 1, g, True), t)
         t = wnp.where(places[:, None] <= k, _rotated(t, k - 1, g, False), t)

@@ -34,6 +34,7 @@ class Module(Protocol):
     reasons: dict[str, str]
     meshes: dict[str, str] | None
     manual: dict[str, int] | None  # the axes of the mesh whose devices run what is written, and their sizes
+    as_printed: bool  # as MLIR and JAX print programs
 
     def call(self, ir: IR, name: str) -> str:
         """The name of a function of the module for a program: one for programs that are equal."""
@@ -224,7 +225,8 @@ class Body:
             return operands if op.name == "abs" else self.op("minimum", [*operands, self.number("1", types[0])], types)
         if op.name in COMPARISONS:
             return self.op("compare", operands, types, direction(COMPARISONS[op.name]))
-        if op.name == "square" and re.match(r"u?i", element_of(types[0])):  # it is of floats there
+        # It is of floats there; JAX writes products.
+        if op.name == "square" and (self.module.as_printed or re.match(r"u?i", element_of(types[0]))):
             return self.op("multiply", [*operands, *operands], types)
         return self.op(ELEMENTWISE[op.name], operands, types)
 

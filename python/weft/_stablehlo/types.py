@@ -11,8 +11,20 @@ import numpy as np
 
 from .. import _weft
 from .._core.errors import not_implemented, value_error
+from .attributes import quoted
 
-__all__ = ["ELEMENTS", "OtherType", "TensorType", "TupleType", "array_of", "bits_of", "dense", "element", "tensor"]
+__all__ = [
+    "ELEMENTS",
+    "OtherType",
+    "TensorType",
+    "TupleType",
+    "array_of",
+    "bits_of",
+    "dense",
+    "element",
+    "listed_attributes",
+    "tensor",
+]
 
 
 class _Element(NamedTuple):
@@ -252,3 +264,21 @@ def _of_bytes(content: str, shape: tuple[int, ...], size: int, row: _Element, na
     if row.dtype == "bool" or row.dtype in ("int2", "int4", "uint2", "uint4"):
         return _as(values.view("int8"), row.dtype)
     return _bits(_weft.array(np.ascontiguousarray(values), None, False), row.dtype)
+
+
+def listed_attributes(attributes: Sequence[tuple[str, Any]]) -> str:
+    """A dictionary of numbers, texts, dtypes and arrays."""
+    return f"{{{', '.join(f'{name} = {_attribute(value)}' for name, value in attributes)}}}"
+
+
+def _attribute(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, np.dtype):
+        return element(str(value))
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = _weft.array(value, None, False)
+        return f"{dense(array)} : {tensor(_weft.abstract(array)[3])}"
+    return f"{value} : i64" if isinstance(value, int) else f"{_float(value, 'float64')} : f64"

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..program import IR
 from .attributes import shape_of, tensor_of
 from .body import Body, Named
@@ -15,11 +17,12 @@ from .writing_rules import REASONS, RULES
 __all__ = ["write"]
 
 
-def write(ir: IR, devices: int | None = None, signature: Any = None) -> str:
+def write(ir: IR, devices: int | None = None, signature: Any = None, as_printed: bool = False) -> str:
     """A module whose function `main` is the program; constants that the program captured are in it. `devices`: for how
     many it is; then what constraints say of where values lie is in the text, too. `signature`: how arguments and
-    results lie."""
-    return _Module(devices, signature).text(ir)
+    results lie. `as_printed`: as MLIR prints it, and so JAX: parameters are called %arg0, %arg1 and so on instead of by
+    their names, one result has no parentheses, real numbers have an exponent."""
+    return _Module(devices, signature, as_printed).text(ir)
 
 
 class _Module:
@@ -27,8 +30,8 @@ class _Module:
 
     rules, reasons = RULES, REASONS
 
-    def __init__(self, devices: int | None = None, signature: Any = None) -> None:
-        self._signature = signature
+    def __init__(self, devices: int | None = None, signature: Any = None, as_printed: bool = False) -> None:
+        self._signature, self.as_printed = signature, as_printed
         self.meshes: dict[str, str] | None = None if devices is None else {}
         self.manual: dict[str, int] | None = None
         self._devices = devices or 1
@@ -68,7 +71,7 @@ class _Module:
         for p in free:
             keys = outer and str(p.type).startswith("key[")
             type_ = tensor_of([*p.type.shape, 2], "ui32") if keys else tensor(str(p.type))
-            given = Named(body.name_of(p.name), type_)
+            given = Named(body.name_of(f"arg{len(arguments)}" if self.as_printed else p.name), type_)
             place = self._signature.arguments[len(arguments)] if outer and self._signature else None
             arguments.append(f"{given.name}: {type_}{body.placed(place, len(shape_of(type_)))}")
             argument_types.append(type_)
@@ -95,8 +98,31 @@ class _Module:
             arguments = [_with_attribute(text, more) for text, more in zip(arguments, given_away)]
         back = f"    return {', '.join(r.name for r in results)} : {types}" if results else "    return"
         kind = "public" if outer else "private"
-        head = f"  func.func {kind} @{name}({', '.join(arguments)}) -> ({said}) {{"
-        return "\n".join([head, *("    " + line for line in body.lines), back, "  }"])
+        said = said if self.as_printed and len(results) == 1 and said == types else f"({said})"
+        head = f"  func.func {kind} @{name}({', '.join(arguments)}) -> {said} {{"
+        lines = map(_with_exponents, body.lines) if self.as_printed else body.lines
+        return "\n".join([head, *("    " + line for line in lines), back, "  }"])
+
+
+_FLOATS = re.compile(r"dense<([^\">]*)> : tensor<(?:\d+x)*(f16|f32|f64)>")
+_ATTRIBUTE = re.compile(r"(?<== )(-?\d+\.\d+(?:e[-+]?\d+)?)(?= : f64)")
+_DECIMAL = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
+
+
+def _with_exponents(line: str) -> str:
+    """The line with its real numbers as MLIR prints them: with an exponent where six digits say all."""
+
+    def numbers(found: re.Match[str]) -> str:
+        dtype = np.dtype(f"float{found[2][1:]}").type
+
+        def number(text: re.Match[str]) -> str:
+            short = f"{float(text[0]):.6e}"
+            return short if dtype(short) == dtype(text[0]) else text[0]
+
+        return found[0].replace(found[1], _DECIMAL.sub(number, found[1]), 1)
+
+    in_f64 = lambda text: f"{float(text[0]):.6e}" if float(f"{float(text[0]):.6e}") == float(text[0]) else text[0]
+    return _ATTRIBUTE.sub(in_f64, _FLOATS.sub(numbers, line))
 
 
 def _with_attribute(argument: str, more: str) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _weft
+from .._core import composites
 from .._core.ir_view import Operation, Value
-from .attributes import bool_text, direction, element_of, ints, listed, padding, shape_of, tensor_of, zero
+from ..program import IR
+from .attributes import bool_text, direction, element_of, ints, listed, padding, quoted, shape_of, tensor_of, zero
 from .body import Body, Named, Rule
 from .manual import RULES as MANUAL
 from .operations import REDUCTIONS, WINDOWS
-from .types import ELEMENTS
+from .types import ELEMENTS, listed_attributes
 
 __all__ = ["REASONS", "RULES"]
 
@@ -269,11 +271,31 @@ def _top_k(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
 
 def _call(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
     operands = [b.read(x) for x in op.operands]
+    if (known := composites.of_function(op.regions[0].__name__)) is not None:
+        return _composite(b, op.regions[0], known, operands, types)
     name = b.module.call(op.regions[0], op.regions[0].__name__)
     made = [b.new(t) for t in types]
     signature = f"({', '.join(o.type for o in operands)}) -> ({', '.join(types)})"
     head = f"{', '.join(m.name for m in made)} = " if made else ""
     b.lines.append(f"{head}func.call @{name}({', '.join(o.name for o in operands)}) : {signature}")
+    return made
+
+
+def _composite(
+    b: Body, made_of: IR, known: composites.Composite, operands: list[Named], types: list[str]
+) -> Sequence[Named]:
+    given = {"decomposition": f"@{b.module.call(made_of, known.name)}"}
+    if known.attributes:
+        given["composite_attributes"] = listed_attributes(known.attributes)
+    if known.version:
+        given["version"] = f"{known.version} : i32"
+    made = [b.new(t) for t in types]
+    head = f"{', '.join(m.name for m in made)} = " if made else ""
+    said = ", ".join(f"{name} = {given[name]}" for name in sorted(given))
+    results = types[0] if len(types) == 1 else f"({', '.join(types)})"
+    signature = f"({', '.join(o.type for o in operands)}) -> {results}"
+    names = ", ".join(o.name for o in operands)
+    b.lines.append(f"{head}stablehlo.composite {quoted(known.name)} {names} {{{said}}} : {signature}")
     return made
 
 

@@ -23,7 +23,18 @@ from ..pullbacks import OfReferences
 from ..symbolic_zeros import SymbolicZero
 from . import scopes
 from .binding import Bound, attempts
-from .given import Given, called_as, held, naming, reachable, refs_among, released, settled
+from .given import (
+    Given,
+    called_as,
+    held,
+    naming,
+    reachable,
+    refs_among,
+    refuse_given_twice,
+    refuse_references_in,
+    released,
+    settled,
+)
 from .refs import Ref, new_ref
 from .scopes import Site, Unbound
 
@@ -218,8 +229,7 @@ def _of_references(run: Callable, fun: Callable, primals: tuple, has_aux: bool) 
     what they hold at the end is a result of it, whose cotangent is what the reference of the gradient holds."""
     leaves, tree = _tree.flatten(primals)
     refs = [leaf for leaf in leaves if isinstance(leaf, Ref)]
-    if len({id(ref) for ref in refs}) < len(refs):
-        raise value_error(f"vjp: a reference is given to '{call_name(fun)}' twice; its gradient would have two places")
+    refuse_given_twice("vjp", fun, primals)  # its gradient would have two places
 
     def function(*arguments: Any) -> Any:
         own = [new_ref(x) if isinstance(leaf, Ref) else x for x, leaf in zip(_tree.leaves(arguments), leaves)]
@@ -304,8 +314,11 @@ def custom_vjp(function: Any, args: tuple, kwargs: dict) -> Any:
     refs = reachable(function._function, function._forward, function._backward, every_arg)
     if not refs:
         return function._call(*args, **kwargs)
+    refuse_given_twice("custom_vjp", function._function, every_arg)
     if not _weft.is_tracing():
-        return function._function(*args, **kwargs)
+        out = function._function(*args, **kwargs)
+        refuse_references_in(function._function, out, "custom_vjp")
+        return out
     changed = [*refs_among(every_arg), *reachable(function._backward)]
     changed = [r for i, r in enumerate(changed) if _weft.is_inexact(r.dtype) and not any(r is c for c in changed[:i])]
     for ref in changed:
@@ -326,6 +339,7 @@ def custom_vjp(function: Any, args: tuple, kwargs: dict) -> Any:
     def primal(values: Any, tokens: Any, *given: Any) -> Any:
         scope = _bind(site, refs, values)
         out = function._function(*every(given))
+        refuse_references_in(function._function, out, "custom_vjp")
         return out, [scope.value(r) for r in refs], tokens
 
     def fwd(values: Any, tokens: Any, *given: Any) -> Any:
@@ -366,8 +380,11 @@ def custom_jvp(function: Any, args: tuple, kwargs: dict) -> Any:
     refs = reachable(function._function, function._rule, every_arg)
     if not refs:
         return function._call(*args, **kwargs)
+    refuse_given_twice("custom_vjp", function._function, every_arg)
     if not _weft.is_tracing():
-        return function._function(*args, **kwargs)
+        out = function._function(*args, **kwargs)
+        refuse_references_in(function._function, out, "custom_vjp")
+        return out
     site = Site("custom_jvp")
     moving, every = _fixed(function, every_arg)
     fixed = [every_arg[i] for i in function._nondiff]
@@ -375,6 +392,7 @@ def custom_jvp(function: Any, args: tuple, kwargs: dict) -> Any:
     def primal(values: Any, *given: Any) -> Any:
         scope = _bind(site, refs, values)
         out = function._function(*every(given))
+        refuse_references_in(function._function, out, "custom_vjp")
         return out, [scope.value(r) for r in refs]
 
     def rule(primals: Any, tangents: Any) -> Any:

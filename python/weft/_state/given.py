@@ -10,7 +10,7 @@ from .. import _weft
 from .._core import closures
 from .._core import tree as _tree
 from .._core.errors import value_error
-from .._core.tracing import call_name
+from .._core.tracing import call_name, leaf_names
 from . import scopes
 from .refs import Ref, RefPart, base
 
@@ -126,3 +126,14 @@ def refuse_aliases(
                 f"{what}: {where(i)} of '{name}' is a reference of type {ref._type}, made{ref._line or ' here'}, which "
                 f"'{name}' also uses from outside; do one of the two"
             )
+
+
+def refuse_given_twice(what: str, function: Callable, args: Sequence[Any], used: Sequence[Ref] = ()) -> None:
+    """Raises ValueError for a reference that is two arguments of a function, or one that it uses from outside, too."""
+    leaves, tree = _tree.flatten((tuple(args), {}))
+    given = [leaf for leaf in leaves if isinstance(leaf, Ref)]
+    if not given:
+        return
+    every = leaf_names(function, tuple(args), {}, tree=tree)
+    names = [name for leaf, name in zip(leaves, every) if isinstance(leaf, Ref)]
+    refuse_aliases(given, used, what, call_name(function), lambda i: f"argument {names[i]}")

@@ -21,8 +21,10 @@ from .given import (
     held,
     naming,
     parts_as_references,
+    reachable,
     refs_among,
     refuse_aliases,
+    refuse_given_twice,
     refuse_references_in,
     refuse_result,
     released,
@@ -60,6 +62,8 @@ begin, end = scopes.begin, scopes.end
 
 def branches(run: Callable, index: Any, functions: list, operands: tuple, what: str) -> Any:
     """cond and switch: run(index, functions, operands, what)."""
+    for function in functions:
+        refuse_given_twice(what, function, operands, reachable(function) if refs_among(operands) else ())
 
     def attempt(site: Bound) -> Any:
         given = held(operands)
@@ -131,6 +135,8 @@ def scan(
     run: Callable, f: Callable, init: Any, xs: Any, length: Any, reverse: bool, what: str, paths: Any, snapshots: int
 ) -> Any:
     """run(f, init, xs, length, reverse, what, paths, snapshots). References among xs are those of slices inside."""
+    if refs_among(init):
+        refuse_given_twice(what, f, (init,), reachable(f))
     _refuse_carried(init, what)
     xs, write, bases = parts_as_references(xs, lambda _: True, what, call_name(f))
     given = refs_among(xs)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
-from .._core.errors import type_error
+from .._core.errors import type_error, value_error
 from .._sharding import agreement
 
 _CONTROL = frozenset(["cond", "switch", "scan", "while_loop", "fori_loop"])
@@ -54,6 +54,17 @@ def _check_branches(what: str, branches: list[Any], choice: list[str]) -> None:
         )
 
 
+def _check_bounds(lower: Any, upper: Any, unroll: Any) -> None:
+    """Raises for bounds of a loop that are arrays of two dtypes, and where what is unrolled has no length yet."""
+    dtypes = [x.dtype for x in (lower, upper) if hasattr(x, "dtype") and not _weft.abstract(x)[2]]
+    if len(dtypes) == 2 and dtypes[0] != dtypes[1]:
+        raise type_error(
+            f"lower and upper arguments to fori_loop must have equal types, got {dtypes[0]} and {dtypes[1]}"
+        )
+    if unroll not in (None, False, 1) and (_weft.is_traced(lower) or _weft.is_traced(upper)):
+        raise value_error("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
+
+
 def asking(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of jax.lax, which looks whether types agree where it is control flow."""
     if name not in _CONTROL:
@@ -61,6 +72,8 @@ def asking(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
+        if name == "fori_loop" and len(args) > 1:
+            _check_bounds(args[0], args[1], kwargs.get("unroll"))
         with agreement.of_user():
             return function(*args, **kwargs)
 

@@ -14,10 +14,9 @@ from .jaxprs import (
     JaxprTypeError,
     Literal,
     Var,
-    WeftPrimitive,
     jaxprs_in_params,
-    primitive,
 )
+from .weft_primitives import WeftPrimitive, primitive
 
 _LINES = 60  # of a program that a message shows
 

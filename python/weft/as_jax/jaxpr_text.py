@@ -130,7 +130,8 @@ class Shown:
         name = lambda v: f"{self._name(v)}:{v.aval.str_short(short_dtypes=True)}" if typed else self._name(v)
         return _nest(_group(*_joined(map(name, atoms), [separator, _group(_Break(" "))])))
 
-    def _value(self, value: Any) -> Any:
+    def value(self, value: Any) -> Any:
+        """The value of a parameter."""
         if isinstance(value, tuple) and value and all(hasattr(v, "eqns") for v in value):
             inner = _joined((self.program(getattr(v, "jaxpr", v)) for v in value), [_Break(" ")])
             return _group(_nest("(", _Break(""), *inner), _Break(""), ")")
@@ -145,7 +146,7 @@ class Shown:
         if not params:
             return ""
         ordered = sorted(params, key=lambda name: (name != "name", name))
-        pairs = _joined((_Group([f"{name}=", self._value(params[name])], 0, False) for name in ordered), [_Break(" ")])
+        pairs = _joined((_Group([f"{name}=", self.value(params[name])], 0, False) for name in ordered), [_Break(" ")])
         return _group(_nest("[", _Break(""), *pairs), _Break(""), "]")
 
     def equation(self, eqn: Any) -> Any:
@@ -245,3 +246,23 @@ def text_of_equation(eqn: Any, jaxpr: Any = None) -> str:
     if jaxpr is not None:
         shown.whole(jaxpr)
     return _laid_out(shown.equation(eqn))
+
+
+class JaxprPpContext(Shown):
+    """What variables are called in a text."""
+
+
+class JaxprPpSettings(NamedTuple):
+    """What a text says besides."""
+
+    print_shapes: bool = True
+    source_info: bool = False
+    name_stack: bool = False
+    custom_pp_eqn_rules: bool = True
+    print_effects: bool = False
+
+
+def pp_kv_pair(k: str, v: Any, context: JaxprPpContext, settings: JaxprPpSettings) -> str:
+    """A parameter of an equation as a text has it."""
+    del settings
+    return _laid_out(_Group([f"{k}=", context.value(v)], 0, False))

@@ -20,148 +20,22 @@ from typing import Any
 
 import numpy as np
 
-import weft
-
 from .. import _weft
-from .._core.errors import not_implemented
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
+from ..custom import named as named_rules
 from ..program import IR
+from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
-from .hidden_scopes import in_hi_primitive, one_product
+from .hidden_scopes import in_hi_primitive
 from .jaxpr_text import letters, text_of, text_of_equation
-from .mixed_products import as_one, operands_of
-from .precision import asked, of_steps, without_precisions
+from .mixed_products import as_one
+from .precision import of_steps, without_precisions
 from .source_info_util import SourceInfo
 from .user_primitives import Primitive, call_of, kept_call
-
-# Weft's name of a primitive -> JAX's, where they differ.
-_JAX_NAMES = {
-    "bitcast": "bitcast_convert_type",
-    "broadcast": "broadcast_in_dim",
-    "call": "jit",
-    "checkpoint_name": "name",
-    "contract": "dot_general",
-    "conv": "conv_general_dilated",
-    "convert": "convert_element_type",
-    "custom_jvp": "custom_jvp_call",
-    "custom_vjp": "custom_vjp_call",
-    "reverse": "rev",
-    "select": "select_n",
-    "spmd": "shard_map",
-}
-# What has names of axes.
-_COLLECTIVES = frozenset(["pmax", "pmin", "psum", "pvary"])
-_OUR_NAMES = {theirs: ours for ours, theirs in _JAX_NAMES.items()}
-# Sums over devices of what counts as a sum in parts there.
-_OF_PARTS = {"psum": "unreduced_psum", "psum_scatter": "unreduced_reduce_scatter"}
-_OUR_NAMES.update((theirs, ours) for ours, theirs in _OF_PARTS.items())
-_OUR_NAMES["psum_invariant"] = "psum"  # over an axis of shard_map, where types say that its result is the same
-# Kinds of attributes that Python's values do not say, by primitive and attribute.
-_kinds: dict[tuple[str, str], str] = {}
-
-
-class WeftPrimitive(Primitive):
-    """An operation of Weft's own. Two of one name are one object."""
-
-    is_weft = True
-
-    def __init__(self, name: str):
-        super().__init__(name)
-        self._ours = _OUR_NAMES.get(name, name)
-        self.multiple_results = self._ours in _MANY_RESULTS
-
-    def bind(self, /, *args: Any, **params: Any) -> Any:
-        """The operation on arrays, with parameters as equations have them."""
-        if params.get("precision") is not None:
-            with asked(params.pop("precision")):
-                return self.bind(*args, **params)
-        if params.get("preferred_element_type") is not None:
-            preferred = params.pop("preferred_element_type")
-            with one_product(args, {"preferred_element_type": preferred}):
-                return weft.lax.convert_element_type(self.bind(*operands_of(args, preferred), **params), preferred)
-        regions = [region._fn for region in params.pop("regions", ())]
-        if self._ours in _elementwise():
-            # In programs a number stands beside arrays.
-            rank = max(map(weft.numpy.ndim, args), default=0)
-            full = next((weft.numpy.shape(x) for x in args if weft.numpy.ndim(x) == rank), ())
-            args = tuple(x if weft.numpy.ndim(x) == rank else weft.numpy.broadcast_to(x, full) for x in args)
-        attrs = {name: (_kinds.get((self._ours, name)) or _kind_of(value), value) for name, value in params.items()}
-        results = _weft.bind_program(self._ours, list(args), attrs, regions)
-        return results if self.multiple_results else results[0]
-
-    impl = bind
-
-    def abstract_eval(self, /, *avals: Any, **params: Any) -> Any:
-        """(types of the results, no effects)."""
-        found = weft.eval_shape(lambda *xs: self.bind(*xs, **params), *avals)
-        types = [ShapedArray(t.shape, t.dtype, t.weak_type) for t in (found if self.multiple_results else [found])]
-        return (types if self.multiple_results else types[0]), no_effects
-
-    def set_rule(self, kind: str, rule: Callable[..., Any]) -> None:
-        raise not_implemented(
-            f"weft.as_jax: '{self.name}' is an operation of Weft's own, whose {kind} stays; make a "
-            "jax.extend.core.Primitive"
-        )
-
-    def __reduce__(self) -> Any:
-        return primitive, (self.name,)
-
-
-_MANY_RESULTS = frozenset(
-    [
-        "assert",
-        "call",
-        "cond",
-        "custom_jvp",
-        "custom_linear",
-        "custom_vjp",
-        "custom_vmap",
-        "debug_print",
-        "eigh",
-        "eig",
-        "io_callback",
-        "linear_solve",
-        "lu",
-        "primitive",
-        "pure_callback",
-        "qr",
-        "recur",
-        "recursive",
-        "remat",
-        "scan",
-        "snapshot_scan",
-        "sort",
-        "spmd",
-        "svd",
-        "tape_scan",
-        "threefry2x32",
-        "top_k",
-        "unbox",
-        "while",
-    ]
-)
-
-
-@functools.cache
-def _elementwise() -> frozenset[str]:
-    return frozenset(p["name"] for p in _weft.primitives() if p["elementwise"])
-
-
-@functools.cache
-def primitive(name: str) -> WeftPrimitive:
-    """The operation of Weft's that JAX calls so."""
-    return WeftPrimitive(name)
-
-
-def _kind_of(value: Any) -> str:
-    for python_type, kind in ((bool, "bool"), (int, "int"), (float, "float"), (str, "string")):
-        if isinstance(value, python_type):
-            return kind
-    return "list of ints"
-
+from .weft_primitives import COLLECTIVES, JAX_NAMES, OF_PARTS, attribute_kinds, elementwise, primitive
 
 _CHANGED = {"through", "num_consts"}
 
@@ -252,6 +126,8 @@ class JaxprEqn:
     @property
     def shown_params(self) -> dict[str, Any]:
         """The parameters as a text has them: functions inside by JAX's names."""
+        if isinstance(self.params, ConvertParams):
+            return self.params.shown
         shown = {name: value for name, value in self.params.items() if name != "regions"}
         regions = self.params.get("regions") or []
         names = _SHOWN_REGIONS.get(self.primitive.name, ("jaxpr",))
@@ -261,6 +137,8 @@ class JaxprEqn:
             shown[names[0] if names != ("jaxpr",) else "jaxprs"] = tuple(regions)
         if "name" in self.params:
             shown["name"] = self.params["name"]
+        if self.primitive.name in ("custom_jvp_call", "custom_vjp_call") and shown.get("rule") in named_rules:
+            shown.update(named_rules[shown.pop("rule")])
         return shown
 
     def __repr__(self) -> str:
@@ -469,6 +347,13 @@ def _jaxpr(
         eqns.append(JaxprEqn([atom], [result], primitive("pvary"), {"axes": missing}, like, fn))
         return result
 
+    def as_number(atom: Atom, like: Any) -> Atom:
+        result = Var(atom.aval.update(dtype=np.dtype("int32")), letters(len(variables)))
+        variables[f"number {len(variables)}"] = result
+        of_number = ConvertParams.to("i32")
+        eqns.append(JaxprEqn([atom], [result], primitive("convert_element_type"), of_number, like, fn))
+        return result
+
     params = [defined(f"%{i}: {kind}") for i, kind in enumerate(fn.param_types)]
     eqns: list[JaxprEqn] = []
     parts: dict[int, frozenset[str]] = {}  # axes along which a variable counts as a sum in parts
@@ -476,16 +361,16 @@ def _jaxpr(
         invars = [read(operand) for operand in eqn["operands"]]
         ours = eqn["name"]
         for name, kind in eqn["attr_kinds"].items():
-            _kinds[ours, name] = kind
+            attribute_kinds[ours, name] = kind
         given = dict(eqn["attr_values"])
-        if ours in _COLLECTIVES:
+        if ours in COLLECTIVES:
             given["axes"] = tuple(given["axes"])
         if eqn["regions"] or ours == "sharding_constraint":
             given = Params(given, regions=_regions(eqn, axes)) if eqn["regions"] else Params(given)
         invariant = ours == "psum" and not axes.isdisjoint(given["axes"])
-        shown: Primitive = primitive("psum_invariant" if invariant else _JAX_NAMES.get(ours, ours))
-        if ours in _OF_PARTS and invars and parts.get(id(invars[0]), frozenset()) & set(given["axes"]):
-            shown = primitive(_OF_PARTS[ours])
+        shown: Primitive = primitive("psum_invariant" if invariant else JAX_NAMES.get(ours, ours))
+        if ours in OF_PARTS and invars and parts.get(id(invars[0]), frozenset()) & set(given["axes"]):
+            shown = primitive(OF_PARTS[ours])
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what
         # it computes.
         call = call_of(given["params"]) if ours == "primitive" and not given.keys() & _CHANGED else None
@@ -500,12 +385,16 @@ def _jaxpr(
         # An equation inside of another one has the names that are given there.
         steps = [list(filter(is_scope, eqn["origin"]["steps"][0]))] if inside else eqn["origin"]["steps"]
         source_info = SourceInfo(without_precisions(name_stack(steps)), eqn["location"])
-        if axes and ours in _elementwise():
+        if axes and ours in elementwise():
             wanted = {axis for atom in invars for axis in atom.aval.varying}
             invars = [made_to_vary(atom, sorted(wanted), source_info) for atom in invars]
+        if chooses_by_bool(ours, invars):
+            invars[0] = as_number(invars[0], source_info)
         outvars = [defined(result) for result in eqn["results"]]
         if axes and ours == "sharding_constraint":
             parts[id(outvars[0])] = frozenset(given.get("unreduced", ()))
+        if ours == "convert":
+            given = ConvertParams(given)
         if ours == "contract":
             given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
@@ -515,6 +404,11 @@ def _jaxpr(
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
     return Jaxpr(params[n:], params[:n], results, as_one(eqns, results))
+
+
+def of_program(fn: Any) -> Jaxpr:
+    """The view of a program without captured arrays."""
+    return _jaxpr(fn, 0)
 
 
 def closed(ir: IR) -> ClosedJaxpr:
@@ -540,6 +434,11 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
         results = by_the_compiler(lambda *xs: eqn.primitive.bind(*xs, **params), tuple(operands), {}, mesh)  # noqa: B023
         values.update(zip(eqn.outvars, results if isinstance(results, (list, tuple)) else [results], strict=True))
     return [_strong(read(atom), atom.aval) for atom in jaxpr.outvars]
+
+
+def value_of(atom: Atom, values: dict[Any, Any]) -> Any:
+    """The array of an operand, where those of variables are known."""
+    return _strong(atom.val if isinstance(atom, Literal) else values[atom], atom.aval)
 
 
 def _strong(value: Any, aval: ShapedArray) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .jaxprs import primitive
+from .weft_primitives import primitive
 
 NAMES = [
     "abs",

@@ -6,7 +6,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["WrappedFun", "merge_linear_aux", "transformation", "transformation_with_aux", "wrap_init"]
+__all__ = [
+    "Store",
+    "WrappedFun",
+    "merge_linear_aux",
+    "transformation",
+    "transformation2",
+    "transformation_with_aux",
+    "transformation_with_aux2",
+    "wrap_init",
+]
 
 
 class WrappedFun:
@@ -63,6 +72,41 @@ def transformation_with_aux(generator: Callable[..., Any], fun: WrappedFun | Non
             return result
 
         return WrappedFun(run, {}), lambda: aux[0]
+
+    return apply if fun is None else apply(fun, *static)
+
+
+class Store:
+    """A place for what a transformation gives besides a result."""
+
+    def __init__(self) -> None:
+        self._held: list[Any] = []
+
+    def store(self, value: Any) -> None:
+        """Puts it there."""
+        self._held[:] = [value]
+
+    @property
+    def val(self) -> Any:
+        """What is there."""
+        return self._held[0]
+
+
+def transformation2(step: Callable[..., Any], fun: WrappedFun | None = None, *static: Any) -> Any:
+    """A function that takes the function to call before the arguments, as a function of functions that are wrapped."""
+
+    def apply(f: WrappedFun, *given: Any) -> WrappedFun:
+        return WrappedFun(functools.partial(step, f.call_wrapped, *given), {})
+
+    return apply if fun is None else apply(fun, *static)
+
+
+def transformation_with_aux2(step: Callable[..., Any], fun: WrappedFun | None = None, *static: Any) -> Any:
+    """... which takes a place for what it gives besides, too; gives the wrapped function, and what gives that."""
+
+    def apply(f: WrappedFun, *given: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+        place = Store()
+        return WrappedFun(functools.partial(step, f.call_wrapped, place, *given), {}), lambda: place.val
 
     return apply if fun is None else apply(fun, *static)
 

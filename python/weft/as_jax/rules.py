@@ -75,3 +75,8 @@ def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
     """The tangent zero of a tree of values."""
     zero = Zero.from_primal_value
     return _tree.map(lambda v: SymbolicZero(zero(v).aval) if symbolic_zeros else zero(v).instantiate(), x)
+
+
+def _maybe_perturbed(x: Any) -> bool:
+    """Whether a derivative may be taken with respect to a value: it may of what is traced and has derivatives."""
+    return _weft.is_traced(x) and _weft.is_inexact(x.dtype)

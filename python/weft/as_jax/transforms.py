@@ -267,7 +267,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     """weft.linear_transpose, where stop_gradient is the linear function that it computes: the identity. lineax gives
     JAX this rule."""
     del reduce_axes
-    return weft.linear_transpose(_let_through()(fun), *primals)
+    # It goes in and out of jitted functions.
+    return weft.tree_util.Partial(weft.linear_transpose(_let_through()(fun), *primals))
 
 
 def fwd_and_bwd(

@@ -181,6 +181,13 @@ def _prefixes(words: str) -> str:
 
 
 def _text(error: BaseException) -> str:
+    facts = getattr(error, "facts", None)
+    if facts is not None:
+        from .structures import said
+
+        if words := said(facts):
+            head, separator, stack = str(error.args[0]).partition("\n  at ")
+            return f"{head}\nJAX says: {words}{separator}{stack}"
     return _with_words(" ".join(map(str, error.args)) if len(error.args) == 1 else str(error.args))
 
 

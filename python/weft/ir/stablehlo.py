@@ -41,12 +41,12 @@ def to_stablehlo(ir: IR) -> str:
     return text_for(ir)
 
 
-def text_for(ir: IR, devices: int | None = None, signature: Any = None) -> str:
+def text_for(ir: IR, devices: int | None = None, signature: Any = None, as_printed: bool = False) -> str:
     """As to_stablehlo. With `devices`, of a program for so many: constraints say where values lie, and a
-    _sharding.signatures.Signature where its arguments and results do."""
+    _sharding.signatures.Signature where its arguments and results do. `as_printed`: as MLIR prints it."""
     from .._stablehlo.writing import write
 
-    return write(ir, devices, signature)
+    return write(ir, devices, signature, as_printed)
 
 
 def from_stablehlo(text: str, file: str = "", *, function: str | None = None) -> IR:

@@ -119,7 +119,8 @@ def conv_general_dilated(
         feature_group_count: into how many groups the channels are cut, which do not see each other.
         batch_group_count: into how many groups the batch is cut, each with its own part of the kernels.
 
-    Returns: array of the common dtype, or of preferred_element_type, in which the sums are made then.
+    Returns: array of the common dtype, or of preferred_element_type, in which the sums are made then; of booleans
+        whether any element of an image and that of the kernel are both true.
 
     Raises:
         ValueError: there is no such padding, or numbers of dimensions do not fit.
@@ -166,9 +167,10 @@ def conv_general_dilated(
         )
     dtype = _weft.users_result_type(lhs, rhs)
     dtype = summed_in(dtype, preferred_element_type, "conv_general_dilated")
+    numbers = "int32" if dtype == "bool" else dtype  # of booleans: whether any pair are both true
     out = _weft.bind(
         "conv",
-        [lhs.astype(dtype), rhs.astype(dtype)],
+        [lhs.astype(numbers), rhs.astype(numbers)],
         {
             "strides": strides,
             "lo": [p[0] for p in padding],
@@ -179,6 +181,7 @@ def conv_general_dilated(
             "batch_groups": batch_group_count,
         },
     )[0]
+    out = out if numbers == dtype else out != 0
     out = out if preferred_element_type is None else out.astype(preferred_element_type)
     return out if back is None else _weft.transpose(out, back)
 

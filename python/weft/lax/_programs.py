@@ -6,12 +6,15 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .. import _weft, tree
 from .. import numpy as wnp
-from .. import tree
+from .._core import composites as _composites
 from .._core import docs as _docs
 from .._core.errors import not_implemented, type_error, value_error
+from .._core.options import keeps_calls
 from .._sharding.devices import default_backend
 from .._weft import Array
+from ..compiled import jit
 from ..typing import DTypeLike, NestedLike
 
 __all__ = [
@@ -75,14 +78,19 @@ def platform_dependent(
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """A function under a name that other compilers may know: here its decomposition.
+    """A function under a name that other compilers may know: here its decomposition. weft.ir.to_stablehlo writes it as
+    a composite of StableHLO.
 
     Args:
         decomposition: the function.
         name: its name.
         version: its version.
 
-    Returns: function that calls it; keyword arguments are its attributes.
+    Returns: function that calls it; keyword arguments are its attributes: numbers, texts, dtypes and arrays of
+        NumPy's, which the text says, too; None: there is no such attribute.
+
+    Raises:
+        TypeError: name is no text, or version no integer; when called in a program: an attribute is none of these.
 
     Example:
         >>> weft.lax.composite(lambda x: x * 2, "my.double")(3.0)
@@ -93,7 +101,15 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
     @functools.wraps(decomposition)
     def call(*args: Any, **attributes: Any) -> Any:
-        return decomposition(*args, **attributes)
+        if not _weft.is_tracing():
+            return decomposition(*args, **attributes)
+
+        def of_arrays(*arrays: Any) -> Any:
+            return decomposition(*arrays, **attributes)
+
+        of_arrays.__name__ = _composites.function_name(name, version, attributes)
+        with keeps_calls(True):
+            return jit(of_arrays)(*args)
 
     return call
 

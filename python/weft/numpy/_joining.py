@@ -271,10 +271,12 @@ def split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis: int =
 def _cuts(indices_or_sections, name: str) -> int | list[int]:
     """A number of parts, or the indices before which an axis is cut."""
     what = f"{name}: indices_or_sections"
+    each = list(indices_or_sections) if np.iterable(indices_or_sections) else [indices_or_sections]
+    for given in each:
+        if _weft.is_traced(given) and _weft.is_inexact(given.dtype):
+            concrete(float, given, what)  # raises
     if np.iterable(indices_or_sections):
-        return [integer(i, what) for i in indices_or_sections]
-    if _weft.is_traced(indices_or_sections) and _weft.is_inexact(indices_or_sections.dtype):
-        concrete(float, indices_or_sections, what)  # raises
+        return [integer(i, what) for i in each]
     parts = integer(indices_or_sections, what)
     if parts < 1:
         raise value_error(f"{what} must be at least 1, got {parts}")

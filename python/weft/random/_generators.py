@@ -13,6 +13,7 @@ from .. import _weft
 from .. import numpy as wnp
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
+from ..custom_batching import custom_vmap
 from ..lax import _random_bits as _hashes
 
 
@@ -51,18 +52,33 @@ def _rbg_fold_in(key: Any, data: Any) -> Any:
     return wnp.concatenate([_weft.random_fold_in(half, data) for half in _halves(key)])
 
 
+def _stream(key: Any, shape: tuple[int, ...], dtype: str = "uint32") -> Any:
+    """Bits that follow a state. Where JAX's meaning is asked for, those of mapped states follow the first of them, as
+    JAX has it: programs that draw in vmap get its numbers."""
+    if not (_weft.is_tracing() and _tree.jax_semantics()):
+        return _hashes.rng_bit_generator(key, shape, dtype)[1]
+    draw = custom_vmap(lambda state: _hashes.rng_bit_generator(state, shape, dtype)[1])
+
+    @draw.def_vmap
+    def of_the_first(axis_size: int, in_batched: Any, states: Any) -> Any:
+        del in_batched
+        return _stream(states[0], (axis_size, *shape), dtype), True
+
+    return draw(key)
+
+
 def _rbg_bits(key: Any, width: int, shape: tuple[int, ...]) -> Any:
-    return _hashes.rng_bit_generator(key, shape, _unsigned(width))[1]
+    return _stream(key, shape, _unsigned(width))
 
 
 def _unsafe_split(key: Any, shape: tuple[int, ...]) -> Any:
     count = math.prod(shape)
-    return _hashes.rng_bit_generator(key, (10 * count, 4))[1][::10].reshape(*shape, 4)
+    return _stream(key, (10 * count, 4))[::10].reshape(*shape, 4)
 
 
 def _unsafe_fold_in(key: Any, data: Any) -> Any:
     words = wnp.stack([wnp.zeros((), "uint32"), data])
-    return key ^ _hashes.rng_bit_generator(_rbg_seed(words), (10, 4))[1][-1]
+    return key ^ _stream(_rbg_seed(words), (10, 4))[-1]
 
 
 # The others hash a counter by their key.

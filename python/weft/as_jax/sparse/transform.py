@@ -13,7 +13,7 @@ import weft.numpy as wnp
 
 from ..._core import tree as _tree
 from ..._core.errors import not_implemented, type_error
-from .. import jaxprs
+from .. import jaxprs, weft_primitives
 from ..transforms import make_jaxpr
 from . import products, shapes
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_update_layout
@@ -114,9 +114,9 @@ def _apply(eqn: Any, operands: list[Any]) -> Sequence[Any]:
     rule = _RULES.get(name)
     if rule is not None:
         return rule(eqn, operands)
-    if len(operands) == 1 and eqn.primitive._ours in jaxprs._elementwise():
+    if len(operands) == 1 and eqn.primitive._ours in weft_primitives.elementwise():
         return [_one_by_one(operands[0], lambda x: _dense(eqn, [x])[0], name, linear=name in _LINEAR)]
-    raise not_implemented(f"sparse rule for {name} is not implemented.")
+    raise NotImplementedError(f"sparse rule for {name} is not implemented.")  # programs look for the whole text
 
 
 # Of sums of elements they are the sums of what they are of elements.
@@ -259,7 +259,9 @@ def _sum(eqn: Any, operands: list[Any]) -> Sequence[Any]:
 def _call(eqn: Any, operands: list[Any]) -> Sequence[Any]:
     (region,) = eqn.params["regions"]
     one = [x for x in operands if isinstance(x, BCOO)]
-    simple = all(e.primitive._ours in jaxprs._elementwise() for e in region.eqns if hasattr(e.primitive, "_ours"))
+    simple = all(
+        e.primitive._ours in weft_primitives.elementwise() for e in region.eqns if hasattr(e.primitive, "_ours")
+    )
     if eqn.primitive.name == "custom_jvp_call" and len(operands) == len(one) == len(eqn.outvars) == 1 and simple:
         return [_one_by_one(one[0], lambda x: _of_elements(region.jaxpr, x), eqn.primitive.name)]
     return _run(region.jaxpr, (), operands)

@@ -64,7 +64,8 @@ PRIVATE: dict[str, Served] = {
             **of("weft.as_jax.meshes", "get_abstract_mesh"),
             **of(_INTERNALS, "call_p closed_call_p call MemorySpace"),
             **of("weft.as_jax.effects", "Token"),
-            **refused("jax._src.core", "pp_kv_pair take_current_trace set_current_trace", _TRACES),
+            **of("weft.as_jax.jaxpr_text", "JaxprPpContext JaxprPpSettings pp_kv_pair"),
+            **refused("jax._src.core", "take_current_trace set_current_trace", _TRACES),
             **of("weft.as_jax.jaxprs", "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var jaxpr_as_fun"),
         },
     ),
@@ -205,7 +206,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src.pmap": Served(names=of("weft", "pmap")),
     "jax._src.linear_util": Served(everything_of=("weft.as_jax.linear_util",)),
     "jax._src.custom_derivatives": Served(
-        everything_of=("weft.custom_derivatives",), names=PUBLIC["jax.custom_derivatives"].names
+        everything_of=("weft.custom_derivatives",),
+        names={**PUBLIC["jax.custom_derivatives"].names, **of("weft.as_jax.rules", "_maybe_perturbed")},
     ),
     "jax._src.custom_batching": Served(everything_of=("weft.custom_batching",)),
     "jax._src.ad_checkpoint": Served(
@@ -384,6 +386,7 @@ PRIVATE: dict[str, Served] = {
             "test_event_listener": Value(None),
             **of("weft.as_jax.lists", "toposort wrap_name wraps use_cpp_class use_cpp_method cache weakref_lru_cache"),
             **of("weft.as_jax.lists", "HashableFunction NumpyComplexWarning ceil_of_ratio canonicalize_axis prod"),
+            **of("weft.as_jax.weak_caches", "multi_weakref_lru_cache weakref_cache_key_types clear_all_caches"),
         },
     ),
     "jax._src.version": Served(names={"__version__": Value(VERSION), "__version_info__": Value(VERSION_INFO)}),

@@ -25,8 +25,6 @@ _TRACE_CLASSES = because(
     "transforms of Weft's are written on its IR; see docs/write_a_transform.md", "JVPTrace linearize"
 )
 
-_VMAPPABLE = because("only arrays have axes to map", "register_vmappable unregister_vmappable")
-
 _MLIR = because(
     "lowerings are made by mlir.lower_fun(f); programs are Weft's own IR, which weft.make_ir shows",
     "ir aval_to_ir_type aval_to_ir_types dense_int_array dense_int_elements dtype_to_ir_type flatten_ir_types "
@@ -57,6 +55,8 @@ PUBLIC: dict[str, Served] = {
                 "jit make_jaxpr eval_shape fwd_and_bwd linear_transpose linearize device_put_replicated "
                 "device_put_sharded",
             ),
+            **of("weft.as_jax.rematerialised", "checkpoint remat"),
+            **of("weft.as_jax.vmappable", "vmap"),
             **of("weft.as_jax.state", "clear_backends print_environment_info"),
             **of("weft.as_jax.devices", "device_count local_device_count process_count process_index"),
             **of(
@@ -275,7 +275,8 @@ PUBLIC: dict[str, Served] = {
     "jax.ad_checkpoint": Served(
         everything_of=("weft.ad_checkpoint",),
         names={
-            **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals checkpoint"),
+            **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals"),
+            **of("weft.as_jax.rematerialised", "checkpoint remat"),
             **of("weft.as_jax.transforms", "saved_residuals"),
             **refused("jax.ad_checkpoint", "Offloadable Recompute", "policies are those of checkpoint_policies"),
         },
@@ -284,7 +285,10 @@ PUBLIC: dict[str, Served] = {
     "jax.interpreters.ad": Served(
         everything_of=("weft.as_jax.ad",), names={"add_jaxvals_p": PRIMITIVES["add_any_p"]}, absent=_TRACE_CLASSES
     ),
-    "jax.interpreters.batching": Served(everything_of=("weft.as_jax.batch_rules",), absent=_VMAPPABLE),
+    "jax.interpreters.batching": Served(
+        everything_of=("weft.as_jax.batch_rules",),
+        names=of("weft.as_jax.vmappable", "register_vmappable unregister_vmappable is_vmappable"),
+    ),
     "jax.interpreters.mlir": Served(
         everything_of=("weft.as_jax.mlir",), names=of("weft.as_jax.mlir", "_lowerings _constant_handlers"), absent=_MLIR
     ),

@@ -290,7 +290,11 @@ WORDS: list[tuple[str, str]] = [
     ),
     # References.
     (r"^Box.set: .* changes the structure", "type-changing mutations not allowed"),
-    (r"argument (\S+) and argument (\S+) of '[^']*' are the same reference", "appeared at both {0} and {1}"),
+    (
+        r"(\w+): argument (\S+) and argument (\S+) of '[^']*' are the same reference",
+        "only one reference to a mutable array may be passed as an argument to a function, but when tracing for {0} "
+        "the mutable array reference appeared at both {1} and {2}",
+    ),
     (
         r"argument (\S+) of '[^']*' is a reference .* also uses from outside",
         "closed over and passed as the argument {0}",

@@ -122,6 +122,7 @@ FIRST: list[tuple[str, str]] = [
         r"^while_loop: expected a function, got (.*) of",
         "lax.while_loop: cond_fun argument should be callable, got {0}.",
     ),
+    (r"^associative_scan: fn must be a function", "lax.associative_scan: fn argument should be callable."),
     (r"^(switch|cond|scan|associative_scan): .*expected a function, got (.*) of", "lax.{0}: {1} should be callable."),
     (
         r"rot90: axis \d+ is out of range for an array of (\d)",

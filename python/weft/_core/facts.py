@@ -1,0 +1,70 @@
+"""What an exception of a loop or of its branches knows of the structures and types that it speaks of: others may say it
+in their words."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import _weft
+from . import tree as _tree
+from .errors import type_error
+
+
+def knowing(error: Exception, **facts: Any) -> Exception:
+    """The exception with what it knows."""
+    error.facts = facts  # type: ignore[attr-defined]
+    return error
+
+
+def _kinds(traced: Any) -> list[tuple]:
+    return [spec[:2] for spec in _weft.result_specs(traced)]
+
+
+def carry_differs(what: str, function: Callable[..., Any], name: str, before: Any, after: Any) -> Exception:
+    """What to raise where a step of a loop returns another structure than it was given."""
+    error = type_error(f"{what}: the carry is {_tree.in_words(before)}, '{name}' returns {_tree.in_words(after)}")
+    return knowing(
+        error, kind="carry", what=what, function=function, at=int(what == "fori_loop"), trees=(before, after)
+    )
+
+
+def of_result(error: Exception, kind: str, tree: Any, traced: Any) -> Exception:
+    """The exception, which knows what a function returns."""
+    return knowing(error, kind=kind, tree=tree, kinds=_kinds(traced))
+
+
+@contextlib.contextmanager
+def knowing_carry(what: str, function: Callable[..., Any], tree: Any, carry: list, traced: Any) -> Iterator[None]:
+    """Has a TypeError within know the types of what is carried, before a step and after it."""
+    try:
+        yield
+    except TypeError as error:
+        kinds = [_weft.abstract(leaf)[:2] for leaf in carry], _kinds(traced)
+        at = int(what == "fori_loop")
+        raise knowing(error, kind="carry", what=what, function=function, at=at, trees=(tree,), kinds=kinds) from None
+
+
+@contextlib.contextmanager
+def knowing_branches(what: str, trees: Sequence[Any], branches: Sequence[Any]) -> Iterator[None]:
+    """Has a TypeError within know the types of what each branch returns."""
+    try:
+        yield
+    except TypeError as error:
+        kinds = [_kinds(branch) for branch in branches]
+        raise knowing(error, kind="branches", what=what, trees=trees, kinds=kinds) from None
+
+
+@contextlib.contextmanager
+def knowing_condition(condition: Any) -> Iterator[None]:
+    """Has a TypeError within know the type of what a condition returns."""
+    try:
+        yield
+    except TypeError as error:
+        from .tracing import LEAF_TREE
+
+        kinds = _kinds(condition)
+        if len(kinds) == 1 and (kinds[0][0] or str(kinds[0][1]) != "bool"):
+            raise of_result(error, "condition", LEAF_TREE, condition) from None
+        raise

@@ -1,0 +1,159 @@
+"""Weft's operations as JAX's primitives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import weft
+
+from .. import _weft
+from .._core.errors import not_implemented
+from .._core.shapes import ShapedArray
+from . import own_impls
+from .effects import no_effects
+from .hidden_scopes import one_product
+from .mixed_products import operands_of
+from .precision import asked
+from .user_primitives import Primitive
+
+# Weft's name of a primitive -> JAX's, where they differ.
+JAX_NAMES = {
+    "bitcast": "bitcast_convert_type",
+    "broadcast": "broadcast_in_dim",
+    "call": "jit",
+    "checkpoint_name": "name",
+    "contract": "dot_general",
+    "conv": "conv_general_dilated",
+    "convert": "convert_element_type",
+    "custom_jvp": "custom_jvp_call",
+    "custom_vjp": "custom_vjp_call",
+    "reverse": "rev",
+    "select": "select_n",
+    "spmd": "shard_map",
+}
+# What has names of axes.
+COLLECTIVES = frozenset(["pmax", "pmin", "psum", "pvary"])
+_OUR_NAMES = {theirs: ours for ours, theirs in JAX_NAMES.items()}
+# Sums over devices of what counts as a sum in parts there.
+OF_PARTS = {"psum": "unreduced_psum", "psum_scatter": "unreduced_reduce_scatter"}
+_OUR_NAMES.update((theirs, ours) for ours, theirs in OF_PARTS.items())
+_OUR_NAMES["psum_invariant"] = "psum"  # over an axis of shard_map, where types say that its result is the same
+# Kinds of attributes that Python's values do not say, by primitive and attribute.
+attribute_kinds: dict[tuple[str, str], str] = {("convert", "dtype"): "dtype"}
+
+
+class WeftPrimitive(Primitive):
+    """An operation of Weft's own. Two of one name are one object."""
+
+    is_weft = True
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self._ours = _OUR_NAMES.get(name, name)
+        self.multiple_results = self._ours in _MANY_RESULTS
+
+    def bind(self, /, *args: Any, **params: Any) -> Any:
+        """The operation on arrays, with parameters as equations have them."""
+        if own_impls.given and self.name in own_impls.given and not any(map(_weft.is_traced, args)):
+            return own_impls.given[self.name](*args, **params)
+        return self.impl(*args, **params)
+
+    def impl(self, /, *args: Any, **params: Any) -> Any:
+        """What Weft does for it."""
+        if params.get("precision") is not None:
+            with asked(params.pop("precision")):
+                return self.impl(*args, **params)
+        if params.get("preferred_element_type") is not None:
+            preferred = params.pop("preferred_element_type")
+            with one_product(args, {"preferred_element_type": preferred}):
+                return weft.lax.convert_element_type(self.impl(*operands_of(args, preferred), **params), preferred)
+        regions = [region._fn for region in params.pop("regions", ())]
+        if self._ours in elementwise():
+            # In programs a number stands beside arrays.
+            rank = max(map(weft.numpy.ndim, args), default=0)
+            full = next((weft.numpy.shape(x) for x in args if weft.numpy.ndim(x) == rank), ())
+            args = tuple(x if weft.numpy.ndim(x) == rank else weft.numpy.broadcast_to(x, full) for x in args)
+        attrs = {
+            name: (attribute_kinds.get((self._ours, name)) or _kind_of(value), value) for name, value in params.items()
+        }
+        results = _weft.bind_program(self._ours, list(args), attrs, regions)
+        return results if self.multiple_results else results[0]
+
+    def abstract_eval(self, /, *avals: Any, **params: Any) -> Any:
+        """(types of the results, no effects)."""
+        found = weft.eval_shape(lambda *xs: self.bind(*xs, **params), *avals)
+        types = [ShapedArray(t.shape, t.dtype, t.weak_type) for t in (found if self.multiple_results else [found])]
+        return (types if self.multiple_results else types[0]), no_effects
+
+    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+        """See own_impls; what Weft does for it (impl) puts an end to that."""
+        self.set_rule("impl", impl)
+        return impl
+
+    def set_rule(self, kind: str, rule: Callable[..., Any]) -> None:
+        if kind == "impl":
+            is_own = getattr(rule, "__func__", None) is WeftPrimitive.impl
+            own_impls.give(self.name, None if is_own else rule)
+            return
+        raise not_implemented(
+            f"weft.as_jax: '{self.name}' is an operation of Weft's own, whose {kind} stays; make a "
+            "jax.extend.core.Primitive"
+        )
+
+    def __reduce__(self) -> Any:
+        return primitive, (self.name,)
+
+
+_MANY_RESULTS = frozenset(
+    [
+        "assert",
+        "call",
+        "cond",
+        "custom_jvp",
+        "custom_linear",
+        "custom_vjp",
+        "custom_vmap",
+        "debug_print",
+        "eigh",
+        "eig",
+        "io_callback",
+        "linear_solve",
+        "lu",
+        "primitive",
+        "pure_callback",
+        "qr",
+        "recur",
+        "recursive",
+        "remat",
+        "scan",
+        "snapshot_scan",
+        "sort",
+        "spmd",
+        "svd",
+        "tape_scan",
+        "threefry2x32",
+        "top_k",
+        "unbox",
+        "while",
+    ]
+)
+
+
+@functools.cache
+def elementwise() -> frozenset[str]:
+    return frozenset(p["name"] for p in _weft.primitives() if p["elementwise"])
+
+
+@functools.cache
+def primitive(name: str) -> WeftPrimitive:
+    """The operation of Weft's that JAX calls so."""
+    return WeftPrimitive(name)
+
+
+def _kind_of(value: Any) -> str:
+    for python_type, kind in ((bool, "bool"), (int, "int"), (float, "float"), (str, "string")):
+        if isinstance(value, python_type):
+            return kind
+    return "list of ints"
