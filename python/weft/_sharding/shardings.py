@@ -473,6 +473,14 @@ class NamedSharding(Sharding):
         return f"NamedSharding({self.mesh}, {self.spec})"
 
 
+def with_open_dims(mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
+    """The sharding of a spec that leaves dimensions open, on a mesh of axes of any type: what a rule says of a value,
+    not what programs may ask for."""
+    made = NamedSharding.__new__(NamedSharding)
+    made.mesh, made.spec = mesh, spec
+    return made
+
+
 def shown_part(index: tuple[slice, ...], shape: Sequence[int]) -> tuple[slice, ...]:
     """A part of an array; where JAX's meaning is asked for, slice(None) along dimensions that are not cut."""
     if not _tree.jax_semantics():

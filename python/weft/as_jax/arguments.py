@@ -13,7 +13,7 @@ from typing import Any
 import weft
 
 from .. import _weft
-from .._core.errors import not_implemented
+from .._core.errors import not_implemented, value_error
 from .._sharding.meshes import chosen_mesh
 from .._sharding.placing import placed
 from ..numpy._out_sharding import lying
@@ -133,6 +133,19 @@ class _Ufunc(ufunc):
         return self._func(*args, **{name: value for name, value in kwargs.items() if name not in self._more})
 
 
+def _check_where(x: Any, place: Any) -> None:
+    """Raises ValueError for array() of an array that somebody put elsewhere: the copy is a program, which moves
+    nothing."""
+    own = _weft.sharding_of(x) if isinstance(x, weft.Array) and not _weft.is_traced(x) else None
+    there = getattr(place, "_device_list", lambda: [place])()
+    if own is not None and isinstance(there[0], weft.Device) and own._device_list() != there:
+        raise value_error(
+            f"Received incompatible devices for jitted computation. Got argument object of array with device ids "
+            f"{[d.id for d in own._device_list()]} and device= with device ids {[d.id for d in there]}; "
+            "jax.device_put moves an array"
+        )
+
+
 def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which takes what JAX's of this module and name does."""
     more = MORE.get(module, {}).get(name)
@@ -164,6 +177,8 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
         where = given.get("device")
         if where is None:
             where = given.get("sharding")  # says where the result lies, whatever the types of axes are
+        if name == "array" and args:
+            _check_where(args[0], where)
         if isinstance(where, weft.NamedSharding) and not where.mesh.explicit_axes:
             return placed(computed(*args, **kwargs), name, where)
         if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):

@@ -48,6 +48,18 @@ class OpSharding:
         self.tuple_shardings: list[OpSharding] = []
 
 
+def _turned_text(shape: Sequence[int], perm: Sequence[int]) -> str:
+    """An array of devices 0, 1, 2 ... that is turned, with as few dimensions as say it."""
+    runs: list[list[int]] = []  # of dimensions that stay side by side
+    for d in [d for d in perm if shape[d] != 1]:
+        follows = runs and all(shape[between] == 1 for between in range(runs[-1][-1] + 1, d)) and d > runs[-1][-1]
+        runs[-1].append(d) if follows else runs.append([d])
+    order = sorted(runs)
+    sizes = [math.prod(shape[d] for d in run) for run in order] or [1]
+    turned = f"T({','.join(str(order.index(run)) for run in runs)})" * (len(runs) > 1)
+    return f"<=[{','.join(map(str, sizes))}]{turned}"
+
+
 class HloSharding:
     """Tiles: their number along each dimension of an array, and last along what the devices with one tile are told
     apart by; and the devices in order."""
@@ -105,8 +117,7 @@ class HloSharding:
         text = f"<=[{math.prod(dims)}]"
         if reshape_dims:
             devices = devices.reshape(reshape_dims).transpose(transpose_perm)
-            turned = f"T({','.join(map(str, transpose_perm))})" * (len(transpose_perm) > 1)
-            text = f"<=[{','.join(map(str, reshape_dims))}]{turned}"
+            text = _turned_text(reshape_dims, transpose_perm)
         made = cls(OpShardingType.OTHER, dims, devices, subgroup_types, text)
         made._iota = (list(reshape_dims), list(transpose_perm)) if reshape_dims else ([math.prod(dims)], [0])
         return made

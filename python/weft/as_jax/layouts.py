@@ -83,10 +83,11 @@ def checking_layouts(fun: Any, options: dict[str, Any]) -> Any:
 
     @functools.wraps(fun)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if donates and chosen["in_shardings"] and not chosen["out_shardings"]:
+        if donates and chosen["in_shardings"] != chosen["out_shardings"]:
+            one, other = ("input", "output") if chosen["in_shardings"] else ("output", "input")
             raise value_error(
-                "jit: donated arguments whose input layout is AUTO need an output layout that is, too: their memory "
-                "cannot be used otherwise. Did you mean to set the **output layout** to **Layout.AUTO**?"
+                f"jit: donated arguments where the {one} layout is AUTO need an {other} layout that is, too: their "
+                f"memory cannot be used otherwise. Did you mean to set the **{other} layout** to **Layout.AUTO**?"
             )
         whole = lambda node: node is None or isinstance(node, (Format, weft.Sharding, weft.PartitionSpec, OnAllDevices))
         if formats["in_shardings"] and not kwargs:

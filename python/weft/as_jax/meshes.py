@@ -44,11 +44,15 @@ def make_mesh(
 
 @contextlib.contextmanager
 def use_abstract_mesh(mesh: Any) -> Iterator[Any]:
-    """Inside, the axes of the mesh around have the types and names of this one. Where no mesh is around, nothing:
-    programs are traced without regard to a mesh."""
+    """Inside, the axes of the mesh around have the types and names of this one. Where no mesh is around, this one is,
+    without devices: of types, and of programs that are traced."""
     around = _meshes.current_mesh()
-    if mesh is None or mesh.empty or around is None or isinstance(around, AbstractMesh):
+    if mesh is None or mesh.empty or isinstance(around, AbstractMesh):
         yield mesh
+        return
+    if around is None:
+        with _meshes.mesh_around(mesh, True):
+            yield mesh
         return
     if mesh.size != around.size:
         raise value_error(
@@ -160,6 +164,15 @@ class AbstractDevice(NamedTuple):
 
     device_kind: str
     num_cores: int | None = None
+    platform: str = "cpu"
+
+
+def host_local_array_to_global_array(
+    arrays: Sequence[Any], program: Any, is_whole: bool, donated: Sequence[bool]
+) -> list[Any]:
+    """The arguments of a pmap, of which one process has all, as they lie on its mesh."""
+    del is_whole, donated
+    return [weft.device_put(x, place) for x, place in zip(arrays, program.in_global_shardings, strict=True)]
 
 
 def auto_axes(

@@ -74,10 +74,12 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     options.pop("backend", None)
     options.pop("abstracted_axes", None)
     if (device := options.pop("device", None)) is not None:
-        return _on_device(_made(fun, options), device)
+        return _on_device(_made(fun, options), device, still=_static(options))
     by_position = options.get("in_shardings") is not None
     if (device := _one_device(options)) is not None:
-        return _on_device(_made(fun, options), device, by_position)
+        return _on_device(_made(fun, options), device, by_position, _static(options))
+    if isinstance(options.get("in_shardings"), list):
+        options["in_shardings"] = tuple(options["in_shardings"])  # one for each argument
     fun = checking_layouts(fun, options)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
@@ -91,6 +93,13 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     if found is None:
         found = known[key] = with_trace(weft.jit(fun, **options))
     return found
+
+
+def _static(options: dict[str, Any]) -> frozenset[Any]:
+    """The numbers and names of static arguments that the options of jit name."""
+    numbers, names = options.get("static_argnums"), options.get("static_argnames")
+    numbers = () if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    return frozenset([*numbers, *((names,) if isinstance(names, str) else names or ())])
 
 
 def _check_places(options: dict[str, Any]) -> None:
@@ -125,9 +134,9 @@ def _one_device(options: dict[str, Any]) -> Any:
     return devices.pop()
 
 
-def _on_device(jitted: Any, device: Any, by_position: bool = False) -> Any:
+def _on_device(jitted: Any, device: Any, by_position: bool = False, still: Any = frozenset()) -> Any:
     """The function, whose arguments go to a device first, and whose results are there. `by_position`: it takes none by
-    keyword."""
+    keyword. `still`: its static arguments, by number and name."""
 
     @functools.wraps(jitted)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -139,9 +148,26 @@ def _on_device(jitted: Any, device: Any, by_position: bool = False) -> Any:
                 "argument to jit."
             )
         place = lambda x: weft.device_put(x, device) if _weft.is_operand(x) else x
-        return _tree.map(place, jitted(*_tree.map(place, args), **_tree.map(place, kwargs)))
+        given = [x if n in still else _tree.map(place, x) for n, x in enumerate(args)]
+        named = {name: x if name in still else _tree.map(place, x) for name, x in kwargs.items()}
+        results = jitted(*given, **named)
+        for x in _tree.leaves(results):
+            own = _weft.sharding_of(x) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None
+            if own is not None and own.num_devices > 1:
+                raise value_error(
+                    "Received incompatible devices for jitted computation. Got explicit output sharding with device "
+                    f"ids [{device.id}] of jit's device=, and sharding_constraint inside jit with device ids "
+                    f"{[d.id for d in own._device_list()]}"
+                )
+        return _tree.map(place, results)
 
-    for name in ("lower", "trace", "eval_shape"):
+    def lower(*args: Any, **kwargs: Any) -> Any:
+        made = jitted.lower(*args, **kwargs)
+        made.__dict__["_to_device"] = device
+        return made
+
+    called.__dict__["lower"] = lower
+    for name in ("trace", "eval_shape"):
         setattr(called, name, getattr(jitted, name))
     return called
 
@@ -168,6 +194,9 @@ def _jitted(fun: Any) -> dict[Any, Any]:
     return found
 
 
+_ON_ALL_DEVICES = OnAllDevices()  # one object, so that the same options give the same function
+
+
 def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: Any) -> Any:
     """jit, where out_shardings=None says that results lie on every device of the mesh around the call; in_shardings and
     out_shardings may be given by position."""
@@ -175,7 +204,7 @@ def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: A
     if fun is None:
         return functools.partial(pjit, **options)
     if options.get("out_shardings", 0) is None:
-        options["out_shardings"] = OnAllDevices()
+        options["out_shardings"] = _ON_ALL_DEVICES
     if isinstance(fun, types.FunctionType):
         known = _jitted(fun)
         fun = known.get(_on_mesh_around) or known.setdefault(_on_mesh_around, _on_mesh_around(fun))
@@ -397,7 +426,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         return weft.device_put(x, shardings)
     places = without_layouts(shardings)
     _check_whose_devices(x, places)
-    _check_said(x, places)
+    if _check_said(x, places):
+        return x
     if _weft.is_tracing() and any(typed_sharding(leaf) for leaf in _tree.leaves(x) if _weft.is_traced(leaf)):
         leaves, tree = _tree.flatten(x)
         each = shardings_of(places, x, "with_sharding_constraint")
@@ -442,19 +472,22 @@ def _besides_types(x: Any, place: Any) -> Any:
     )
 
 
-def _check_said(x: Any, places: Any) -> None:
-    """Raises AssertionError where types say how a value lies, and it is another way: where all axes of a mesh are of
-    type Explicit, a constraint only looks."""
-    values = _tree.leaves(x)
+def _check_said(x: Any, places: Any) -> bool:
+    """Whether types say of all values that they lie so: where all axes of a mesh are of type Explicit, a constraint
+    only looks. Raises AssertionError where they say that one lies another way."""
+    values, looks = _tree.leaves(x), True
     for value, place in zip(values, shardings_of(places, x, "with_sharding_constraint")):
         said = typed_sharding(value) if _weft.is_traced(value) else None
         if place is None or said is None or not said.mesh.are_all_axes_explicit:
+            looks = False
             continue
         wanted = place.with_each_dim(len(said.spec)).spec
         named = [tuple(name for name in names if name in place.mesh.typed_axes) for names in spec_axes(wanted)]
+        looks = looks and said.mesh.axis_names == place.mesh.axis_names
         if said.mesh.axis_names == place.mesh.axis_names and named != spec_axes(said.spec):
             raise AssertionError(
                 "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
                 f"sharding: {said.spec} did not match the sharding provided: {wanted}. Please use "
                 "`jax.sharding.reshard`"
             )
+    return looks
