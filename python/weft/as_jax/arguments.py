@@ -106,6 +106,10 @@ _MADE = frozenset(
 )
 
 
+# What gives an array of what nobody put anywhere, and takes more arguments in JAX.
+_MADE_OF_ARRAYS = frozenset("bincount broadcast_to dot einsum matmul ravel repeat reshape tensordot".split())
+
+
 def _on_the_mesh(x: Any, name: str) -> Any:
     mesh = chosen_mesh()
     if mesh is None or not isinstance(x, weft.Array) or _weft.is_traced(x) or _weft.sharding_of(x) is not None:
@@ -146,6 +150,16 @@ def _check_where(x: Any, place: Any) -> None:
         )
 
 
+def _with_second(function: Callable[..., Any], value: Any) -> Callable[..., Any]:
+    """The function with its second argument given."""
+
+    @functools.wraps(function)
+    def called(first: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(first, value, *args, **kwargs)
+
+    return called
+
+
 def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which takes what JAX's of this module and name does."""
     more = MORE.get(module, {}).get(name)
@@ -158,7 +172,8 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
     def called(*args: Any, **kwargs: Any) -> Any:
         given = {parameter: kwargs.pop(parameter) for parameter in more if parameter in kwargs} if kwargs else {}
         if not given:
-            return _on_the_mesh(function(*args, **kwargs), name) if name in _MADE else function(*args, **kwargs)
+            made = name in _MADE or name in _MADE_OF_ARRAYS
+            return _on_the_mesh(function(*args, **kwargs), name) if made else function(*args, **kwargs)
         for parameter, value in given.items():
             if parameter in _PLACES or parameter in _NO_EFFECT or value is None:
                 continue
@@ -182,6 +197,8 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
         if isinstance(where, weft.NamedSharding) and not where.mesh.explicit_axes:
             return placed(computed(*args, **kwargs), name, where)
         if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):
+            if name == "repeat" and len(args) > 1 and not isinstance(args[1], weft.Array):  # how often, which is known
+                args, computed = (args[0], *args[2:]), _with_second(computed, args[1])
             return lying(places[0], computed, *args, **kwargs)
         result = computed(*args, **kwargs)
         return result if isinstance(result, weft.Tracer) else weft.device_put(result, places[0])

@@ -9,6 +9,7 @@ import weft
 from .._core import tree as _tree
 from .._core.errors import runtime_error, type_error, value_error
 from .._sharding.shardings import prefix_entries
+from .eager_shard_map import is_eager
 from .layouts import AutoLayout, Format, check_layout
 from .literals import arrays_in
 
@@ -134,6 +135,11 @@ weft.Sharding._addressable_device_assignment = property(_addressable)  # type: i
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, **options: Any) -> Any:
     """weft.device_put, which also takes a Format, whose layout has no effect, and a tree of donate."""
     del src
+    if isinstance(device, weft.Device) and is_eager():
+        raise value_error(
+            f"device_put inside of shard_map outside of jit takes shardings, got device {device}: what a shard_map's "
+            "function computes is on all devices of its mesh"
+        )
     if not isinstance(donate, bool):
         leaves, tree = weft.tree.flatten(x)
         places = prefix_entries(device, _is_place, x, "device_put", "a device or a sharding")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import weft
 
+from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.shapes import ShapeDtype
@@ -71,6 +72,32 @@ def _formats_among(places: Any) -> list[Format]:
     return [x for x in _tree.leaves(places, is_leaf=lambda node: isinstance(node, whole)) if isinstance(x, Format)]
 
 
+def leaves_open(options: dict[str, Any]) -> bool:
+    """Whether jit donates arguments whose layout nobody says, where the compiler may choose that of the results."""
+    chosen = [
+        any(isinstance(f.layout, AutoLayout) for f in _formats_among(options.get(name)))
+        for name in ("in_shardings", "out_shardings")
+    ]
+    return _donates(options) and chosen == [False, True]
+
+
+def check_has_layouts(arguments: Any) -> None:
+    """Raises ValueError for arguments that nobody has put anywhere, of which no layout is known."""
+    put = lambda x: isinstance(x, weft.Array) and (_weft.is_traced(x) or _weft.sharding_of(x) is not None)
+    if not all(map(put, _tree.leaves(arguments))):
+        raise value_error(_BOTH.format("output", "input"))
+
+
+_BOTH = (
+    "jit: donated arguments where the {0} layout is AUTO need an {1} layout that is, too: their memory cannot be used "
+    "otherwise. Did you mean to set the **{1} layout** to **Layout.AUTO**?"
+)
+
+
+def _donates(options: dict[str, Any]) -> bool:
+    return options.get("donate_argnums", ()) != () or options.get("donate_argnames") is not None
+
+
 def checking_layouts(fun: Any, options: dict[str, Any]) -> Any:
     """The function, which refuses arguments that the layouts of in_shardings cannot be of, and donated ones where the
     compiler may choose the layout of one side alone."""
@@ -79,16 +106,12 @@ def checking_layouts(fun: Any, options: dict[str, Any]) -> Any:
     if not any(formats.values()):
         return fun
     chosen = {name: any(isinstance(f.layout, AutoLayout) for f in found) for name, found in formats.items()}
-    donates = options.get("donate_argnums", ()) != () or options.get("donate_argnames") is not None
+    donates = _donates(options)
 
     @functools.wraps(fun)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if donates and chosen["in_shardings"] != chosen["out_shardings"]:
-            one, other = ("input", "output") if chosen["in_shardings"] else ("output", "input")
-            raise value_error(
-                f"jit: donated arguments where the {one} layout is AUTO need an {other} layout that is, too: their "
-                f"memory cannot be used otherwise. Did you mean to set the **{other} layout** to **Layout.AUTO**?"
-            )
+        if donates and chosen["in_shardings"] and not chosen["out_shardings"]:
+            raise value_error(_BOTH.format("input", "output"))
         whole = lambda node: node is None or isinstance(node, (Format, weft.Sharding, weft.PartitionSpec, OnAllDevices))
         if formats["in_shardings"] and not kwargs:
             for leaf, place in zip(_tree.leaves(args), prefix_entries(orders["in_shardings"], whole, args, "jit", "")):

@@ -22,6 +22,7 @@ from ..mesh import make_mesh as _make_mesh
 from ..parallel import shard_map as _shard_map
 from ..parallel import smap as _smap
 from ..partitioning import reshard
+from . import eager_shard_map
 
 use_mesh = set_mesh
 
@@ -104,7 +105,11 @@ def shard_map(
     """weft.shard_map, whose mesh has to be the one around, where jax.set_mesh chose one or another shard_map runs."""
     if f is None:
         return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
-    made = _shard_map(f, mesh, in_specs, out_specs, **options)
+
+    def make(function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
+        return _shard_map(function, mesh, takes, gives, **options)
+
+    made = eager_shard_map.shard_map(make, f, mesh, in_specs, out_specs)
     sums = [
         spec
         for spec in _tree.leaves((in_specs, out_specs), is_leaf=lambda x: isinstance(x, weft.PartitionSpec))

@@ -218,6 +218,7 @@ def install() -> None:
     def compiled(
         self: Lowered, compiler_options: Mapping[str, Any] | None = None, *, device_assignment: Any = None, **_: Any
     ) -> Compiled:
+        check_options(self.__dict__.get("_compiler_options"))
         check_options(compiler_options)
         result: Compiled = compile_(for_devices(self, device_assignment))
         return result

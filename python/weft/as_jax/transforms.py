@@ -26,7 +26,7 @@ from .._sharding.typed import typed_sharding
 from ..pullbacks import Pullback
 from . import jaxprs, ref_programs
 from .core import get_aval
-from .layouts import checking_layouts, without_layouts
+from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
 from .stages import check_options, with_trace
 
 
@@ -69,7 +69,8 @@ def _under_set_mesh(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
-    check_options(options.pop("compiler_options", None))
+    if given := options.pop("compiler_options", None):
+        return _with_compiler_options(_made(fun, options), given)
     _check_places(options)
     options.pop("backend", None)
     options.pop("abstracted_axes", None)
@@ -80,6 +81,34 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
         return _on_device(_made(fun, options), device, by_position, _static(options))
     if isinstance(options.get("in_shardings"), list):
         options["in_shardings"] = tuple(options["in_shardings"])  # one for each argument
+    if leaves_open(options):
+        donated = options.get("donate_argnums")
+        numbers = (donated,) if isinstance(donated, int) else tuple(donated or ())
+        return _asking(fun, options, lambda args: check_has_layouts([x for n, x in enumerate(args) if n in numbers]))
+    return _jitted_with(fun, options)
+
+
+def _asking(fun: Callable[..., Any], options: dict[str, Any], check: Callable[[tuple], None]) -> Any:
+    """What jit makes of a function, which looks at its arguments before."""
+    jitted = _jitted_with(fun, options)
+
+    @functools.wraps(jitted)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        check(args)
+        return jitted(*args, **kwargs)
+
+    return _with_programs(called, jitted)
+
+
+def _with_programs(called: Any, jitted: Any, **others: Any) -> Any:
+    """A function around a jitted one, that gives its programs, too."""
+    for name in ("lower", "trace", "eval_shape", "clear_cache"):
+        if hasattr(jitted, name):
+            called.__dict__[name] = others.get(name, getattr(jitted, name))
+    return called
+
+
+def _jitted_with(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     fun = checking_layouts(fun, options)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
@@ -166,10 +195,7 @@ def _on_device(jitted: Any, device: Any, by_position: bool = False, still: Any =
         made.__dict__["_to_device"] = device
         return made
 
-    called.__dict__["lower"] = lower
-    for name in ("trace", "eval_shape"):
-        setattr(called, name, getattr(jitted, name))
-    return called
+    return _with_programs(called, jitted, lower=lower)
 
 
 class _Jitted(dict[Any, Any]):
@@ -192,6 +218,28 @@ def _jitted(fun: Any) -> dict[Any, Any]:
     if found is None or found.owner is None or found.owner() is not fun:  # functools.wraps copies attributes
         found = fun.__dict__["_weft_jitted"] = _Jitted(weakref.ref(fun))
     return found
+
+
+def _with_compiler_options(jitted: Any, given: Any) -> Any:
+    """The function with options of XLA's compiler, which have no effect: those that there are not are refused when it
+    is compiled, and all of them inside of another jitted function."""
+
+    @functools.wraps(jitted)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not _weft.computes_known():
+            raise value_error(
+                f"`compiler_options` can only be passed to top-level `jax.jit`. Got compiler_options={given} for "
+                f"{getattr(jitted, '__name__', jitted)}"
+            )
+        check_options(given)
+        return jitted(*args, **kwargs)
+
+    def lower(*args: Any, **kwargs: Any) -> Any:
+        made = jitted.lower(*args, **kwargs)
+        made.__dict__["_compiler_options"] = given
+        return made
+
+    return _with_programs(called, jitted, lower=lower)
 
 
 _ON_ALL_DEVICES = OnAllDevices()  # one object, so that the same options give the same function
@@ -238,7 +286,14 @@ def _on_mesh_around(fun: Callable[..., Any]) -> Callable[..., Any]:
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of a function's result: a tree of ShapeDtypeStruct. Arguments that are no arrays, as dtypes and
     functions are, are refused, as JAX does."""
-    return weft.eval_shape(fun, *args, **kwargs)
+    found = weft.eval_shape(fun, *args, **kwargs)
+    _, asked = getattr(fun, "__dict__", {}).get("_shardings") or (None, None)
+    if asked is None:
+        return found
+    leaves, tree = _tree.flatten(found)
+    places = shardings_of(asked, found, "eval_shape: out_shardings")
+    lying = [x if place is None else x.update(sharding=place) for x, place in zip(leaves, places)]
+    return _tree.unflatten(tree, lying)
 
 
 def make_jaxpr(
