@@ -339,6 +339,8 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
         specs.append(ShapeDtype(local, dtype, weak_type=weak, varying=varying, sharding=place))
     flat.specs = specs
     t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
+    if agreement.check_operands is not None:
+        agreement.check_operands(what, t)
     out_cuts, unchecked = cut_results(t)
     return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, out_cuts, unchecked, flat.leaves)
 

@@ -325,8 +325,8 @@ def _sdy_of_named(self: weft.NamedSharding, num_dimensions: int) -> SdyArray:
     return SdyArray(tuple(self.mesh.shape.items()), tuple(dims), self.spec.unreduced)
 
 
-class GSPMDSharding(weft.Sharding):
-    """How an array lies on devices, in XLA's words."""
+class GSPMDSharding(weft.NamedSharding):
+    """How an array lies on devices, in XLA's words: for programs on a mesh with an axis for each dimension of tiles."""
 
     def __init__(self, devices: Sequence[Any], op_sharding: OpSharding | HloSharding, *, memory_kind: Any = None):
         check_memory_kind(memory_kind)
@@ -334,10 +334,29 @@ class GSPMDSharding(weft.Sharding):
         made = op_sharding if isinstance(op_sharding, HloSharding) else HloSharding.from_proto(op_sharding)
         self._hlo_sharding = made
 
+    @functools.cached_property
+    def _on_mesh(self) -> tuple[weft.Mesh, weft.PartitionSpec]:
+        array = np.empty(len(self._devices), dtype=object)
+        array[:] = self._devices
+        if self.is_fully_replicated or not self._hlo_sharding.is_tiled():
+            return weft.Mesh(array, ("copies",)), weft.PartitionSpec()
+        ways, copies = get_num_ways_dim_sharded(self._hlo_sharding)
+        names = [f"tiles{d}" for d in range(len(ways))]
+        placed = array[self._hlo_sharding.tile_assignment_devices()].reshape(*ways, copies)
+        return weft.Mesh(placed, (*names, "copies")), weft.PartitionSpec(*names)
+
+    mesh = property(lambda self: self._on_mesh[0])
+    spec = property(lambda self: self._on_mesh[1])
+
     @classmethod
     def get_replicated(cls, device_assignment: Sequence[Any], *, memory_kind: Any = None) -> GSPMDSharding:
         """All of it on every device."""
         return cls(device_assignment, HloSharding.replicate(), memory_kind=memory_kind)
+
+    @property
+    def memory_kind(self) -> str:
+        """There is one memory."""
+        return "device"
 
     @property
     def is_fully_replicated(self) -> bool:
