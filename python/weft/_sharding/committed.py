@@ -40,7 +40,7 @@ class _Moved(threading.local):
 _moved = _Moved()
 
 
-def _cut_alike(a: Any, b: Any, rank: int) -> bool:
+def cut_alike(a: Any, b: Any, rank: int) -> bool:
     """Whether both have the same blocks in the same order, on whatever devices."""
     shape = (math.lcm(a.num_devices, b.num_devices),) * rank
     alike = list(a._parts(shape).values()) == list(b._parts(shape).values())
@@ -52,7 +52,7 @@ def check_cut(places: list, leaves: list, names: list[str], function: str) -> No
     of a function says. Those that only lie on other devices are moved."""
     moved = set()
     for i, x, own, place in _elsewhere(places, leaves):
-        if _cut_alike(own, place, x.ndim):
+        if cut_alike(own, place, x.ndim):
             moved.add(i)
             continue
         raise value_error(

@@ -29,6 +29,7 @@ from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
+from .constraints import joined
 from .equation_params import Params, ProductParams
 from .hidden_scopes import in_hi_primitive, one_product
 from .jaxpr_text import letters, text_of, text_of_equation
@@ -514,7 +515,7 @@ def _jaxpr(
     results = [read(result) for result in fn.results]
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
-    return Jaxpr(params[n:], params[:n], results, as_one(eqns, results))
+    return Jaxpr(params[n:], params[:n], results, joined(as_one(eqns, results), results))
 
 
 def closed(ir: IR) -> ClosedJaxpr:
