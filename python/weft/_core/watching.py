@@ -28,8 +28,9 @@ def _warn(text: str, *values: Any) -> None:
 
 # Told of each jitted function that has been traced: (name, seconds).
 traced_listeners: list[Callable[[str, float], None]] = []
-# Told of each program that is about to be compiled for devices: the program, as each of them runs it.
-placed_listeners: list[Callable[[Any], None]] = []
+# Told of each program that is about to be compiled for devices: (the program, as each of them runs it; how its results
+# lie).
+placed_listeners: list[Callable[[Any, list], None]] = []
 
 
 def _place(function: Any) -> str:

@@ -377,7 +377,9 @@ def _check_typed_meshes(traced: Any, meshes: list) -> None:
     set_mesh chose does not have."""
     around = _mesh_around_programs()
     for mesh in meshes:
-        if around is not None and mesh.explicit_axes and mesh.shape != around.shape and traced.fn.eqns:
+        if around is None or _weft.has_constraint(traced):  # which may move it
+            return
+        if mesh.explicit_axes and mesh.shape != around.shape and traced.fn.eqns:
             raise value_error(
                 f"jit: '{traced.fn.name}' computes with an argument that lies on {mesh.abstract_mesh}, whose axes types "
                 f"name, under the mesh {around.abstract_mesh}; weft.reshard moves it"
@@ -552,7 +554,7 @@ def _placed_program(traced: Any, shardings: list, fixed_order: bool = False, sta
     """_partition, of which those are told who listen."""
     pair = _partition(traced, shardings, fixed_order, stacks)
     for listener in watching.placed_listeners:
-        listener(traced.fn if pair is None or pair[0] is None else pair[0])
+        listener(traced.fn if pair is None or pair[0] is None else pair[0], [] if pair is None else pair[1])
     return pair
 
 

@@ -110,14 +110,17 @@ _MADE = frozenset(
 _MADE_OF_ARRAYS = frozenset("bincount broadcast_to dot einsum matmul ravel repeat reshape tensordot".split())
 
 
+# What JAX puts onto the mesh without a word of its dimensions.
+_OF_NO_DIMENSION = frozenset(["array", "asarray", "dot", "matmul", "ravel"])
+
+
 def _on_the_mesh(x: Any, name: str) -> Any:
     mesh = chosen_mesh()
     if mesh is None or not isinstance(x, weft.Array) or _weft.is_traced(x) or _weft.sharding_of(x) is not None:
         return x
     if _weft.is_tracing() or any(_weft.axis_is_bound(axis) for axis in mesh.axis_names):
         return x
-    # JAX puts what array() takes onto the mesh without a word of its dimensions.
-    each = [None] * x.ndim if mesh.explicit_axes and name not in ("array", "asarray") else []
+    each = [None] * x.ndim if mesh.explicit_axes and name not in _OF_NO_DIMENSION else []
     return weft.device_put(x, weft.NamedSharding(mesh, weft.PartitionSpec(*each)))
 
 

@@ -108,6 +108,16 @@ def typeof(x: Any) -> ShapedArray:
     return _on_mesh(x, weft.typeof(x))
 
 
+# Traced values that come out of a constraint, and the meshes on which it puts them: id -> (weak reference, mesh).
+_constrained: dict[int, tuple[Any, Any]] = {}
+
+
+def lies_on(x: Any, mesh: Any) -> None:
+    """Notes of a traced value that it lies on a mesh, along axes of which types say nothing."""
+    number = id(x)
+    _constrained[number] = (weakref.ref(x, lambda _: _constrained.pop(number, None)), mesh)
+
+
 def _on_mesh(x: Any, aval: Any) -> Any:
     """JAX's types: a mesh without devices, and of the axes that cut each dimension those whose types say it."""
     if not isinstance(aval, ShapedArray):  # a reference's
@@ -115,6 +125,8 @@ def _on_mesh(x: Any, aval: Any) -> Any:
     rank, around = len(aval.shape), get_abstract_mesh()
     if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
         around = of_trace.abstract_mesh
+    if around.empty and _weft.is_traced(x) and (constrained := _constrained.get(id(x))) is not None:
+        around = constrained[1].abstract_mesh
     there = isinstance(x, weft.Array) and not _weft.is_traced(x) and not x.is_deleted()
     if there and isinstance(_weft.sharding_of(x), weft.SingleDeviceSharding):
         around = weft.AbstractMesh((), ())  # somebody has put it on one device

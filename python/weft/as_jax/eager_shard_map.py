@@ -1,4 +1,4 @@
-"""What Python asks of the values inside of a shard_map outside of any jitted function: `if`, `float(x)`, `str(x)`. JAX
+"""What Python asks of the values inside of a shard_map outside of any jitted function: `if`, `str(x)`. JAX
 runs such a function operation by operation on all devices; here it is traced, and where it asks, what it has computed
 so far runs, and the function is traced again with the answer: what it prints or counts itself happens as often."""
 
@@ -59,15 +59,13 @@ def is_eager() -> bool:
     return run is not None and run.trace == _weft.current_trace()
 
 
-def _known_everywhere(own: Callable[[Any], Any], of: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A method of a traced value that asks for a number: of one that is the same on all devices it is known."""
+def _known_everywhere(own: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """bool() of a traced value: of one that is the same on all devices it is known."""
 
     @functools.wraps(own)
-    def called(self: Any) -> Any:
+    def called(self: Any) -> bool:
         run = _here(self)
-        if run is None or _weft.varying(self):
-            return own(self)
-        return of(run.value_of(self))
+        return own(self) if run is None or _weft.varying(self) else bool(run.value_of(self))
 
     return called
 
@@ -155,6 +153,5 @@ def _answer(
 def install() -> None:
     """From now on such values answer."""
     tracer: Any = weft.Tracer
-    for name, of in (("__bool__", bool), ("__int__", int), ("__float__", float), ("__index__", int)):
-        setattr(tracer, name, _known_everywhere(getattr(tracer, name), of))
+    tracer.__bool__ = _known_everywhere(tracer.__bool__)
     tracer.__str__ = _text(tracer.__str__)

@@ -103,14 +103,15 @@ def _traced(name: str, seconds: float) -> None:
 
 
 class _Placed(threading.local):
-    """What was put on devices last, to be compiled."""
+    """What was put on devices last, to be compiled, and on which."""
 
     program: Any = None
+    devices: tuple[int, ...] = ()
 
 
 _on_devices = _Placed()
-# The programs that functions have been lowered to: for other devices of as many it is the same.
-_lowered: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+# The programs that functions have been lowered to, and for which devices: for others of as many it is the same.
+_lowered: weakref.WeakKeyDictionary[Any, dict[Any, set[tuple[int, ...]]]] = weakref.WeakKeyDictionary()
 
 
 class CacheInfo(NamedTuple):
@@ -140,15 +141,16 @@ def _is_lowered(jitted: Any) -> bool:
     program, _on_devices.program = _on_devices.program, None
     if program is None:
         return False
-    known = _lowered.setdefault(jitted, set())
-    if program in known:
-        return True
-    known.add(program)
-    return False
+    before = _lowered.setdefault(jitted, {}).setdefault(program, set())
+    is_known = bool(before) and _on_devices.devices not in before
+    before.add(_on_devices.devices)
+    return is_known
 
 
-def _placed(program: Any) -> None:
+def _placed(program: Any, places: list) -> None:
+    place = next((place for place in places if place is not None), None)
     _on_devices.program = program
+    _on_devices.devices = () if place is None else tuple(d.id for d in place._device_list())
 
 
 def _compiled(jitted: Any) -> None:

@@ -25,7 +25,7 @@ from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
 from ..pullbacks import Pullback
 from . import jaxprs, ref_programs
-from .core import get_aval
+from .core import get_aval, lies_on
 from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
 from .stages import check_options, with_trace
 
@@ -222,11 +222,11 @@ def _jitted(fun: Any) -> dict[Any, Any]:
 
 def _with_compiler_options(jitted: Any, given: Any) -> Any:
     """The function with options of XLA's compiler, which have no effect: those that there are not are refused when it
-    is compiled, and all of them inside of another jitted function."""
+    is compiled, and all of them inside of another function that is traced."""
 
     @functools.wraps(jitted)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if not _weft.computes_known():
+        if _weft.is_tracing():
             raise value_error(
                 f"`compiler_options` can only be passed to top-level `jax.jit`. Got compiler_options={given} for "
                 f"{getattr(jitted, '__name__', jitted)}"
@@ -487,7 +487,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         leaves, tree = _tree.flatten(x)
         each = shardings_of(places, x, "with_sharding_constraint")
         places = _tree.unflatten(tree, [_besides_types(leaf, place) for leaf, place in zip(leaves, each)])
-    return weft.with_sharding_constraint(x, places)
+    lying = weft.with_sharding_constraint(x, places)
+    if _weft.is_tracing() and isinstance(places, weft.NamedSharding):
+        for leaf in _tree.leaves(lying):
+            if _weft.is_traced(leaf):
+                lies_on(leaf, places.mesh)
+    return lying
 
 
 def _check_whose_devices(x: Any, places: Any) -> None:
