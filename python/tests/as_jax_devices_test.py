@@ -105,7 +105,7 @@ with jax.set_mesh(explicit):
     out["looks"] = "sharding_constraint" in str(looks.trace(x).jaxpr)
     out["open"] = words(lambda: NamedSharding(explicit, P(P.UNCONSTRAINED)), "UNCONSTRAINED")
     out["lies"] = [str(y.sharding.spec) for y in (jnp.repeat(np.eye(3), np.array((1, 1, 1)), axis=0),
-        jnp.repeat(jnp.arange(4), 2), jnp.tensordot(np.ones((2, 2)), np.ones((2, 2))), jnp.dot(np.ones((2, 2)), np.ones(2)))]
+        jnp.repeat(jnp.arange(4), 2), jnp.tensordot(np.eye(2), np.eye(2)), jnp.dot(np.eye(2), np.ones(2)))]
     rows = jax.device_put(jnp.eye(4), P("x"))
     out["repeat"] = str(jnp.repeat(rows, np.array((1, 1, 1, 1)), axis=0, out_sharding=P("x")).sharding.spec)
     named = Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)

@@ -14,7 +14,7 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
 from ._sharding.meshes import Mesh, current_mesh
 from ._sharding.partitioning import constrain, lying_as_in_program, mapped_over, meshes_of
-from ._sharding.shardings import NamedSharding, PartitionSpec, spec_axes, with_open_dims
+from ._sharding.shardings import PartitionSpec, spec_axes, with_open_dims
 from ._sharding.typed import place_of, without_dims
 from .arguments import check_axes, hold, is_fixed, releasing
 from .collectives import axis_names, check_axis_name

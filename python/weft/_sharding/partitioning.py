@@ -381,8 +381,8 @@ def _check_typed_meshes(traced: Any, meshes: list) -> None:
             return
         if mesh.explicit_axes and mesh.shape != around.shape and traced.fn.eqns:
             raise value_error(
-                f"jit: '{traced.fn.name}' computes with an argument that lies on {mesh.abstract_mesh}, whose axes types "
-                f"name, under the mesh {around.abstract_mesh}; weft.reshard moves it"
+                f"jit: '{traced.fn.name}' computes with an argument that lies on {mesh.abstract_mesh}, whose axes "
+                f"types name, under the mesh {around.abstract_mesh}; weft.reshard moves it"
             )
 
 

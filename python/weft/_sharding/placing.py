@@ -24,9 +24,10 @@ def lying_like(x: Any, other: Any) -> Any:
     place = _weft.sharding_of(other) if isinstance(other, _weft.Array) else getattr(other, "sharding", None)
     if _weft.is_traced(x) or _weft.is_tracing():
         around = current_mesh()  # whose types say how values lie
-        typed = isinstance(place, NamedSharding) and place.mesh.are_all_axes_explicit and around is not None
-        same = typed and around.shape == place.mesh.shape and tuple(x.shape) == tuple(other.shape)
-        return constrain(x, place, "full_like") if same and _tree.jax_semantics() else x
+        if not isinstance(place, NamedSharding) or around is None or not _tree.jax_semantics():
+            return x
+        typed = place.mesh.are_all_axes_explicit and around.shape == place.mesh.shape
+        return constrain(x, place, "full_like") if typed and tuple(x.shape) == tuple(other.shape) else x
     if isinstance(place, NamedSharding) and isinstance(place.mesh, AbstractMesh):
         around = current_mesh()
         place = place.on_devices("full_like") if around and around.shape == place.mesh.shape else None

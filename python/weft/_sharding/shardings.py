@@ -175,7 +175,7 @@ def spec_axes(spec: PartitionSpec) -> list[tuple[str, ...]]:
 
 
 def cuts_of(
-    mesh: Mesh, spec: PartitionSpec, shape: Sequence[Any], what: str, *, may_be_open: bool = False
+    mesh: Mesh | AbstractMesh, spec: PartitionSpec, shape: Sequence[Any], what: str, *, may_be_open: bool = False
 ) -> list[tuple[str, ...]]:
     """The axes of every dimension of an array of this shape. Raises ValueError, beginning with `what`, where the spec
     fits neither the mesh nor the shape, and where it leaves a dimension open and may not."""

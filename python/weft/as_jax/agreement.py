@@ -14,7 +14,31 @@ from . import jaxprs
 from .settings import config
 
 _ELEMENTWISE = frozenset(
-    "add add_any and atan2 clamp complex div eq ge gt le lt max min mul ne nextafter or pow rem select_n sub xor".split()
+    [
+        "add",
+        "add_any",
+        "and",
+        "atan2",
+        "clamp",
+        "complex",
+        "div",
+        "eq",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "max",
+        "min",
+        "mul",
+        "ne",
+        "nextafter",
+        "or",
+        "pow",
+        "rem",
+        "select_n",
+        "sub",
+        "xor",
+    ]
 )
 _CONTROL = frozenset(["cond", "switch", "scan", "while_loop", "fori_loop"])
 

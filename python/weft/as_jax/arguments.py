@@ -107,7 +107,9 @@ _MADE = frozenset(
 
 
 # What gives an array of what nobody put anywhere, and takes more arguments in JAX.
-_MADE_OF_ARRAYS = frozenset("bincount broadcast_to dot einsum matmul ravel repeat reshape tensordot".split())
+_MADE_OF_ARRAYS = frozenset(
+    ["bincount", "broadcast_to", "dot", "einsum", "matmul", "ravel", "repeat", "reshape", "tensordot"]
+)
 
 
 # What JAX puts onto the mesh without a word of its dimensions.
@@ -201,7 +203,7 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
             return placed(computed(*args, **kwargs), name, where)
         if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):
             if name == "repeat" and len(args) > 1 and not isinstance(args[1], weft.Array):  # how often, which is known
-                args, computed = (args[0], *args[2:]), _with_second(computed, args[1])
+                return lying(places[0], _with_second(computed, args[1]), args[0], *args[2:], **kwargs)
             return lying(places[0], computed, *args, **kwargs)
         result = computed(*args, **kwargs)
         return result if isinstance(result, weft.Tracer) else weft.device_put(result, places[0])

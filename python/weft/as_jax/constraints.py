@@ -1,5 +1,5 @@
-"""Constraints of one value, one after the other, as the one that JAX has: of a vmap, say, one is of the mapped dimension
-(spmd_axis_name), and another one of the others."""
+"""Constraints of one value, one after the other, as the one that JAX has: of a vmap, say, one is of the mapped
+dimension (spmd_axis_name), and another one of the others."""
 
 from __future__ import annotations
 

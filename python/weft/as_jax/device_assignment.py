@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -48,6 +49,13 @@ def _lowered(lower: Callable[..., Lowered], args: Any, kwargs: Any, mesh: Mesh |
 
     with mesh_around(mesh):
         return lower(*_tree.map(placed, args), **_tree.map(placed, kwargs))
+
+
+def where_types_lie(types: Any) -> contextlib.AbstractContextManager[Any]:
+    """A scope in which the mesh of types is the one around, where there is none: meshes without devices mean it."""
+    meshes = [getattr(x.sharding, "mesh", None) for x in _tree.leaves(types) if isinstance(x, weft.ShapeDtype)]
+    mesh = next((mesh for mesh in meshes if isinstance(mesh, weft.Mesh)), None)
+    return contextlib.nullcontext() if mesh is None or current_mesh() is not None else mesh_around(mesh)
 
 
 def _check_around(values: Any) -> None:

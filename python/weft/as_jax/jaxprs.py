@@ -28,8 +28,8 @@ from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..program import IR
-from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .constraints import joined
+from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
 from .hidden_scopes import in_hi_primitive, one_product
 from .jaxpr_text import letters, text_of, text_of_equation
@@ -538,7 +538,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
         params = eqn.primitive.get_bind_params(eqn.params)
         # The program was traced before: its types were looked at then.
         mesh = mesh_of(operands)
-        results = by_the_compiler(lambda *xs: eqn.primitive.bind(*xs, **params), tuple(operands), {}, mesh)  # noqa: B023
+        bind = lambda *xs: eqn.primitive.bind(*xs, **params)  # noqa: B023
+        if eqn.primitive.name == "jit" and not _weft.is_tracing():
+            bind = eqn.__dict__.setdefault("_compiled", weft.jit(bind))  # once, as the function that it was
+        results = by_the_compiler(bind, tuple(operands), {}, mesh)
         values.update(zip(eqn.outvars, results if isinstance(results, (list, tuple)) else [results], strict=True))
     return [_strong(read(atom), atom.aval) for atom in jaxpr.outvars]
 

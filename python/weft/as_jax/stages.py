@@ -18,7 +18,7 @@ from .._sharding.partitioning import places_of_results
 from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
 from . import jaxprs
-from .device_assignment import for_devices, lowered_on
+from .device_assignment import for_devices, lowered_on, where_types_lie
 from .equation_params import specs_in
 from .hlo_shardings import named_sharding_to_xla_hlo_sharding
 from .monitoring import test_event
@@ -258,6 +258,16 @@ def install() -> None:
         return functools.partial(_trace, own(self), self)
 
     jitted.lower, jitted.trace = property(lower), property(trace)
+    types_of = jitted.eval_shape.fget
+
+    def eval_shape(self: Any) -> Any:
+        def of_types(*args: Any, **kwargs: Any) -> Any:
+            with where_types_lie((args, kwargs)):
+                return types_of(self)(*args, **kwargs)
+
+        return of_types
+
+    jitted.eval_shape = property(eval_shape)
     Compiled._executable = property(_Executable)  # type: ignore[attr-defined]
     jitted.__repr__, jitted.__getstate__ = _text_of_jitted, _state_of_jitted
     lowered._no_kwargs = Compiled._no_kwargs = False  # type: ignore[attr-defined]

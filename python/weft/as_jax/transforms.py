@@ -26,6 +26,7 @@ from .._sharding.typed import typed_sharding
 from ..pullbacks import Pullback
 from . import jaxprs, ref_programs
 from .core import get_aval, lies_on
+from .device_assignment import where_types_lie
 from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
 from .stages import check_options, with_trace
 
@@ -286,7 +287,8 @@ def _on_mesh_around(fun: Callable[..., Any]) -> Callable[..., Any]:
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of a function's result: a tree of ShapeDtypeStruct. Arguments that are no arrays, as dtypes and
     functions are, are refused, as JAX does."""
-    found = weft.eval_shape(fun, *args, **kwargs)
+    with where_types_lie((args, kwargs)):
+        found = weft.eval_shape(fun, *args, **kwargs)
     _, asked = getattr(fun, "__dict__", {}).get("_shardings") or (None, None)
     if asked is None:
         return found
