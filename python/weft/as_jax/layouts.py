@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from typing import Any, ClassVar
@@ -148,7 +149,39 @@ def with_layout_constraint(x: Any, layout: Any) -> Any:
 def _placed_type(placed: Any) -> Any:
     def of(self: ShapeDtype, sharding: Any) -> Any:
         check_layout(sharding, self.shape, "a `ShapeDtypeStruct`")
-        return placed(self, sharding.sharding if isinstance(sharding, Format) else sharding)
+        if not isinstance(sharding, Format):
+            return placed(self, sharding)
+        place = placed(self, sharding.sharding)
+        if isinstance(sharding.layout, Layout) and isinstance(place, weft.NamedSharding):
+            place = copy.copy(place)
+            place.__dict__["_layout"] = sharding.layout  # what is asked for: arrays have their own
+        return place
+
+    return of
+
+
+def _layout_of(kind: ShapeDtype) -> Layout | None:
+    """The layout that a type was given."""
+    found: Layout | None = getattr(kind.sharding, "__dict__", {}).get("_layout")
+    return found
+
+
+def _format_of_type(kind: ShapeDtype) -> Format | None:
+    if kind.sharding is None:
+        return None
+    asked = _layout_of(kind)
+    return format_of(kind) if asked is None else Format(asked, kind.sharding)
+
+
+def _updated(update: Any) -> Any:
+    @functools.wraps(update)
+    def of(self: ShapeDtype, **changes: Any) -> Any:
+        if _layout_of(self) is not None and isinstance(changes.get("sharding"), weft.Sharding):
+            raise value_error(
+                "updating ShapeDtypeStruct's sharding, where it has a layout, takes a Format of both: the layout may "
+                f"not be of the new sharding. Got {changes['sharding']} beside {_layout_of(self)}"
+            )
+        return update(self, **changes)
 
     return of
 
@@ -165,7 +198,7 @@ def install() -> None:
     """From now on types take Formats and have one, as compiled programs have."""
     kind: Any = ShapeDtype
     kind._placed = _placed_type(kind._placed)
-    kind.format = property(lambda self: None if self.sharding is None else format_of(self))
+    kind.format, kind.update = property(_format_of_type), _updated(kind.update)
     compiled: Any = Compiled
     compiled.input_formats = property(
         lambda self: _formats([spec[0] for spec in self._in_specs], self.input_shardings, self.in_tree)
