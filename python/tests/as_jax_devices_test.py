@@ -92,6 +92,14 @@ with jax.sharding.use_abstract_mesh(mesh):
     out["like"] = str(jax.jit(lambda: jnp.zeros_like(held)).trace().out_info.sharding)
     lowered = f.trace(struct(mesh)).lower(lowering_platforms=("cpu",))
     out["other"] = words(lambda: f.trace(struct(other)))
+open_mesh = AbstractMesh((2,), ("x",), (AxisType.Auto,))
+with jax.sharding.use_abstract_mesh(open_mesh):
+    twice = lambda x: x * 2
+    for name, f in {
+        "constraint": lambda x: jax.lax.with_sharding_constraint(x, P("x")),
+        "shard_map": jax.shard_map(twice, in_specs=P("x"), out_specs=P("x")),
+    }.items():
+        out[name] = jax.jit(f).trace(jax.ShapeDtypeStruct((4,), np.float32)).out_info.shape
 out["count"] = "mhlo.num_partitions = 2" in lowered.as_text()
 out["after"] = jax.sharding.get_abstract_mesh().empty
 """)

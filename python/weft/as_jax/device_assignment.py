@@ -76,7 +76,10 @@ def lowered_on(
     them until it is compiled. Where they are too few it is of types alone."""
     _check_around((args, kwargs))
     meshes = _without_devices(((args, kwargs), jitted.__dict__.get("_shardings")))
-    if not meshes or current_mesh() is not None:
+    around = current_mesh()
+    if isinstance(around, AbstractMesh) and not around.explicit_axes:
+        meshes = [around]  # of which nothing but constraints and shard_maps speak
+    elif not meshes or around is not None:
         return lower(*args, **kwargs), False
     mesh, there = meshes[0], weft.devices()
     given = [d for x in _tree.leaves((args, kwargs)) if isinstance(x, weft.ShapeDtype) for d in _devices_of(x)]
