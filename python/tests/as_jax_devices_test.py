@@ -278,3 +278,30 @@ f = lambda x: jax.lax.with_sharding_constraint(x, NamedSharding(mesh, P(P.UNCONS
 out["mapped"] = only(jax.make_jaxpr(jax.jit(jax.vmap(f, spmd_axis_name="x")))(x), [])
 out["open"] = only(jax.make_jaxpr(jax.jit(jax.vmap(f)))(x), [])
 """)
+
+
+def test_axes_of_several_types():
+    run("""
+mixed = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto, AxisType.Explicit))
+spec = lambda x: str(x.sharding.spec)
+with jax.set_mesh(mixed):
+    x = jax.device_put(np.arange(16.0, dtype=np.float32).reshape(4, 4), P("x", "y"))
+    out["reshard"] = spec(jax.jit(lambda x: jax.reshard(x * 2, P(None, "y")))(x))
+    out["einsum"] = spec(jax.jit(lambda x: jnp.einsum("ab,bc->ac", x, jnp.eye(4), out_sharding=P(None, "y")))(x))
+single = jax.make_mesh((1, 2), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
+with jax.set_mesh(single):
+    out["single"] = spec(jax.jit(lambda: jnp.ones((2, 2), out_sharding=P("x", None)))())
+auto_mesh = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+typed_mesh = jax.make_mesh((2, 2), ("x", "y"))
+given = [jax.device_put(np.ones((4, 4)), NamedSharding(mesh, P("x", "y"))) for mesh in (auto_mesh, typed_mesh)]
+with jax.set_mesh(typed_mesh):
+    through = jax.jit(lambda x, y: (x, y))(*given)
+out["through"] = [str(y.sharding.mesh.axis_types) for y in through]
+@jax.jit
+def alone(x):
+    x = jax.lax.with_sharding_constraint(x, NamedSharding(auto_mesh, P("x")))
+    y = jax.lax.with_sharding_constraint(x, SingleDeviceSharding(jax.devices()[0]))
+    out["alone"] = [x.aval.sharding.mesh.empty, y.aval.sharding.mesh.empty]
+    return x
+alone(given[0])
+""")

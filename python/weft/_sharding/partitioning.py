@@ -29,6 +29,7 @@ from .meshes import (
     mesh_devices,
     mesh_of,
 )
+from .results import as_said, given_through, with_single_axes
 from .shardings import (
     NamedSharding,
     PartitionSpec,
@@ -134,8 +135,11 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
-    if _weft.is_traced(x) and what == "with_sharding_constraint" and _tree.jax_semantics():
-        sharding = _where_even(sharding, _weft.abstract(x)[0])
+    if _weft.is_traced(x) and _tree.jax_semantics():
+        if what == "with_sharding_constraint":
+            sharding = _where_even(sharding, _weft.abstract(x)[0])
+        elif mesh.explicit_axes and mesh.auto_axes and (what == "reshard" or "out_sharding" in what):
+            sharding = _of_types_alone(sharding, len(_weft.abstract(x)[0]))
     spec = sharding.spec
     cuts = cuts_of(mesh, spec, _weft.abstract(x)[0], what, may_be_open=True)
     if twice := {name for names in cuts for name in names} & _mapped.axes:
@@ -172,6 +176,15 @@ def _where_even(sharding: NamedSharding, shape: Iterable[Any]) -> NamedSharding:
         return sharding
     dims = [PartitionSpec.UNCONSTRAINED if is_odd else dim for is_odd, dim in zip(odd, sharding.spec)]
     sums = {"unreduced": sharding.spec.unreduced, "reduced": sharding.spec.reduced}
+    return with_open_dims(sharding.mesh, PartitionSpec(*dims, **sums))
+
+
+def _of_types_alone(sharding: NamedSharding, rank: int) -> NamedSharding:
+    """The same, which says nothing of dimensions that no axis of type Explicit cuts: the compiler may cut them along
+    the others."""
+    each = sharding.with_each_dim(rank)
+    dims = [PartitionSpec.UNCONSTRAINED if dim is None else dim for dim in each.spec]
+    sums = {"unreduced": each.spec.unreduced, "reduced": each.spec.reduced}
     return with_open_dims(sharding.mesh, PartitionSpec(*dims, **sums))
 
 
@@ -516,6 +529,8 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     each = _says_each(mesh)
     if said:
         asked = [None if place is None or place.mesh.same_place(mesh) else place for place in asked]
+    if typed:
+        results = [with_single_axes(dims, typed[i][0], mesh) for i, dims in enumerate(results)]
     # A result that lies as its type says has an entry for each dimension, one that the compiler cut further has not.
     whole = [each and (not typed or dims == typed[i][0]) for i, dims in enumerate(results)]
     specs = [spec_of(dims, each, *sums) for dims, *sums in said] or [
@@ -532,22 +547,9 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
         own = []
     shapes = [shape for shape, _, _ in _weft.result_specs(traced)]
     return fn, [
-        place or _as_said(NamedSharding(mesh, spec), len(shape), own)
-        for place, spec, shape in zip(asked, specs, shapes)
+        place or as_said(NamedSharding(mesh, spec), len(shape), given + own)
+        for place, spec, shape, given in zip(asked, specs, shapes, given_through(traced, shardings, mesh))
     ]
-
-
-def _as_said(place: NamedSharding, rank: int, said: list[NamedSharding]) -> NamedSharding:
-    """How a result lies, in the words of an argument that lies so, too: it may name axes of size 1, and dimensions that
-    are not cut."""
-    cuts = _real_cuts(place, rank)
-    same = (s for s in said if len(s.spec) <= rank and s.spec.unreduced == place.spec.unreduced)
-    return next((s for s in same if s.spec.reduced == place.spec.reduced and _real_cuts(s, rank) == cuts), place)
-
-
-def _real_cuts(place: NamedSharding, rank: int) -> list[tuple[str, ...]]:
-    axes = [tuple(name for name in names if place.mesh.shape[name] > 1) for names in spec_axes(place.spec)]
-    return [*axes, *[()] * (rank - len(axes))]
 
 
 def _placed_program(traced: Any, shardings: list, fixed_order: bool = False, stacks: bool = False) -> tuple | None:

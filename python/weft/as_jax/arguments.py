@@ -118,7 +118,12 @@ _OF_NO_DIMENSION = frozenset(["array", "asarray", "dot", "matmul", "ravel"])
 
 def _on_the_mesh(x: Any, name: str) -> Any:
     mesh = chosen_mesh()
-    if not isinstance(mesh, weft.Mesh) or not isinstance(x, weft.Array) or _weft.is_traced(x) or _weft.sharding_of(x) is not None:
+    if (
+        not isinstance(mesh, weft.Mesh)
+        or not isinstance(x, weft.Array)
+        or _weft.is_traced(x)
+        or _weft.sharding_of(x) is not None
+    ):
         return x
     if _weft.is_tracing() or any(_weft.axis_is_bound(axis) for axis in mesh.axis_names):
         return x

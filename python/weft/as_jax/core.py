@@ -125,7 +125,7 @@ def _on_mesh(x: Any, aval: Any) -> Any:
     rank, around = len(aval.shape), get_abstract_mesh()
     if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
         around = of_trace.abstract_mesh
-    if around.empty and _weft.is_traced(x) and (constrained := _constrained.get(id(x))) is not None:
+    if _weft.is_traced(x) and (constrained := _constrained.get(id(x))) is not None:
         around = constrained[1].abstract_mesh
     there = isinstance(x, weft.Array) and not _weft.is_traced(x) and not x.is_deleted()
     if there and isinstance(_weft.sharding_of(x), weft.SingleDeviceSharding):

@@ -219,10 +219,24 @@ def explicit_axes(
         mesh = mesh_of((args, kwargs, in_sharding))
         if in_sharding is None or mesh is None:
             return f(*args, **kwargs)
-        args = weft.with_sharding_constraint(args, in_sharding)
+        args = weft.with_sharding_constraint(args, _open_where_unsaid(in_sharding, mesh, axes))
         return by_the_program(f, args, kwargs, mesh, in_sharding, axes)
 
     return called
+
+
+def _open_where_unsaid(specs: Any, mesh: Mesh, axes: Any) -> Any:
+    """How arguments lie along some axes of a mesh, which leave open how they do along the others."""
+    names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
+    if set(names) == set(mesh.axis_names):
+        return specs
+
+    def opened(place: Any) -> Any:
+        spec = getattr(place, "spec", place)
+        dims = [weft.PartitionSpec.UNCONSTRAINED if dim is None else dim for dim in spec]
+        return weft.NamedSharding(mesh, weft.PartitionSpec(*dims))
+
+    return _tree.map(opened, specs, is_leaf=lambda x: isinstance(x, (weft.PartitionSpec, weft.NamedSharding)))
 
 
 def top_level_all_gather(x: Any, out_spec: Any, multi_dim: bool = False) -> Any:

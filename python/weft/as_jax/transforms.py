@@ -481,6 +481,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         )
     if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
         return weft.device_put(x, shardings)
+    if isinstance(shardings, weft.SingleDeviceSharding):  # on no mesh, as the value says from now on
+        leaves, tree = _tree.flatten(x)
+        lying = [_weft.with_weak([leaf], [leaf.weak_type])[0] if _weft.is_traced(leaf) else leaf for leaf in leaves]
+        for leaf in filter(_weft.is_traced, lying):
+            lies_on(leaf, weft.AbstractMesh((), ()))
+        x = _tree.unflatten(tree, lying)
     places = without_layouts(shardings)
     _check_whose_devices(x, places)
     if _check_said(x, places):
