@@ -259,6 +259,9 @@ out["dtype"] = [str(dtype), [w.category.__name__ for w in caught]]
 there = jax.device_put(np.arange(8), jax.devices()[0])
 out["elsewhere"] = words(lambda: jnp.array(there, device=jax.devices()[1]), "Received incompatible devices")
 out["there"] = jnp.array(there, device=jax.devices()[0]).shape
+inner = jax.jit(lambda x: x * 2, in_shardings=NamedSharding(auto, P("x")))
+said = "Received incompatible devices", "Got argument x of", "with shape int32[8]", "jit inside jit with device ids"
+out["inside"] = words(lambda: jax.jit(lambda x: inner(x + 1))(there), *said)
 out["free"] = jnp.array(x, device=jax.devices()[1]).devices() == {jax.devices()[1]}
 """)
 

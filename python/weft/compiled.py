@@ -564,6 +564,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     dynamic = tuple(a for _, a in signature_args)
     keywords = {k: v for k, v in kwargs.items() if k not in names}
     shardings = getattr(jitted, "_shardings", None)
+    committed.begins(shardings is not None, _weft.is_tracing())
     names_of_leaves: list[str] = []
     if shardings is not None:
         function = _partitioning.with_shardings(function, shardings[0], shardings[1], names_of_leaves)

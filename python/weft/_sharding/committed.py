@@ -35,6 +35,7 @@ class _Moved(threading.local):
     all_of_next = False
     names: tuple[str, ...] = ()
     traced = ""
+    inner_says = False  # a jitted function inside of the one that was traced last has shardings of its own
 
 
 _moved = _Moved()
@@ -67,6 +68,17 @@ def moved_arguments(function: str) -> frozenset[int]:
     moved = _moved.arguments if _moved.function == function else frozenset()
     _moved.arguments = frozenset()
     return moved
+
+
+def begins(has_shardings: bool, is_inside: bool) -> None:
+    """The trace of a jitted function begins, with in_shardings or out_shardings or without, maybe inside of another
+    one."""
+    _moved.inner_says = is_inside and (has_shardings or _moved.inner_says)
+
+
+def inner_says() -> bool:
+    """Whether a jitted function inside of the one that was traced last has shardings of its own."""
+    return _moved.inner_says
 
 
 def traced_last(function: str, names: list[str]) -> None:

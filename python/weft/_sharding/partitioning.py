@@ -184,8 +184,7 @@ def _of_types_alone(sharding: NamedSharding, rank: int) -> NamedSharding:
     the others."""
     each = sharding.with_each_dim(rank)
     dims = [PartitionSpec.UNCONSTRAINED if dim is None else dim for dim in each.spec]
-    sums = {"unreduced": each.spec.unreduced, "reduced": each.spec.reduced}
-    return with_open_dims(sharding.mesh, PartitionSpec(*dims, **sums))
+    return with_open_dims(sharding.mesh, PartitionSpec(*dims, unreduced=each.spec.unreduced, reduced=each.spec.reduced))
 
 
 def _said(x: Any, sharding: NamedSharding, what: str) -> Any:
@@ -353,7 +352,8 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     order."""
     places = []
     if named:
-        what = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
+        own = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
+        what = "the mesh of a call inside" if committed.inner_says() else own
         places.append((what, [d.id for d in named[0].devices.flat]))
     moved = committed.moved_arguments(traced.fn.name)
     names = committed.names_of_arguments(traced.fn.name)

@@ -14,7 +14,7 @@ from .._sharding.shardings import prefix_entries
 from .eager_shard_map import is_eager
 from .layouts import AutoLayout, Format, check_layout
 from .literals import arrays_in
-from .monitoring import test_event
+from .monitoring import is_counted, test_event
 
 default_backend = weft.default_backend
 _backends: dict[str, Any] = {}
@@ -150,7 +150,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         return weft.tree.unflatten(tree, [device_put(leaf, at, donate=given, **options) for leaf, at, given in each])
     options["donate"] = donate
     x = arrays_in(x)
-    if isinstance(device, weft.NamedSharding) and any(_moves_blocks(leaf, device) for leaf in _tree.leaves(x)):
+    counted = isinstance(device, weft.NamedSharding) and is_counted()
+    if counted and any(_moves_blocks(leaf, device) for leaf in _tree.leaves(x)):
         test_event("batched_copy_array")
     if isinstance(device, Format):
         if isinstance(device.layout, AutoLayout):

@@ -85,11 +85,18 @@ def unregister_scalar_listener(callback: Callable[..., Any]) -> None:
     _forget("scalar", callback)
 
 
+def _counting() -> Any:
+    return sys.modules["jax._src.util"].__dict__.get("test_event_listener") if "jax._src.util" in sys.modules else None
+
+
+def is_counted() -> bool:
+    """Whether somebody counts what test_event tells."""
+    return _counting() is not None
+
+
 def test_event(name: str, *args: Any) -> None:
     """Tells what JAX's own tests count to jax._src.util.test_event_listener, which they set."""
-    listener = (
-        sys.modules["jax._src.util"].__dict__.get("test_event_listener") if "jax._src.util" in sys.modules else None
-    )
+    listener = _counting()
     if listener is not None:
         listener(name, *args)
 

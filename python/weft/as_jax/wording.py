@@ -146,12 +146,13 @@ def _broadcast(message: str) -> str:
     return f"Incompatible shapes for broadcasting: shapes=[{', '.join(shapes)}]"
 
 
-_WHO = r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?"
+_WHO = r"(argument|operand|its mesh|its functions' mesh|the mesh of a call inside|the mesh)(?: number)? ?"
 _PLACE = _WHO + r"((?:[^\[\],]|\[[^\]]*\])*?)(?:, (\w+\[[^\]]*\]),)? on \[([\d, ]*)\]"
 _HOLDERS = {
     "its mesh": "sharding_constraint inside jit",
     "its functions' mesh": "shard_map inside jit",
     "the mesh": "context mesh",
+    "the mesh of a call inside": "jit inside jit",
 }
 
 
