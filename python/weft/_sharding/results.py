@@ -11,11 +11,12 @@ from .shardings import NamedSharding, spec_axes
 
 
 def given_through(traced: Any, shardings: list, mesh: Mesh) -> list[list[NamedSharding]]:
-    """For each result that is an argument itself how that lies, in the argument's words: its mesh may have other types
-    of axes."""
+    """For each result that is an argument itself how that lies, if the axes of its mesh are of other types than the
+    program's."""
     values = traced.fn.result_values if _tree.jax_semantics() else [None] * len(_weft.result_specs(traced))
     given = [shardings[n] if isinstance(n, int) and n < len(shardings) else None for n in values]
-    return [[s] if isinstance(s, NamedSharding) and s.mesh.same_place(mesh) else [] for s in given]
+    same = [s if isinstance(s, NamedSharding) and s.mesh.same_place(mesh) else None for s in given]
+    return [[] if s is None or s.mesh == mesh else [s] for s in same]
 
 
 def as_said(place: NamedSharding, rank: int, said: list[NamedSharding]) -> NamedSharding:
