@@ -358,8 +358,8 @@ JAX_TESTS = [
         740,
         795,
         0,
-        "what each device has of sums in parts, counters of traces for other devices, meshes renamed inside of programs, "
-        "default devices, texts of jaxprs",
+        "what each device has of sums in parts, counters of traces for other devices, meshes renamed inside of "
+        "programs, default devices, texts of jaxprs",
     ),
     (
         "`shard_map`",
