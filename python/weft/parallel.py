@@ -19,7 +19,7 @@ from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding import agreement, committed
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
-from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices, typing_rules
+from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
 from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes, typed_axes_of_mapped
 from ._sharding.shardings import (
     NamedSharding,
@@ -33,6 +33,7 @@ from ._sharding.shardings import (
 )
 from ._sharding.sums import with_sums
 from ._sharding.typed import place_inside, place_of, with_the_rest
+from ._sharding.typing_rules import typing_rules
 from .arguments import check_axes, ints
 from .collectives import (
     axes_left_alone,

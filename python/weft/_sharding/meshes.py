@@ -6,7 +6,7 @@ import contextlib
 import enum
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from .._core.errors import runtime_error, type_error, value_error
 from ..collectives import axes_left_alone, check_axis_name
 from . import devices as _devices
 from .devices import Device, process_index
+from .typing_rules import typing_rules
 
 
 class AxisType(enum.Enum):
@@ -59,21 +60,6 @@ def _checked_names(names: Any, what: str) -> tuple[str, ...]:
     if len(set(names)) != len(names):
         raise value_error(f"{what}: an axis is named twice in {names}")
     return names
-
-
-class _TypingRules:
-    """Whether types name an axis of such a size: JAX has an option for those of size 1. Whether there has been a mesh
-    at all whose types say how values lie. What else than a word may name an axis."""
-
-    keeps_axis: Callable[[int], bool] = staticmethod(lambda size: True)
-    # Whether shard_map may cut by what a vmap around cuts by: another option of JAX's.
-    cuts_mapped: Callable[[], bool] = staticmethod(lambda: False)
-    in_use = False
-    # Names of meshes that only say where devices are: no program runs on one.
-    other_names: tuple[type, ...] = ()
-
-
-typing_rules = _TypingRules()
 
 
 class _Axes:

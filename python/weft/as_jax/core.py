@@ -13,9 +13,9 @@ import weft
 from .. import _weft
 from .._core.errors import value_error
 from .._core.shapes import ShapedArray
-from .._sharding.meshes import typing_rules
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import spec_of_dims
+from .._sharding.typing_rules import typing_rules
 from ..mesh import get_abstract_mesh
 from . import hlo_shardings
 

@@ -12,7 +12,7 @@ import numpy as np
 import weft
 
 from .._core.errors import type_error, value_error
-from .._sharding.meshes import typing_rules
+from .._sharding.typing_rules import typing_rules
 from ..jitted import ALSO_FORGETS
 from ..mesh import AxisType, get_mesh
 
