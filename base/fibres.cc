@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 
+#include "base/fork_safe_mutex.h"
 #include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 
@@ -31,7 +32,7 @@ class Stacks {
  public:
   context::stack_context Take() {
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard<ForkSafeMutex> lock(mutex_);
       if (!free_.empty()) {
         const context::stack_context stack = free_.back();
         free_.pop_back();
@@ -46,7 +47,7 @@ class Stacks {
     ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(stack.sp) - stack.size, stack.size);
 #endif
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard<ForkSafeMutex> lock(mutex_);
       if (free_.size() < kKeptStacks) {
         free_.push_back(stack);
         return;
@@ -56,7 +57,7 @@ class Stacks {
   }
 
  private:
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::vector<context::stack_context> free_;
 };
 Stacks& TheStacks() {

@@ -22,9 +22,9 @@ from figures import HERE, measured_on, with_section
 from torch_programs import Program, all_programs
 
 LIBRARIES = ("Weft", "JAX", "PyTorch", "torch.compile")
-SECONDS = 2.0  # that a program is measured for, all libraries together
-PAUSE = 0.003  # seconds before each turn,
-WARM = 0.003  # and those that calls are made for before they are measured, and then while they are
+SECONDS = 3.0  # that a program is measured for, all libraries together
+PAUSE = 0.03  # seconds before each turn, for threads of the others that still wait for work with their CPUs,
+WARM = 0.02  # and those that calls are made for before they are measured, and then while they are
 TURNS = (5, 60)  # at least, at most
 
 

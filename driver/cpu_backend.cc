@@ -1,9 +1,11 @@
 // Programs for the CPU at hand: lowered to an image of code, which the disk cache keeps, and loaded.
 #include <dlfcn.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -20,6 +22,8 @@
 #include "backends/cpu/core/program.h"
 #include "backends/cpu/ops/gemm.h"
 #include "base/environment.h"
+#include "base/fork_safe_mutex.h"
+#include "base/interrupt.h"
 #include "driver/backend.h"
 #include "driver/connect_effects.h"
 #include "driver/disk_cache.h"
@@ -141,13 +145,13 @@ Code CodeFor(const CompileRequest& request, const Ints& callbacks) {
 class SharedCode {
  public:
   std::shared_ptr<const Code> Find(const ProgramKey& key) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkSafeMutex> lock(mutex_);
     const auto at = map_.find(key);
     return at == map_.end() ? nullptr : at->second.lock();
   }
   // Of two threads that made the same, the first wins.
   std::shared_ptr<const Code> Insert(const ProgramKey& key, std::shared_ptr<const Code> code) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkSafeMutex> lock(mutex_);
     if (map_.size() >= 2 * kept_ + 64) {
       std::erase_if(map_, [](const auto& entry) { return entry.second.expired(); });
       kept_ = map_.size();
@@ -159,7 +163,7 @@ class SharedCode {
   }
 
  private:
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   size_t kept_ = 0;  // when those that nobody holds any more were dropped last
   std::unordered_map<ProgramKey, std::weak_ptr<const Code>, ProgramKeyHash> map_;
 };
@@ -259,11 +263,25 @@ class Cpu : public Backend {
 };
 
 // oneDNN takes 30 ms before its first product, as long as compiling a small network takes.
+// A thread beside a compilation, which ends before what holds this does.
+class Beside {
+ public:
+  explicit Beside(std::function<void()> work) : thread_(std::move(work)) {}
+  Beside(const Beside&) = delete;
+  // A handler of signals may have forked: then there is no other thread here.
+  ~Beside() { getpid() == process_ ? thread_.join() : thread_.detach(); }
+
+ private:
+  std::thread thread_;
+  const pid_t process_ = getpid();
+};
+
 std::shared_ptr<void> Cpu::Prepare(const Fn& program) const {
   std::unordered_set<const Fn*> seen;
   if (DefaultThreads() == 1 || cpu::ProductsArePrepared() || !NeedsOneDnn(program, seen)) return nullptr;
   try {
-    return std::make_shared<std::jthread>([] {
+    return std::make_shared<Beside>([section = InSection::Current()] {
+      const InSection inside(section);  // the caller leaves it when it asks for interrupts
       try {
         cpu::PrepareProducts();
       } catch (const std::bad_alloc&) {

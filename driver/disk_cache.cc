@@ -19,6 +19,7 @@
 
 #include "base/digest.h"
 #include "base/environment.h"
+#include "base/fork_safe_mutex.h"
 
 namespace weft {
 namespace {
@@ -85,7 +86,7 @@ class Folder {
 
   // -1 where there is none that is ours alone.
   int Descriptor() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkSafeMutex> lock(mutex_);
     struct stat info;
     // A program may close all files that it does not know, and open others in their place.
     if (fd_ >= 0 && (fstat(fd_, &info) != 0 || info.st_dev != device_ || info.st_ino != inode_)) {
@@ -130,7 +131,7 @@ class Folder {
     if (fd >= 0) close(fd);
   }
 
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   bool looked_ = false;
   int fd_ = -1;
   dev_t device_ = 0;
@@ -143,10 +144,10 @@ std::string NameOf(const std::string& key) { return Sha256(key) + ".weft"; }
 // Removes entries, those first that nobody has read or written for the longest time, when all take more than the limit;
 // then down to three quarters of it, so that this is rare. Other processes may do the same: what has gone is no error.
 void RemoveOldest(int folder, uint64_t written) {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkSafeMutex;
   static uint64_t total = 0;  // as far as this process knows
   static bool counted = false;
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   total += written;
   if (counted && total <= Limit()) return;
   struct Entry {

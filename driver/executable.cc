@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/fork_safe_mutex.h"
 #include "base/out_of_memory.h"
 #include "driver/compile_gate.h"
 #include "driver/program_key.h"
@@ -25,7 +26,7 @@ namespace {
 class Cache {
  public:
   std::shared_ptr<Executable> Find(const ProgramKey& key) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkSafeMutex> lock(mutex_);
     const auto it = map_.find(key);
     if (it == map_.end()) return nullptr;
     order_.splice(order_.begin(), order_, it->second);
@@ -33,7 +34,7 @@ class Cache {
   }
   // Of two threads that compiled the same, the first wins.
   std::shared_ptr<Executable> Insert(const ProgramKey& key, std::shared_ptr<Executable> e) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkSafeMutex> lock(mutex_);
     const auto it = map_.find(key);
     if (it != map_.end()) return it->second->second;
     order_.emplace_front(key, e);
@@ -45,11 +46,11 @@ class Cache {
     return e;
   }
   int64_t Size() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkSafeMutex> lock(mutex_);
     return static_cast<int64_t>(order_.size());
   }
   void Clear() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<ForkSafeMutex> lock(mutex_);
     map_.clear();
     order_.clear();
   }
@@ -57,7 +58,7 @@ class Cache {
  private:
   static constexpr size_t kLimit = 4096;
 
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>> order_;
   std::unordered_map<ProgramKey, std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>>::iterator,
                      ProgramKeyHash>

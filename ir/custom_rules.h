@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork_safe_mutex.h"
 #include "ir/host_functions.h"
 #include "ir/loc.h"
 #include "ir/prim.h"
@@ -67,7 +68,7 @@ class HostRule {
   }
 
   Run run_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::vector<Given> given_;
 };
 

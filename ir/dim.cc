@@ -5,15 +5,16 @@
 #include <mutex>
 #include <set>
 
+#include "base/fork_safe_mutex.h"
 #include "ir/error.h"
 
 namespace weft {
 
 const Dim::Polynomial* Dim::Intern(Polynomial terms) {
   if (terms.empty()) return nullptr;
-  static std::mutex mutex;
+  static auto& mutex = *new ForkSafeMutex;
   static auto& table = *new std::set<Polynomial>();
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   return &*table.insert(std::move(terms)).first;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/fork_safe_mutex.h"
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/prims/elementwise.h"
@@ -17,7 +18,7 @@ namespace weft {
 namespace {
 
 struct Additions {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::map<const Prim*, ExpansionFn> expansions;  // nodes do not move
   std::string key;
   std::atomic<int> first_id = -1;  // of the operations that were added: the tree's are below
@@ -241,7 +242,7 @@ const Prim& RegisterPrimitive(Prim prim, ExpansionFn expansion) {
   if (!prim.samples) prim.samples = [] { return std::vector<Sample>(); };
   const std::string name = prim.name;
   Additions& additions = TheAdditions();
-  const std::lock_guard<std::mutex> lock(additions.mutex);
+  const std::lock_guard<ForkSafeMutex> lock(additions.mutex);
   if (additions.first_id < 0) additions.first_id = static_cast<int>(AllPrims().size());
   const Prim& added = AddPrim(std::move(prim));
   additions.expansions.emplace(&added, std::move(expansion));
@@ -255,7 +256,7 @@ const ExpansionFn* ExpansionOf(const Prim& prim) {
   Additions& additions = TheAdditions();
   const int first = additions.first_id;
   if (first < 0 || prim.id < first) return nullptr;
-  const std::lock_guard<std::mutex> lock(additions.mutex);
+  const std::lock_guard<ForkSafeMutex> lock(additions.mutex);
   const auto it = additions.expansions.find(&prim);
   return it == additions.expansions.end() ? nullptr : &it->second;
 }
@@ -293,13 +294,13 @@ ExpandedEqn ExpandedOf(const Builder& b, const Eqn& e, const Atoms& operands) {
 
 void NoteExtension(const std::string& what) {
   Additions& additions = TheAdditions();
-  const std::lock_guard<std::mutex> lock(additions.mutex);
+  const std::lock_guard<ForkSafeMutex> lock(additions.mutex);
   additions.key += what + ";";
 }
 
 std::string ExtensionsKey() {
   Additions& additions = TheAdditions();
-  const std::lock_guard<std::mutex> lock(additions.mutex);
+  const std::lock_guard<ForkSafeMutex> lock(additions.mutex);
   return additions.key;
 }
 

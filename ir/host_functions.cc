@@ -1,16 +1,15 @@
 #include "ir/host_functions.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
-#include <new>
 #include <random>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "base/fork_safe_mutex.h"
 #include "ir/fn.h"
 #include "ir/prim.h"
 
@@ -23,7 +22,7 @@ struct Table {
     int64_t holders = 0;
     HostKind kind = HostKind::kObject;
   };
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<int64_t, Entry> entries;
   int64_t stay = 0;
   Ints left;  // lost their last holder while something made them stay
@@ -32,13 +31,8 @@ struct Table {
 };
 
 Table& TheTable() {
-  static Table* const table = [] {
-    static auto* made = new Table;
-    // A child finds the lock free, whoever held it in its parent.
-    pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { new (&made->mutex) std::mutex; });
-    return made;
-  }();
-  return *table;
+  static auto& table = *new Table;
+  return table;
 }
 
 using Functions = std::vector<std::shared_ptr<void>>;

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <tuple>
 
+#include "base/fork_safe_mutex.h"
+
 namespace weft {
 
 struct LocNode {
@@ -34,9 +36,9 @@ namespace {
 const LocNode* Intern(const std::string& file, int line, const std::string& function, const std::string& transform,
                       const std::string& of, const LocNode* next) {
   using Key = std::tuple<std::string, int, std::string, std::string, std::string, const LocNode*>;
-  static std::mutex mutex;
+  static auto& mutex = *new ForkSafeMutex;
   static auto& table = *new std::map<Key, LocNode>();
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   const auto [at, made] =
       table.try_emplace(Key{file, line, function, transform, of, next}, file, line, function, transform, of, next);
   LocNode& node = at->second;

@@ -207,7 +207,7 @@ std::shared_ptr<Shards> Shards::Cut(std::shared_ptr<const ShardLayout> layout, c
 }
 
 Buffer Shards::buffer(size_t k) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (!stacked_) return buffers_[k];
   char* address =
       static_cast<char*>(stack_.raw()) + static_cast<int64_t>(layout_->held.place[k]) * layout_->block_bytes;
@@ -232,7 +232,7 @@ Tensor Shards::Stack() const {
   Wait();
   if (stacked_.load(std::memory_order_acquire)) return stack_;
   std::vector<Buffer> apart;  // let go after the lock: what frees them may wait for others
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (stacked_) return stack_;
   const HeldBlocks& held = layout_->held;
   const auto bytes = static_cast<size_t>(layout_->block_bytes);
@@ -271,7 +271,7 @@ bool Shards::CopyTo(const Shape& block, const std::vector<std::vector<int64_t>>&
   std::vector<Buffer> apart;
   Tensor together;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkSafeMutex> lock(mutex_);
     if (stacked_)
       together = stack_;
     else
@@ -310,7 +310,7 @@ Tensor Shards::StackAs(const ShardLayout& to) const {
 const Tensor& Shards::Whole() const {
   if (whole_known_.load(std::memory_order_acquire)) return whole_;
   Tensor whole = Assembled();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (!whole_known_) {
     whole_ = std::move(whole);
     whole_known_.store(true, std::memory_order_release);
@@ -319,7 +319,7 @@ const Tensor& Shards::Whole() const {
 }
 
 bool Shards::HoldsAlone() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (!stacked_) {
     return std::all_of(buffers_.begin(), buffers_.end(), [&](const Buffer& b) {
       const auto same =

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/fork_safe_mutex.h"
 #include "ir/attr.h"
 #include "ir/mesh.h"
 #include "ir/tensor.h"
@@ -116,7 +117,7 @@ class Shards {
   bool CopyTo(const Shape& block, const std::vector<std::vector<int64_t>>& index, char* stack) const;
 
   std::shared_ptr<const ShardLayout> layout_;
-  mutable std::mutex mutex_;
+  mutable ForkSafeMutex mutex_;
   mutable std::atomic<bool> stacked_, whole_known_{false};
   mutable Tensor stack_;                  // once `stacked_`
   mutable std::vector<Buffer> buffers_;   // until then

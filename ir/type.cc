@@ -6,6 +6,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/fork_safe_mutex.h"
 
 namespace weft {
 
@@ -46,9 +47,9 @@ const Type* Intern(const Type& type) {
   const size_t hash = absl::HashOf(type);
   const Type*& slot = slots[hash % kSlots];
   if (slot != nullptr && *slot == type) return slot;
-  static std::mutex mutex;
+  static auto& mutex = *new ForkSafeMutex;
   static auto& types = *new std::unordered_set<Type, absl::Hash<Type>>();
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   return slot = &*types.insert(type).first;
 }
 

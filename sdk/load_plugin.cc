@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/fork_safe_mutex.h"
 #include "sdk/plugin.h"
 
 namespace weft {
@@ -125,12 +126,12 @@ std::unique_ptr<LoadedPlugin> Load(const std::string& path) {
 }  // namespace
 
 const LoadedPlugin& LoadPlugin(const std::string& path) {
-  static std::mutex loading;
+  static auto& loading = *new ForkSafeMutex;
   static auto& loaded = *new std::map<std::string, std::unique_ptr<LoadedPlugin>>();
   char real[PATH_MAX];
   if (realpath(path.c_str(), real) == nullptr)
     throw ValueError("the plugin '", path, "' cannot be read: ", std::strerror(errno));
-  const std::lock_guard<std::mutex> lock(loading);
+  const std::lock_guard<ForkSafeMutex> lock(loading);
   const auto it = loaded.find(real);
   if (it != loaded.end()) return *it->second;
   return *loaded.emplace(real, Load(real)).first->second;

@@ -12,7 +12,7 @@ common="print_stacktrace=1:suppressions=$folder/suppressions/$kind.txt"
 export ASAN_OPTIONS="allocator_may_return_null=1:use_sigaltstack=0:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
 export LSAN_OPTIONS="suppressions=$folder/suppressions/lsan.txt:print_suppressions=0"
 export UBSAN_OPTIONS="$common"
-# A fork takes every lock there is (backends/cpu/core/fork_safe_mutex.h), and the deadlock detector gives up at 64. Children of a
+# A fork takes every lock there is (base/fork_safe_mutex.h), and the deadlock detector gives up at 64. Children of a
 # fork start threads: that ThreadSanitizer cannot follow them there is no reason to end them.
 export TSAN_OPTIONS="$common:halt_on_error=1:detect_deadlocks=0:die_after_fork=0:ignore_noninstrumented_modules=1:allocator_may_return_null=1"
 # Libraries that are not instrumented: one thread, no code of their own making.

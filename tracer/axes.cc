@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/fork_safe_mutex.h"
 #include "ir/error.h"
 #include "tracer/context.h"
 #include "tracer/trace.h"
@@ -53,9 +54,9 @@ uint64_t AxesKey() {
   if (bound.empty()) return 0;
   std::string text;
   for (const NamedAxis& a : bound) text += a.name + (a.pmap ? "*" : a.mesh ? "!" : "=") + a.size.ToString() + ";";
-  static std::mutex mutex;
+  static auto& mutex = *new ForkSafeMutex;
   static auto& keys = *new std::map<std::string, uint64_t>();
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   return keys.emplace(text, keys.size() + 1).first->second;
 }
 

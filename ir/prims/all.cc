@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/fork_safe_mutex.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prims/families.h"
@@ -71,8 +72,8 @@ const Registry& TheRegistry() { return *CurrentRegistry().load(std::memory_order
 }  // namespace
 
 const Prim& AddPrim(Prim prim) {
-  static std::mutex adding;
-  const std::lock_guard<std::mutex> lock(adding);
+  static auto& adding = *new ForkSafeMutex;
+  const std::lock_guard<ForkSafeMutex> lock(adding);
   static auto& replaced = *new std::vector<const Registry*>();
   auto* next = new Registry(TheRegistry());
   prim.id = static_cast<int>(next->in_name_order.size());

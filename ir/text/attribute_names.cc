@@ -4,14 +4,15 @@
 #include <unordered_map>
 
 #include "absl/strings/str_join.h"
+#include "base/fork_safe_mutex.h"
 
 namespace weft {
 
 const std::set<std::string>& AttributeNames(const Prim& prim) {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkSafeMutex;
   static auto& table = *new std::unordered_map<const Prim*, std::set<std::string>>();
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    std::lock_guard<ForkSafeMutex> lock(mutex);
     auto it = table.find(&prim);
     if (it != table.end()) return it->second;
   }
@@ -21,7 +22,7 @@ const std::set<std::string>& AttributeNames(const Prim& prim) {
       for (const Attrs::Entry& entry : sample.attrs.entries()) names.insert(entry.first);
     }
   }
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   return table.emplace(&prim, std::move(names)).first->second;  // nodes do not move
 }
 

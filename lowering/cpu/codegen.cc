@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/out_of_memory.h"
 #include "ir/error.h"
 #include "llvm/ADT/SmallString.h"
@@ -81,11 +82,38 @@ FreeStates& TheFreeStates() {
 // The state of the compilation that the thread is in.
 thread_local CompilerState* t_state = nullptr;
 
+// MLIR has variables of each thread that take a context's locks when the thread ends. It is inside of the section again
+// then, so that a fork does not find these held: thread_local variables end in the reverse order of their making, so
+// one is made before MLIR's, and one after.
+struct LeavesLast {
+  const Section* entered = nullptr;
+  ~LeavesLast() {
+    if (entered != nullptr) entered->leave();
+  }
+};
+struct EntersFirst {
+  LeavesLast& last;
+  const Section* section;
+  ~EntersFirst() {
+    section->enter();
+    last.entered = section;
+  }
+};
+LeavesLast& BeforeMlir() {
+  thread_local LeavesLast last;
+  return last;
+}
+void AfterMlir() {
+  if (InSection::Current() == nullptr) return;
+  thread_local const EntersFirst first{BeforeMlir(), InSection::Current()};
+}
+
 // Has one for the thread while it lives, unless the thread has one: compiling may ask for another program's code.
 class WithState {
  public:
   WithState() {
     if (t_state != nullptr) return;
+    BeforeMlir();
     FreeStates& free = TheFreeStates();
     {
       std::lock_guard<std::mutex> lock(free.mutex);
@@ -98,6 +126,7 @@ class WithState {
   ~WithState() {
     if (mine_ == nullptr) return;
     t_state = nullptr;
+    AfterMlir();
     FreeStates& free = TheFreeStates();
     std::lock_guard<std::mutex> lock(free.mutex);
     mine_->next = std::move(free.first);

@@ -174,7 +174,8 @@ class MainEmitter {
     m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{parallel_for, frame_, kernel, desc, units, cost});
   }
 
-  // Kernels side by side, as one kernel. Its units are groups of theirs that take about as long as one another.
+  // Kernels and products side by side, as one kernel. Its units are products, and groups of the kernels' units that
+  // take about as long as one another.
   void EmitTogether(const Step& s) {
     const Steps& kernels = s.blocks[0];
     // Of kernel i: its descriptor, its units, how many of them are in a group, and its groups.
@@ -186,6 +187,10 @@ class MainEmitter {
     const auto member = [&](const Step& k, Value first_desc) {
       Member m;
       m.desc = m_.GepAt(m_.i64(), first_desc, k.desc - s.desc);
+      if (k.kind == Step::Kind::kOp) {
+        m.units = m.groups = m_.I64(1);
+        return m;
+      }
       m.units = UnitsOf(k, m.desc);
       m.group = std::max<int64_t>(1, kGroupCost / UnitCost(k));
       m.groups = m_.CeilDiv(m.units, m.group);
@@ -195,7 +200,8 @@ class MainEmitter {
     for (const Step& k : kernels) {
       const Member m = member(k, desc);
       groups = m_.IAdd(groups, m.groups);
-      if (s.cost < 0) cost = m_.IAdd(cost, m_.IMul(m.units, m_.I64(UnitCost(k))));
+      const int64_t of_unit = k.kind == Step::Kind::kOp ? static_cast<int64_t>(k.cost) : UnitCost(k);
+      if (s.cost < 0) cost = m_.IAdd(cost, m_.IMul(m.units, m_.I64(of_unit)));
     }
     if (s.cost >= 0) cost = m_.I64(static_cast<int64_t>(s.cost));
 
@@ -212,15 +218,19 @@ class MainEmitter {
       Value start = m_.I64(0);
       for (const Step& k : kernels) {
         const Member m = member(k, entry->getArgument(1));
-        Value stop = m_.IAdd(start, m.groups);
-        Value from = Larger(begin, start), to = Smaller(end, stop);
+        Value begun = start, stop = m_.IAdd(start, m.groups);
+        Value from = Larger(begin, begun), to = Smaller(end, stop);
         auto some = m_.b.create<scf::IfOp>(m_.loc, m_.Cmp(IPred::slt, from, to), /*withElseRegion=*/false);
         mlir::OpBuilder::InsertionGuard inside(m_.b);
         m_.b.setInsertionPointToStart(some.thenBlock());
-        Value first = m_.IMul(m_.ISub(from, start), m_.I64(m.group));
-        Value last = Smaller(m_.IMul(m_.ISub(to, start), m_.I64(m.group)), m.units);
-        m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(k), mlir::ValueRange{frame, m.desc, first, last});
         start = stop;
+        if (k.kind == Step::Kind::kOp) {
+          EmitOperation(k.index, frame, m.desc);
+          continue;
+        }
+        Value first = m_.IMul(m_.ISub(from, begun), m_.I64(m.group));
+        Value last = Smaller(m_.IMul(m_.ISub(to, begun), m_.I64(m.group)), m.units);
+        m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(k), mlir::ValueRange{frame, m.desc, first, last});
       }
       m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
     }
@@ -229,11 +239,13 @@ class MainEmitter {
   Value Larger(Value a, Value b) { return m_.Select(m_.Cmp(IPred::sgt, a, b), a, b); }
   Value Smaller(Value a, Value b) { return m_.Select(m_.Cmp(IPred::slt, a, b), a, b); }
 
-  void EmitOperation(const Step& s) {
-    Value ops = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimeOps));
-    Value op = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), ops, s.index));
+  void EmitOperation(const Step& s) { EmitOperation(s.index, frame_, DescAt(s.desc)); }
+  void EmitOperation(int opcode, Value frame, Value desc) {
+    Value runtime = frame == frame_ ? runtime_ : m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
+    Value ops = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeOps));
+    Value op = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), ops, opcode));
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr()});
-    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{op, frame_, DescAt(s.desc)});
+    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{op, frame, desc});
   }
 
   // A scalar in a slot.

@@ -1,5 +1,6 @@
 #include "lowering/cpu/mlir/vector_math.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -104,36 +105,47 @@ Value VectorMath::ScaleInTwo(Value v, Value word) {
   return m_.Mul(m_.Mul(v, first), second);
 }
 
-// AVX-512 multiplies by powers of two in one instruction, with the same rounding of subnormal results.
-Value VectorMath::ScaleByFloat(Value v, Value kf) {
-  const bool f32 = Is32(v);
-  const int64_t lanes = m_.Lanes(v), whole = f32 ? 16 : 8;
-  MType part = m_.Vector(whole, m_.Element(v));
-  auto scale = [&](Value x, Value k) {
-    MType mask = f32 ? m_.b.getI16Type() : m_.i8();
-    return m_.b
-        .create<LLVM::CallIntrinsicOp>(
-            m_.loc, mlir::TypeRange{part},
-            m_.b.getStringAttr(f32 ? "llvm.x86.avx512.mask.scalef.ps.512" : "llvm.x86.avx512.mask.scalef.pd.512"),
-            mlir::ValueRange{x, k, x, m_.I(mask, -1), m_.I(m_.i32(), 4)}, LLVM::FastmathFlagsAttr{})
-        ->getResult(0);
-  };
-  if (lanes == whole) return scale(v, kf);
-  // Register by register; the halves are put together pairwise.
-  std::vector<Value> parts;
-  for (int64_t i = 0; i < lanes; i += whole) {
+// Register by register; the halves are put together pairwise. Fewer lanes than a register's are filled up.
+Value VectorMath::ByRegister(const std::vector<Value>& x, int64_t whole,
+                             const std::function<Value(const std::vector<Value>&)>& f) {
+  const int64_t lanes = m_.Lanes(x[0]);
+  const auto lanes_from = [](int64_t first, int64_t count, int64_t limit) {
     std::vector<int32_t> which;
-    for (int64_t l = 0; l < whole; ++l) which.push_back(static_cast<int32_t>(i + l));
-    parts.push_back(scale(m_.Shuffle(v, v, which), m_.Shuffle(kf, kf, which)));
+    for (int64_t l = first; l < first + count; ++l) which.push_back(static_cast<int32_t>(std::min(l, limit - 1)));
+    return which;
+  };
+  if (lanes == whole) return f(x);
+  std::vector<Value> parts;
+  for (int64_t i = 0; i < std::max<int64_t>(lanes, 1); i += whole) {
+    std::vector<Value> part;
+    for (Value v : x) part.push_back(lanes == 0 ? m_.Splat(v, whole) : m_.Shuffle(v, v, lanes_from(i, whole, lanes)));
+    parts.push_back(f(part));
   }
+  if (lanes == 0) return m_.Extract(parts[0], 0);
+  if (lanes < whole) return m_.Shuffle(parts[0], parts[0], lanes_from(0, lanes, lanes));
   while (parts.size() > 1) {
     std::vector<Value> joined;
-    std::vector<int32_t> all;
-    for (int64_t l = 0; l < 2 * m_.Lanes(parts[0]); ++l) all.push_back(static_cast<int32_t>(l));
-    for (size_t i = 0; i < parts.size(); i += 2) joined.push_back(m_.Shuffle(parts[i], parts[i + 1], all));
+    const int64_t both = 2 * m_.Lanes(parts[0]);
+    for (size_t i = 0; i < parts.size(); i += 2)
+      joined.push_back(m_.Shuffle(parts[i], parts[i + 1], lanes_from(0, both, both)));
     parts = std::move(joined);
   }
   return parts[0];
+}
+
+// AVX-512 multiplies by powers of two in one instruction, with the same rounding of subnormal results.
+Value VectorMath::ScaleByFloat(Value v, Value kf) {
+  const bool f32 = Is32(v);
+  const int64_t whole = f32 ? 16 : 8;
+  return ByRegister({v, kf}, whole, [&](const std::vector<Value>& x) {
+    MType mask = f32 ? m_.b.getI16Type() : m_.i8();
+    return m_.b
+        .create<LLVM::CallIntrinsicOp>(
+            m_.loc, mlir::TypeRange{x[0].getType()},
+            m_.b.getStringAttr(f32 ? "llvm.x86.avx512.mask.scalef.ps.512" : "llvm.x86.avx512.mask.scalef.pd.512"),
+            mlir::ValueRange{x[0], x[1], x[0], m_.I(mask, -1), m_.I(m_.i32(), 4)}, LLVM::FastmathFlagsAttr{})
+        ->getResult(0);
+  });
 }
 
 bool VectorMath::ScalesInOne(Value v) {
@@ -523,9 +535,10 @@ Value VectorMath::Acos(Value x) {
   return m_.Select(m_.IsNan(x), x, result);
 }
 
-// f32 only: an odd polynomial near 0, else 1 - exp(polynomial).
+// f32 only: an odd polynomial near 0, else 1 - exp(polynomial); on AVX-512 in pieces, in half the time.
 Value VectorMath::Erf(Value x) {
   if (!Is32(x)) return library_("erf", {x});
+  if (m_.avx512) return ErfByPieces(x);
   Value a = m_.RawMin(C(x, 3.99), m_.Abs(x));
   a = m_.Select(m_.IsNan(x), x, a);
   Value z = m_.Mul(x, x);

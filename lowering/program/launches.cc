@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "lowering/abi/product_cost.h"
 #include "lowering/abi/steps.h"
 
 namespace weft {
@@ -16,7 +17,7 @@ using Buffers = std::vector<Artifact::Buffer>;
 // A launch is a function that has a call for each of its kernels, and LLVM's time grows faster than a function.
 constexpr size_t kMostKernels = 256;
 
-// Joins the kernels of one frame.
+// Joins the kernels and short products of one frame.
 class Joiner {
  public:
   Joiner(const Program& program, const Slots& slots, const Buffers& buffers, bool offsets_are_known,
@@ -34,7 +35,8 @@ class Joiner {
     int64_t launches = 0;
     Steps joined;
     for (Step& s : *steps) {
-      if (s.kind != Step::Kind::kKernel) {
+      if (s.kind == Step::Kind::kOp) s.cost = CostOfProduct(s);
+      if (s.kind != Step::Kind::kKernel && s.cost < 0) {
         launches += Close(&joined);
         for (Steps& block : s.blocks) launches += Join(&block);
         joined.push_back(std::move(s));
@@ -65,7 +67,8 @@ class Joiner {
       known = known && s.cost >= 0;
       cost += std::max(s.cost, 0.0);
     }
-    int64_t launches = static_cast<int64_t>(open_.size());
+    int64_t launches =
+        std::count_if(open_.begin(), open_.end(), [](const Step& s) { return s.kind == Step::Kind::kKernel; });
     if (open_.size() > 1 && (cost >= least_nanoseconds_ || !known)) {
       Step together;
       together.kind = Step::Kind::kTogether;
@@ -73,7 +76,7 @@ class Joiner {
       together.cost = known ? cost : -1;
       together.blocks.push_back(std::move(open_));
       out->push_back(std::move(together));
-      launches = 1;
+      launches = std::min<int64_t>(launches, 1);
     } else {
       std::move(open_.begin(), open_.end(), std::back_inserter(*out));
     }
@@ -84,7 +87,25 @@ class Joiner {
     return launches;
   }
 
+  // Of a product that one thread computes; -1 of others, and of other operations.
+  double CostOfProduct(const Step& s) const {
+    if (s.index != WEFT_OP_CONTRACT || !offsets_are_known_) return -1;
+    const auto told = abi::Decode<abi::Contract<abi::InWords>>(program_.artifact.desc.data() + s.desc);
+    double cost = 1;
+    for (const auto& factors : {told.batch, told.m, told.n, told.k}) {
+      for (const auto& factor : factors) cost *= static_cast<double>(factor.size);
+    }
+    cost = ProductNanoseconds(cost, 1, 1, std::max(ByteWidth(told.dtype), ByteWidth(told.result_dtype)));
+    return cost < kProductOfThreads ? cost : -1;
+  }
+
   std::vector<Touch> TouchesOf(const Step& s) const {
+    if (s.kind == Step::Kind::kOp) {
+      const auto product = abi::Decode<abi::Contract<abi::InWords>>(program_.artifact.desc.data() + s.desc);
+      return {{static_cast<size_t>(product.x), false},
+              {static_cast<size_t>(product.y), false},
+              {static_cast<size_t>(product.result), true}};
+    }
     const auto told = abi::Decode<abi::Kernel<abi::InWords>>(program_.artifact.desc.data() + s.desc);
     const KernelSpec& kernel = program_.kernels[static_cast<size_t>(s.index)];
     std::vector<Touch> touches;

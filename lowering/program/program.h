@@ -26,7 +26,7 @@ struct Step {
     kWhile,     // blocks[0] writes the predicate into `slot`; blocks[1] is the body
     kFor,       // blocks[0], `trips` times, with moving slots
     kChecked,   // blocks[0] checks; blocks[1] runs unless the frame has an error then
-    kTogether,  // the kernels of blocks[0], in any order or at once (lowering/program/launches.h)
+    kTogether,  // the kernels and products of blocks[0], in any order or at once (lowering/program/launches.h)
   };
   Kind kind = Kind::kKernel;
   int index = 0;
@@ -42,7 +42,7 @@ struct Step {
   };
   std::vector<Moving> moving;
   std::vector<Steps> blocks;
-  double cost = -1;  // kKernel, kTogether: estimated nanoseconds, -1 when sizes are symbolic
+  double cost = -1;  // kKernel, kTogether and what is in it: estimated nanoseconds, -1 when sizes are symbolic
 };
 
 struct Program {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/fork_safe_mutex.h"
 #include "base/interrupt.h"
 #include "base/tape.h"
 #include "ir/eval/effects.h"
@@ -24,7 +25,7 @@ namespace {
 
 // Objects that were let go by threads without Python's lock.
 struct Abandoned {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<PyObject*> objects;
 };
 Abandoned& TheAbandoned() {

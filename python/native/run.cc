@@ -13,6 +13,7 @@
 
 #include "backends/cpu/ops/gemm.h"
 #include "base/environment.h"
+#include "base/fork_safe_mutex.h"
 #include "driver/executable.h"
 #include "ir/analysis/cost.h"
 #include "lowering/lower.h"
@@ -124,10 +125,10 @@ void InstallRunner() {
     if (On(Setting::kNoExecution)) CheckMayRun(fn->eqns().size() == 1 ? fn->eqns()[0].prim->name : fn->name());
     // Programs that are run at once, operation by operation, tend to be tiny and many.
     static auto& programs = *new std::unordered_map<FnRef, std::shared_ptr<Program>, FnHash, FnEqual>();
-    static std::mutex mutex;
+    static auto& mutex = *new ForkSafeMutex;
     std::shared_ptr<Program> program;
     {
-      std::lock_guard<std::mutex> lock(mutex);
+      std::lock_guard<ForkSafeMutex> lock(mutex);
       if (auto it = programs.find(fn); it != programs.end()) program = it->second;
     }
     if (!program && IsOneCallback(*fn)) {
@@ -138,7 +139,7 @@ void InstallRunner() {
         Unlocked unlocked;
         program = EagerProgram(fn);
       }
-      std::lock_guard<std::mutex> lock(mutex);
+      std::lock_guard<ForkSafeMutex> lock(mutex);
       if (programs.size() > 20000) programs.clear();
       programs.emplace(fn, program);
     }
@@ -186,8 +187,8 @@ void LeaveRunningThreads() {
 
 void FinishWarmUp() {
   Unlocked unlocked;
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
+  static auto& mutex = *new ForkSafeMutex;
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   if (WarmUpThread().joinable()) WarmUpThread().join();
 }
 

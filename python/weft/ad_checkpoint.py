@@ -308,7 +308,8 @@ def checkpoint(
     if not isinstance(prevent_cse, bool):
         raise type_error(f"checkpoint: prevent_cse is {prevent_cse!r}; expected True or False")
     text = policy_text(policy, "checkpoint")
-    numbers, names = ints(static_argnums, "checkpoint: static_argnums"), names_of(static_argnames)
+    numbers = ints(static_argnums, "checkpoint: static_argnums")
+    names = names_of(static_argnames, "checkpoint: static_argnames")
     if fun is None:
         return functools.partial(
             checkpoint,

@@ -225,11 +225,14 @@ def ints(value: int | Iterable[int] | None, what: str) -> tuple[int, ...]:
     return given
 
 
-def names_of(value: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Names of arguments: one, several, or None."""
+def names_of(value: str | Iterable[str] | None, what: str) -> tuple[str, ...]:
+    """Names of arguments, one, several, or None, that `what` was given."""
     if value is None:
         return ()
-    return (value,) if isinstance(value, str) else tuple(value)
+    names = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    if not all(isinstance(name, str) for name in names):
+        raise type_error(f"{what} is {value!r}; expected the name of an argument, or several")
+    return names
 
 
 def checked_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
@@ -268,7 +271,7 @@ def licences_of(licence: str | Iterable[str] | None) -> int:
     """What rewriting may change, as the native module has it."""
     if licence is None:
         return _weft.licences_named([])
-    names = [licence] if isinstance(licence, str) else list(licence)
+    names = [licence] if isinstance(licence, str) or not isinstance(licence, Iterable) else list(licence)
     for name in names:
         if not isinstance(name, str):
             raise type_error(f"jit: licence is a name or several, got {name!r}")

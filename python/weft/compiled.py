@@ -174,9 +174,9 @@ def jit(
         return functools.partial(
             jit,
             static_argnums=ints(static_argnums, "jit: static_argnums"),
-            static_argnames=names_of(static_argnames),
+            static_argnames=names_of(static_argnames, "jit: static_argnames"),
             donate_argnums=ints(donate_argnums, "jit: donate_argnums"),
-            donate_argnames=names_of(donate_argnames),
+            donate_argnames=names_of(donate_argnames, "jit: donate_argnames"),
             autograph=autograph,
             capture=capture,
             strict=strict,

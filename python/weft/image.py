@@ -10,7 +10,7 @@ from typing import Any
 from . import _weft
 from . import numpy as wnp
 from ._core import docs as _docs
-from ._core.errors import value_error
+from ._core.errors import is_one_of, value_error
 from ._weft import Array
 from .arguments import integer
 from .typing import NestedLike, Shape
@@ -44,7 +44,7 @@ class ResizeMethod(enum.Enum):
 
         Returns: the method.
         """
-        if s not in _NAMES:
+        if not is_one_of(s, _NAMES):
             raise value_error(f"ResizeMethod: there is no method {s!r}; the methods are {', '.join(_NAMES)}")
         return _NAMES[s]
 
@@ -178,7 +178,7 @@ def scale_and_translate(
     x = _inexact(image)
     if len(shape) != x.ndim:
         raise value_error(f"scale_and_translate: shape must have {x.ndim} dimensions, got {tuple(shape)}")
-    chosen = ResizeMethod.from_string(method) if isinstance(method, str) else method
+    chosen = method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
     if chosen == ResizeMethod.NEAREST:
         raise value_error("scale_and_translate: method must not be 'nearest'")
     dims = [_weft.check_axis(d, x.ndim, "scale_and_translate") for d in spatial_dims]
@@ -223,7 +223,7 @@ def resize(
         >>> weft.image.resize(wnp.array([1.0, 2.0, 4.0]), (6,), "linear")
         Array([1.  , 1.25, 1.75, 2.5 , 3.5 , 4.  ], dtype=float32)
     """
-    chosen = ResizeMethod.from_string(method) if isinstance(method, str) else method
+    chosen = method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
     x = wnp.asarray(image)
     shape = tuple(integer(n, "resize: shape") for n in shape)
     if len(shape) != x.ndim:

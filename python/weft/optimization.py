@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from . import _weft
-from ._core.errors import type_error, value_error
+from ._core.errors import is_one_of, type_error, value_error
 from ._core.tracing import ir_name
 from .program import IR
 
@@ -126,7 +126,7 @@ def plan_of(what: str, optimize: str | None, passes: Any, disable: Any) -> Plan 
         return None
     if optimize is not None and passes is not None:
         raise value_error(f"{what}: optimize and passes say the same; give one of them")
-    if optimize is not None and optimize not in _LEVELS:
+    if optimize is not None and not is_one_of(optimize, _LEVELS):
         raise value_error(f"{what}: optimize is one of {', '.join(map(repr, _LEVELS))}, got {optimize!r}")
     if isinstance(passes, str) or (passes is not None and not isinstance(passes, Iterable)):
         raise type_error(f"{what}: passes must be a list of passes and their names, got {passes!r}")
@@ -143,7 +143,7 @@ def plan_of(what: str, optimize: str | None, passes: Any, disable: Any) -> Plan 
     names = {*_weft.rule_names(), *_weft.pass_names(), *_REGISTERED}
     names |= {call_name_of(item) for item in items if not isinstance(item, str)}
     for name in disabled:
-        if name not in names:
+        if not is_one_of(name, names):
             raise value_error(
                 f"{what}: disable has {name!r}, which is no rule and no pass; weft.ir.rules() and weft.ir.passes() "
                 "name them"

@@ -19,7 +19,7 @@ _JAX_SEMANTICS = 3  # as in tracer/context.h
 def static_arguments(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
     """Static or donated arguments by position and by name: each way of naming them covers both ways of passing; in
     JAX's mode each only its own where both are given."""
-    named = names_of(argnames)
+    named = names_of(argnames, f"jit: {kind}_argnames")
     completed = argnums is None or argnames is None or not _weft.setting(_JAX_SEMANTICS)
     nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(named)
     if not nums and not names:

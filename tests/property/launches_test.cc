@@ -5,6 +5,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/text/parser.h"
@@ -24,15 +25,29 @@ struct Bytes {
   bool Meets(const Bytes& o) const { return begin < o.end && o.begin < end; }
 };
 
-// Where the operands of kernel number `kernel` of a launch lie. Everything but the arena is in rooms of its own.
+// The slots that a kernel or a product reads and writes.
+std::vector<std::pair<size_t, bool>> OperandsOf(const Program& program, const Step& s) {
+  const int64_t* desc = program.artifact.desc.data() + s.desc;
+  std::vector<std::pair<size_t, bool>> all;
+  if (s.kind == Step::Kind::kOp) {
+    const auto told = abi::Decode<abi::Contract<abi::InWords>>(desc);
+    all = {{told.x, false}, {told.y, false}, {told.result, true}};
+  } else {
+    const auto told = abi::Decode<abi::Kernel<abi::InWords>>(desc);
+    for (size_t i = 0; i < told.operands.size(); ++i)
+      all.emplace_back(told.operands[i], program.kernels[static_cast<size_t>(s.index)].written[i]);
+  }
+  return all;
+}
+
+// Where the operands of step number `kernel` of a launch lie. Everything but the arena is in rooms of its own.
 std::vector<Bytes> BytesOf(const Program& program, const Step& s, size_t kernel) {
   const Artifact& a = program.artifact;
-  const auto told = abi::Decode<abi::Kernel<abi::InWords>>(a.desc.data() + s.desc);
   std::vector<Bytes> all;
-  for (size_t i = 0; i < told.operands.size(); ++i) {
-    const Artifact::Slot& slot = a.slots[static_cast<size_t>(told.operands[i])];
+  for (const auto& [operand, written] : OperandsOf(program, s)) {
+    const Artifact::Slot& slot = a.slots[operand];
     constexpr int64_t kRoom = int64_t{1} << 40;
-    Bytes b{.written = program.kernels[static_cast<size_t>(s.index)].written[i], .kernel = kernel};
+    Bytes b{.written = written, .kernel = kernel};
     if (slot.place == Artifact::Place::kArena) {
       const Artifact::Buffer& buffer = a.buffers[static_cast<size_t>(slot.index)];
       b.begin = buffer.offset;
@@ -49,6 +64,7 @@ std::vector<Bytes> BytesOf(const Program& program, const Step& s, size_t kernel)
 
 struct Found {
   int64_t kernels = 0, launches = 0, together = 0;
+  int64_t products = 0;  // in launches
   std::string problem;
 };
 
@@ -60,14 +76,15 @@ void Look(const Program& program, const Steps& steps, std::vector<int64_t>* orde
       for (const Steps& block : s.blocks) Look(program, block, order, found);
       continue;
     }
-    ++found->launches;
     ++found->together;
     std::vector<Bytes> all;
+    const int64_t before = found->kernels;
     for (const Step& k : s.blocks[0]) {
-      ++found->kernels;
+      ++(k.kind == Step::Kind::kOp ? found->products : found->kernels);
       order->push_back(k.desc);
-      for (const Bytes& b : BytesOf(program, k, static_cast<size_t>(found->kernels))) all.push_back(b);
+      for (const Bytes& b : BytesOf(program, k, order->size())) all.push_back(b);
     }
+    if (found->kernels > before) ++found->launches;
     for (const Bytes& x : all) {
       for (const Bytes& y : all) {
         if (x.kernel != y.kernel && x.written && x.Meets(y))
@@ -140,6 +157,29 @@ TEST(Launches, WhatReadsWhatWasWrittenComesAfter) {
   EXPECT_EQ(found.problem, "");
   EXPECT_EQ(found.kernels, 5);
   EXPECT_EQ(found.launches, 4);  // the two sums together
+}
+
+// q, k and v of an attention; what reads one of them comes after, and what every thread works at is by itself.
+TEST(Launches, ProductsAreSideBySide) {
+  const auto found = [](const std::string& n, const std::string& rest) {
+    const std::string m = "f32[" + n + "," + n + "]";
+    std::string text = "fn f(x: " + m + ", u: " + m + ", v: " + m + ", w: " + m + ") {\n";
+    for (const auto& [result, operand] : {std::pair("a", "u"), {"b", "v"}, {"c", "w"}})
+      text += std::string("  ") + result + " = contract[spec=\"ij,jk->ik\"] x " + operand + "\n";
+    return LaunchesOf(ParseFn(text + rest), {});
+  };
+  const Found side_by_side = found("96", "  return a, b, c\n}\n");
+  EXPECT_EQ(side_by_side.products, 3);
+  EXPECT_EQ(side_by_side.together, 1);
+  EXPECT_EQ(side_by_side.launches, 0);
+  EXPECT_EQ(side_by_side.problem, "");
+  const Found then = found("96", "  d = contract[spec=\"ij,jk->ik\"] a b\n  return c, d\n}\n");
+  EXPECT_EQ(then.products, 3);
+  const Found with_kernel = found("96", "  d = sin x\n  return a, b, c, d\n}\n");
+  EXPECT_EQ(with_kernel.products, 3);
+  EXPECT_EQ(with_kernel.launches, 1);
+  EXPECT_EQ(with_kernel.together, 1);
+  EXPECT_EQ(found("256", "  return a, b, c\n}\n").products, 0);
 }
 
 TEST(Launches, CheapKernelsAreCalledOneAfterTheOther) {

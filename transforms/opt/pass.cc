@@ -5,6 +5,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "base/fork_safe_mutex.h"
 #include "base/interrupt.h"
 #include "ir/error.h"
 #include "ir/licences.h"
@@ -74,8 +75,8 @@ void RegisterPass(const Pass& pass) {
   });
   if (!is_name) throw ValueError("RegisterPass: the name '", name, "' is none; expected a-z, digits, - and _");
   if (pass.run == nullptr) throw ValueError("RegisterPass: the pass '", name, "' has no function");
-  static std::mutex adding;
-  const std::lock_guard<std::mutex> lock(adding);
+  static auto& adding = *new ForkSafeMutex;
+  const std::lock_guard<ForkSafeMutex> lock(adding);
   for (const Pass& p : AllPasses()) {
     if (name == p.name) throw ValueError("RegisterPass: there is a pass named '", name, "' already");
   }

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "absl/strings/str_split.h"
+#include "base/fork_safe_mutex.h"
 #include "ir/error.h"
 #include "ir/eval/eval.h"
 #include "ir/extensions.h"
@@ -445,8 +446,8 @@ void RegisterRule(const SimplifyRule& rule) {
     if (prim == nullptr || TryFindPrim(prim) == nullptr)
       throw ValueError("RegisterRule: the rule '", name, "' names no primitive: there is no '", prim ? prim : "", "'");
   }
-  static std::mutex adding;
-  const std::lock_guard<std::mutex> lock(adding);
+  static auto& adding = *new ForkSafeMutex;
+  const std::lock_guard<ForkSafeMutex> lock(adding);
   for (const SimplifyRule* other : SimplifyRules()) {
     if (name == other->name) throw ValueError("RegisterRule: there is a rule named '", name, "' already");
   }

@@ -1,5 +1,6 @@
 // Rules for stability of sums over dimensions and of choices, which are no formulas of single elements.
 #include <algorithm>
+#include <cstdlib>
 
 #include "ir/licences.h"
 #include "ir/ops.h"
@@ -260,6 +261,19 @@ std::optional<Atom> LogOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
   return Again(b, shaped, Convert(b, Log(b, wide), dtype));
 }
 
+// log(x^n), and that of another base. Of odd powers the sign is the argument's; below 0 that of -0 is another.
+std::optional<Atom> LogOfPower(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
+  const Eqn* power = DefinedBy(b, x[0], Prims().integer_pow);
+  if (power == nullptr) return std::nullopt;
+  constexpr int64_t kMost = 1 << 10;  // a number of every dtype
+  const int64_t n = power->attrs.GetInt("y");
+  const bool even = n % 2 == 0;
+  if (n == 0 || std::abs(n) > kMost || (!even && n < 0)) return std::nullopt;
+  const Atom base = even ? Abs(b, power->operands[0]) : power->operands[0];
+  return Mul(b, Atom::Scalar(b.DTypeOf(base), static_cast<double>(n)), b.Emit1(*e.prim, {base}));
+}
+
 // --- What f32 cannot hold and f64 can --------------------------------------------------------------------------------
 
 // f(factor * sum(g(v))), of numbers of less than 64 bits: all of it in f64.
@@ -385,6 +399,12 @@ const SimplifyRule kRules[] = {
      "fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; r = log s; return r }", false, kStable},
     {"log-of-product", "log", Licence::kAccurate, LogOfProduct,
      "fn f(x: f32[3]) { s = reduce_prod[dims=[0]] x; r = log s; return r }", false, kStable},
+    {"log-of-power", "log", Licence::kAccurate, LogOfPower,
+     "fn f(x: f32[3]) { p = integer_pow[y=5] x; r = log p; return r }", false, kStable},
+    {"log-of-power", "log2", Licence::kAccurate, LogOfPower,
+     "fn f(x: f32[3]) { p = integer_pow[y=40] x; r = log2 p; return r }", false, kStable},
+    {"log-of-power", "log10", Licence::kAccurate, LogOfPower,
+     "fn f(x: f32[3]) { p = integer_pow[y=-6] x; r = log10 p; return r }", false, kStable},
     {"norm", "sqrt", Licence::kAccurate, Norm,
      "fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; r = sqrt s; return r }", false, kStable},
     {"geometric-mean", "exp", Licence::kAccurate, GeometricMean,

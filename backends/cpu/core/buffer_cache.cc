@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/core/fork_safe_mutex.h"
+#include "base/fork_safe_mutex.h"
 #include "base/out_of_memory.h"
 
 namespace weft::cpu {

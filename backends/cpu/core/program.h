@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/core/fork_safe_mutex.h"
 #include "backends/loaded_code.h"
+#include "base/fork_safe_mutex.h"
 #include "lowering/abi/abi.h"
 #include "lowering/abi/artifact.h"
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <new>
 #include <utility>
 
 #include "backends/cpu/core/thread_pool.h"
+#include "base/fork_safe_mutex.h"
 #include "base/interrupt.h"
 #include "base/out_of_memory.h"
 #include "lowering/abi/math_table.h"
@@ -85,7 +87,15 @@ const WeftOp* AllGuarded(std::index_sequence<kOps...>) {
 
 }  // namespace
 
-void Fail(WeftFrame* frame, const std::string& message) {
+namespace {
+
+// Operations that run side by side may fail at the same time.
+ForkSafeMutex& Failing() {
+  static auto& mutex = *new ForkSafeMutex;
+  return mutex;
+}
+
+void FailLocked(WeftFrame* frame, const std::string& message) {
   Call* call = static_cast<Call*>(frame->call);
   if (frame->error == 0) {
     try {
@@ -99,9 +109,17 @@ void Fail(WeftFrame* frame, const std::string& message) {
   frame->trips = 0;
 }
 
+}  // namespace
+
+void Fail(WeftFrame* frame, const std::string& message) {
+  const std::lock_guard<ForkSafeMutex> lock(Failing());
+  FailLocked(frame, message);
+}
+
 void Fail(WeftFrame* frame, std::exception_ptr exception) {
+  const std::lock_guard<ForkSafeMutex> lock(Failing());
   if (frame->error == 0) static_cast<Call*>(frame->call)->failure = std::move(exception);
-  Fail(frame, "the host threw an exception");
+  FailLocked(frame, "the host threw an exception");
 }
 
 const WeftRuntime& Runtime() {

@@ -1,6 +1,7 @@
 #include "backends/cpu/core/thread_pool.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "backends/cpu/core/other_cpus.h"
 #include "base/environment.h"
 #include "base/interrupt.h"
 #include "base/out_of_memory.h"
@@ -100,6 +102,7 @@ class Pool {
         if (!CanAllocate(kThread)) throw std::bad_alloc();
         std::thread([this, thread = started + 1] {
           InSection::Current();
+          other_cpus_.Add(gettid());
           begun_.fetch_add(1, std::memory_order_release);
           begun_.notify_all();
           Loop(thread);
@@ -125,7 +128,10 @@ class Pool {
     } catch (const std::bad_alloc&) {  // nobody else gets to know of it
       return job.Work(0, /*polls=*/true);
     }
-    if (sleeping_.load(std::memory_order_acquire) > 0) wake_.notify_all();
+    if (sleeping_.load(std::memory_order_acquire) > 0) {
+      other_cpus_.KeepOffThisCpu();
+      wake_.notify_all();
+    }
     job.Work(0, /*polls=*/true);
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -182,6 +188,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Job*> jobs_;
+  OtherCpus other_cpus_;
   std::atomic<uint64_t> epoch_{0};
   std::atomic<int> sleeping_{0};
   std::atomic<int> begun_{0};  // threads

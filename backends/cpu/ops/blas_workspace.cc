@@ -1,7 +1,6 @@
 #include "backends/cpu/ops/blas_workspace.h"
 
 #include <cblas.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/core/fork_safe_mutex.h"
+#include "base/at_fork.h"
+#include "base/fork_safe_mutex.h"
 #include "base/out_of_memory.h"
 
 // What its own functions call; weak, since other builds of it may not show them.
@@ -43,7 +43,8 @@ Growth& TheGrowth() {
     // Calls that run may hold OpenBLAS' own lock, which the child would find locked by a thread that it does not have:
     // forking waits for them, but not for long ones. The child has none of the threads that use pieces, and theirs stay
     // taken.
-    pthread_atfork(
+    AtFork(
+        ForkStep::kLibraries,
         [] {
           g_forking = true;
           constexpr int kMostWaits = 20000;

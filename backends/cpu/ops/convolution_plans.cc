@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "backends/cpu/core/fork_safe_mutex.h"
+#include "base/fork_safe_mutex.h"
 
 namespace weft::cpu {
 namespace {

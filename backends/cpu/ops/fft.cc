@@ -9,10 +9,10 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/cpu/core/fork_safe_mutex.h"
 #include "backends/cpu/core/runtime.h"
 #include "backends/cpu/core/thread_pool.h"
 #include "base/dtype.h"
+#include "base/fork_safe_mutex.h"
 
 namespace weft::cpu {
 namespace {

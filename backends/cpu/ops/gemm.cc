@@ -12,11 +12,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/cpu/core/fork_safe_mutex.h"
 #include "backends/cpu/core/thread_pool.h"
 #include "backends/cpu/ops/blas_workspace.h"
 #include "backends/cpu/ops/openmp.h"
+#include "base/fork_safe_mutex.h"
 #include "base/out_of_memory.h"
+#include "lowering/abi/product_cost.h"
 
 namespace weft::cpu {
 namespace {
@@ -156,12 +157,13 @@ bool IsForBlas(int64_t m, int64_t n, int64_t k) {
          !IsForOneDnn(static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
 }
 
-// About 50 operations per nanosecond for f32, a quarter to half of it elsewhere.
 template <class T>
 int64_t Nanoseconds(int64_t m, int64_t n, int64_t k) {
-  return static_cast<int64_t>(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
-                              (sizeof(T) / 4) / 50);
+  return static_cast<int64_t>(
+      ProductNanoseconds(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k), sizeof(T)));
 }
+constexpr auto kOfThreads = static_cast<int64_t>(kProductOfThreads);
+static_assert(kOfThreads >= 2 * kMinParallelNanoseconds);
 
 // A product of so many nanoseconds, by all threads together, is cut into two blocks per thread.
 constexpr int64_t kLongProduct = 4'000'000;
@@ -208,7 +210,7 @@ void SymmetricGemm(bool transpose, int64_t n, int64_t k, const T* a, int64_t lda
     }
   };
   const int64_t nanoseconds = Nanoseconds<T>(n, n, k) / 2, count = (stripes + 1) / 2;
-  if (NumThreads() == 1 || nanoseconds < 2 * kMinParallelNanoseconds) return pairs(0, count);
+  if (NumThreads() == 1 || nanoseconds < kOfThreads) return pairs(0, count);
   ParallelFor(count, nanoseconds, pairs);
 }
 
@@ -223,7 +225,7 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
   if (std::is_same_v<T, float> && IsForBlas<T>(m, n, k)) return ByBlas(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
   const int64_t nanoseconds = Nanoseconds<T>(m, n, k);
   const int threads = NumThreads();
-  if (threads == 1 || nanoseconds < 2 * kMinParallelNanoseconds) return Single(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
+  if (threads == 1 || nanoseconds < kOfThreads) return Single(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
   // Blocks along the longer side, of the same height, multiples of the micro-kernels'. Each packs the other factor
   // anew: short products are cut into one per thread, long ones into two, which evens out what else the machine does.
   const int64_t blocks = nanoseconds < kLongProduct ? threads : 2 * threads;

@@ -90,7 +90,18 @@ class VectorMath {
   Value ScaleOnePlus(Value p, Value k_word);  // (1 + p) 2^k for any k that exp can meet
   Value ScaleInTwo(Value v, Value k_word);    // v 2^k
   Value ScaleByFloat(Value v, Value kf);
+  // `f` of values with `whole` lanes each.
+  Value ByRegister(const std::vector<Value>& x, int64_t whole,
+                   const std::function<Value(const std::vector<Value>&)>& f);
   bool ScalesInOne(Value v);
+  // Polynomials of f32 in pieces, on AVX-512 (lowering/cpu/vector_math_by_pieces.cc).
+  struct Pieces;
+  struct InTwo {
+    Value large, rest;  // the value is their sum
+  };
+  static Pieces Interpolate(double width, size_t degree, double (*function)(double));
+  InTwo InPieces(const Pieces& pieces, Value a);
+  Value ErfByPieces(Value x);
   struct Binade {
     Value e, f;
   };

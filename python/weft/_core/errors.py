@@ -8,7 +8,7 @@ Its C++ code does the same (ir/error.h, python/native/errors.cc). What the user'
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from types import TracebackType
 from typing import TypeVar
 
@@ -19,6 +19,14 @@ PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 _E = TypeVar("_E", bound=Exception)
 _JAX_SEMANTICS = 3  # as in tracer/context.h
+
+
+def is_one_of(given: object, known: Container) -> bool:
+    """Whether an argument is one of those that are known; what has no hash, as a list, is none."""
+    try:
+        return given in known
+    except TypeError:
+        return False
 
 
 def type_error(message: str, traceback: TracebackType | None = None) -> TypeError:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _weft, random
 from .. import numpy as wnp
-from .._core.errors import value_error
+from .._core.errors import is_one_of, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..numpy._out_sharding import lying
@@ -312,9 +312,9 @@ def variance_scaling(
             "fan_avg": (fan_in + fan_out) / 2,
             "fan_geo_avg": (fan_in * fan_out) ** 0.5,
         }
-        if mode not in fans:
+        if not is_one_of(mode, fans):
             raise value_error(f"variance_scaling: there is no mode {mode!r}; the modes are {', '.join(fans)}")
-        if distribution not in _DISTRIBUTIONS:
+        if not is_one_of(distribution, _DISTRIBUTIONS):
             raise value_error(
                 f"variance_scaling: there is no distribution {distribution!r}; there are {', '.join(_DISTRIBUTIONS)}"
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import type_error, value_error
+from .._core.errors import is_one_of, type_error, value_error
 from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import axes_of, is_integer
@@ -446,7 +446,7 @@ def _convolve(a: Array, v: Array, mode: str, name: str) -> Array:
         a, v = v, a
     k = v.shape[0]
     beside = {"full": (k - 1, k - 1), "same": (k // 2, (k - 1) // 2), "valid": (0, 0)}
-    if mode not in beside:
+    if not is_one_of(mode, beside):
         raise value_error(f"{name}: there is no mode {mode!r}; the modes are 'full', 'same' and 'valid'")
     dtype = _weft.users_result_type(a, v)
     if jax_semantics():

@@ -69,6 +69,8 @@ def pad(array: NestedLike, pad_width: Any, mode: str | Callable[..., Any] = "con
         raise value_error(f"pad: widths must not be negative, got {pad_width}")
     if callable(mode):
         return _by_function(a, widths, mode, kwargs)
+    if not isinstance(mode, str):
+        raise type_error(f"pad: mode must be a name or a function, got {mode!r}")
     known = {
         "constant": {"constant_values"},
         "linear_ramp": {"end_values"},

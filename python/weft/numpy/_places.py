@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import index_error, type_error, value_error
+from .._core.errors import index_error, is_one_of, type_error, value_error
 from .._weft import Array
 from ..batching import vmap
 from ..control import fori_loop
@@ -61,7 +61,7 @@ def _name_of(mode: str | enum.Enum | None) -> str | None:
         GatherScatterMode.FILL_OR_DROP: "fill",
         GatherScatterMode.PROMISE_IN_BOUNDS: "promise_in_bounds",
     }
-    return names.get(mode, mode)
+    return names.get(mode, mode) if isinstance(mode, enum.Enum) else mode
 
 
 _COMBINE: dict[str, Any] = {
@@ -148,7 +148,7 @@ class _Place:
         return None
 
     def _update(self, values, kind, mode):
-        if mode not in _MODES:
+        if not is_one_of(mode, _MODES):
             raise value_error(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
         mask = self._mask()
         if mask is not None:
@@ -327,7 +327,7 @@ class _Place:
             Array([ 2., nan], dtype=float32)
         """
         mode = _name_of(mode)
-        if mode not in _READ_MODES:
+        if not is_one_of(mode, _READ_MODES):
             raise value_error(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
         if out_sharding is not None:
             options = {"mode": mode, "fill_value": fill_value, "wrap_negative_indices": wrap_negative_indices}

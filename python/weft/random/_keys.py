@@ -11,7 +11,7 @@ from .. import _key_uses as _uses
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
-from .._core.errors import type_error, value_error
+from .._core.errors import is_one_of, type_error, value_error
 from .._weft import Array
 from ..arguments import sizes
 from ..typing import DTypeLike, NestedLike, Shape
@@ -61,7 +61,7 @@ def _implementation(name: str, impl: Any, dtype: Any = None) -> str:
     if dtype is not None and dtype not in IMPLEMENTATIONS:
         raise type_error(f"random.{name}: dtype must be None or that of random keys, got {dtype}")
     found = default_implementation() if said is None else said
-    if found == _IMPLEMENTATION or found in generators().GENERATORS:
+    if found == _IMPLEMENTATION or is_one_of(found, generators().GENERATORS):
         return found
     raise value_error(f"random.{name}: impl must be one of {', '.join(IMPLEMENTATIONS)}, got {said!r}")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from .. import numpy as wnp
 from .._core import docs as _docs
-from .._core.errors import not_implemented, value_error
+from .._core.errors import is_one_of, not_implemented, value_error
 from .._weft import Array
 from ..typing import NestedLike
 
@@ -72,7 +72,7 @@ def map_coordinates(
         )
     if mode in ("grid-wrap", "grid-constant", "grid-mirror"):  # SciPy's others
         raise not_implemented(f"map_coordinates: does not yet support mode {mode!r}; there are {', '.join(_MODES)}")
-    if mode not in _MODES:
+    if not is_one_of(mode, _MODES):
         raise value_error(f"map_coordinates: mode must be one of {', '.join(_MODES)}, got {mode!r}")
     if order not in (0, 1):
         raise not_implemented(f"map_coordinates: order must be 0 or 1, got {order}")

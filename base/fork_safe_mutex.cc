@@ -1,23 +1,40 @@
-#include "backends/cpu/core/fork_safe_mutex.h"
+#include "base/fork_safe_mutex.h"
 
-#include <pthread.h>
+#include <unistd.h>
 
-namespace weft::cpu {
+#include "base/at_fork.h"
+
+namespace weft {
 
 struct AllForkSafeMutexes {
-  std::mutex mutex;  // of the list
+  std::mutex mutex;  // of the list; taken first, so that the list stays as it is until the process has forked
   ForkSafeMutex* first = nullptr;
 
   static AllForkSafeMutexes& Get() {
     static auto* all = [] {
-      pthread_atfork(LockAll, UnlockAll, UnlockAll);
+      AtFork(ForkStep::kMutexes, LockAll, UnlockAll, UnlockAll);
       return new AllForkSafeMutexes;
     }();
     return *all;
   }
+
+  // All or none: a thread that holds one may wait for another, so nothing is held while this waits.
+  bool TryLockAll() {
+    for (ForkSafeMutex* m = first; m != nullptr; m = m->next_) {
+      if (m->mutex_.try_lock()) continue;
+      for (ForkSafeMutex* held = first; held != m; held = held->next_) held->mutex_.unlock();
+      return false;
+    }
+    return true;
+  }
   static void LockAll() {
-    Get().mutex.lock();
-    for (ForkSafeMutex* m = Get().first; m != nullptr; m = m->next_) m->mutex_.lock();
+    AllForkSafeMutexes& all = Get();
+    while (true) {
+      all.mutex.lock();
+      if (all.TryLockAll()) return;
+      all.mutex.unlock();
+      usleep(20);
+    }
   }
   static void UnlockAll() {
     for (ForkSafeMutex* m = Get().first; m != nullptr; m = m->next_) m->mutex_.unlock();
@@ -39,4 +56,4 @@ struct AllForkSafeMutexes {
 ForkSafeMutex::ForkSafeMutex() { AllForkSafeMutexes::Get().Add(this); }
 ForkSafeMutex::~ForkSafeMutex() { AllForkSafeMutexes::Get().Remove(this); }
 
-}  // namespace weft::cpu
+}  // namespace weft
