@@ -136,7 +136,11 @@ def host(x):
             "NotImplementedError",
             "'sin' is an operation of Weft's own",
         ),
-        ("said(lambda: lax.sin_p.def_abstract_eval(print))", "NotImplementedError", "'sin' is an operation of Weft's own"),
+        (
+            "said(lambda: lax.sin_p.def_abstract_eval(print))",
+            "NotImplementedError",
+            "'sin' is an operation of Weft's own",
+        ),
         (
             "said(lambda: ad.primitive_jvps.__setitem__('it', print))",
             "TypeError",

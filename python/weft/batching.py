@@ -14,7 +14,7 @@ from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat
 from ._sharding.meshes import Mesh, current_mesh
 from ._sharding.partitioning import constrain, lying_as_in_program, mapped_over, meshes_of
-from ._sharding.shardings import NamedSharding, PartitionSpec, spec_axes
+from ._sharding.shardings import PartitionSpec, spec_axes, with_open_dims
 from ._sharding.typed import place_of, without_dims
 from .arguments import check_axes, hold, is_fixed, releasing
 from .collectives import axis_names, check_axis_name
@@ -252,7 +252,7 @@ def _cut_mapped(leaves: list, axes: list, cut_by: tuple[str, ...], named: Sequen
         if axis is not None:
             rank = len(_weft.abstract(leaf)[0])
             dims = [cut_by if d == axis % rank else PartitionSpec.UNCONSTRAINED for d in range(rank)]
-            leaf = constrain(leaf, NamedSharding(mesh, PartitionSpec(*dims)), "vmap: spmd_axis_name")
+            leaf = constrain(leaf, with_open_dims(mesh, PartitionSpec(*dims)), "vmap: spmd_axis_name")
         out.append(leaf)
     return out
 

@@ -17,6 +17,7 @@ from ._sharding import arrays as _arrays
 from ._sharding import committed
 from ._sharding import communication as _communication
 from ._sharding import partitioning as _partitioning
+from ._sharding.meshes import current_mesh
 from ._sharding.shardings import NamedSharding
 from ._sharding.signatures import signature_of
 from .arguments import ints, licences_of, names_of
@@ -277,6 +278,7 @@ class Lowered(Described):
     def __init__(self, jitted, args: tuple, kwargs: dict, target: str | None = None):
         args, kwargs = without_deleted((args, kwargs))
         self.target = target
+        self._around = current_mesh()  # of types alone, perhaps
         self._backend: str = jitted._backend if target is None else target
         self._fixed_order = jitted._deterministic
         self._licensed: Callable[[Callable[[], Any]], Any] = functools.partial(_weft.with_licences, jitted._licences)
@@ -344,7 +346,7 @@ class Lowered(Described):
         from .ir.stablehlo import text_for
 
         t = self._traced
-        fn, devices = _partitioning.with_what_types_say(t, self._shardings)
+        fn, devices = _partitioning.with_what_types_say(t, self._shardings, self._around)
         ir = self._ir if fn is None else IR(fn, t.captures, self._in_tree, None, t.weak_results)
         said = signature_of(self, self._jitted) if devices > 1 or any(self._donated) else None
         if said is not None and devices == 1:
@@ -562,6 +564,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
     dynamic = tuple(a for _, a in signature_args)
     keywords = {k: v for k, v in kwargs.items() if k not in names}
     shardings = getattr(jitted, "_shardings", None)
+    committed.begins(shardings is not None, _weft.is_tracing())
     names_of_leaves: list[str] = []
     if shardings is not None:
         function = _partitioning.with_shardings(function, shardings[0], shardings[1], names_of_leaves)

@@ -58,7 +58,8 @@ def trace_jitted(jitted: Any, flat: Flat, static: dict) -> Any:
     """The trace of a call of a jitted function; `static`: its static arguments, by position or name."""
     types = {name: described(leaf) for name, leaf in zip(flat.names, flat.leaves)}
     fixed = {str(name): repr(value) for name, value in static.items()}
-    began = watching.before_tracing(jitted, jitted._function, flat.name, types, fixed)
+    places = dict(zip(flat.names, map(watching.place_in_words, flat.leaves)))
+    began = watching.before_tracing(jitted, jitted._function, types, fixed, places)
     traced = _traced(jitted, flat)
     if options.debug_key_reuse.used and options.debug_key_reuse.value and not options.keeps_calls.value:
         _check_keys(flat)

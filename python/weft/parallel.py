@@ -19,7 +19,7 @@ from ._core.tracing import Flat, call_name, flat_function, trace_flat
 from ._sharding import agreement, committed
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
-from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices, typing_rules
+from ._sharding.meshes import AbstractMesh, Mesh, check_mesh, mesh_around, mesh_axes, mesh_devices
 from ._sharding.partitioning import axes_of_mapped, constrain, on_mesh_of, over_processes, typed_axes_of_mapped
 from ._sharding.shardings import (
     NamedSharding,
@@ -33,6 +33,7 @@ from ._sharding.shardings import (
 )
 from ._sharding.sums import with_sums
 from ._sharding.typed import place_inside, place_of, with_the_rest
+from ._sharding.typing_rules import typing_rules
 from .arguments import check_axes, ints
 from .collectives import (
     axes_left_alone,
@@ -339,6 +340,8 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
         specs.append(ShapeDtype(local, dtype, weak_type=weak, varying=varying, sharding=place))
     flat.specs = specs
     t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
+    if agreement.check_operands is not None:
+        agreement.check_operands(what, t)
     out_cuts, unchecked = cut_results(t)
     return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, out_cuts, unchecked, flat.leaves)
 

@@ -29,6 +29,9 @@ def _warn(text: str, *values: Any) -> None:
 
 # Told of each jitted function that has been traced: (name, seconds).
 traced_listeners: list[Callable[[str, float], None]] = []
+# Told of each program that is about to be compiled for devices: (the program, as each of them runs it; how its results
+# lie).
+placed_listeners: list[Callable[[Any, list], None]] = []
 
 
 def _place(function: Any) -> str:
@@ -36,8 +39,21 @@ def _place(function: Any) -> str:
     return f"'{function.__name__}' at {code.co_filename}:{code.co_firstlineno}" if code else repr(function)
 
 
-def before_tracing(jitted: Any, function: Any, name: str, types: dict[str, str], static: dict[str, str]) -> float:
-    """A jitted function is traced for arguments of these types. Returns when that began."""
+def place_in_words(x: Any) -> str:
+    """On which axes of a mesh an argument lies, by their types: nothing of what lies on no mesh."""
+    mesh = (
+        getattr(_weft.sharding_of(x), "mesh", None) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None
+    )
+    by_type: dict[Any, tuple[str, ...]] = {}
+    for axis, kind in zip(mesh.axis_names, mesh.axis_types) if mesh is not None else ():
+        by_type[kind] = (*by_type.get(kind, ()), axis)
+    return f"({by_type})"
+
+
+def before_tracing(
+    jitted: Any, function: Any, types: dict[str, str], static: dict[str, str], places: dict[str, str]
+) -> float:
+    """A jitted function is traced for arguments of these types, which lie at these places. Returns when that began."""
     if options.no_tracing.value:
         raise runtime_error(
             f"jit: {_place(function)} would be traced here, for arguments {_signature(types, static)}, and "
@@ -45,9 +61,9 @@ def before_tracing(jitted: Any, function: Any, name: str, types: dict[str, str],
         )
     seen = jitted.__dict__.setdefault("_seen", [])
     if options.explain_cache_misses.value:
-        _warn("%s", _explained(function, types, static, seen))
+        _warn("%s", _explained(function, types, static, places, seen))
     if len(seen) < 1000:
-        seen.append((types, static))
+        seen.append((types, static, places))
     return time.perf_counter()
 
 
@@ -69,14 +85,14 @@ def _signature(types: dict[str, str], static: dict[str, str]) -> str:
     return f"({', '.join(words)})"
 
 
-def _explained(function: Any, types: dict[str, str], static: dict[str, str], seen: list) -> str:
+def _explained(function: Any, types: dict[str, str], static: dict[str, str], places: dict[str, str], seen: list) -> str:
     where = _weft.user_stack().partition("\n")[0].strip()
     text = f"TRACING CACHE MISS {where}:\n"
     if not seen:
         return text + f"  never seen function:\n    {_place(function)}"
     text += f"  for {_place(function)}\n  it has been traced for other arguments. The closest of {len(seen)}:"
 
-    def differences(before: tuple[dict[str, str], dict[str, str]]) -> list[str]:
+    def differences(before: tuple[dict[str, str], dict[str, str], dict[str, str]]) -> list[str]:
         lines = []
         for now, then in ((types, before[0]), (static, before[1])):
             for name in sorted({*now, *then}, key=str):
@@ -89,7 +105,10 @@ def _explained(function: Any, types: dict[str, str], static: dict[str, str], see
                         a, b = (f"{one.removesuffix(WEAK)}{{weak_type={one.endswith(WEAK)}}}" for one in (a, b))
                         kind += "; https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
                     lines.append(f"  * at {name}, now {a} and before {b} ({kind})")
-        return lines
+        if lines or types.keys() != before[0].keys():
+            return lines
+        moved = [(name, f"{text}{places[name]}", f"{text}{before[2][name]}") for name, text in types.items()]
+        return [f"  * at {name}, now {a} and before {b} (different input types)" for name, a, b in moved if a != b]
 
     closest = min((differences(before) for before in reversed(seen)), key=len)
     return "\n".join(

@@ -12,6 +12,8 @@ from typing import Any
 check_carry: Callable[[str, list, Any], None] | None = None
 # (what is called, the traced branches, axes along which the choice differs): looks at what branches give.
 check_branches: Callable[[str, list, list[str]], None] | None = None
+# (what is called, the traced function of one device): looks at the operands of its operations.
+check_operands: Callable[[str, Any], None] | None = None
 
 
 class _Here(threading.local):

@@ -35,12 +35,13 @@ class _Moved(threading.local):
     all_of_next = False
     names: tuple[str, ...] = ()
     traced = ""
+    inner_says = False  # a jitted function inside of the one that was traced last has shardings of its own
 
 
 _moved = _Moved()
 
 
-def _cut_alike(a: Any, b: Any, rank: int) -> bool:
+def cut_alike(a: Any, b: Any, rank: int) -> bool:
     """Whether both have the same blocks in the same order, on whatever devices."""
     shape = (math.lcm(a.num_devices, b.num_devices),) * rank
     alike = list(a._parts(shape).values()) == list(b._parts(shape).values())
@@ -52,7 +53,7 @@ def check_cut(places: list, leaves: list, names: list[str], function: str) -> No
     of a function says. Those that only lie on other devices are moved."""
     moved = set()
     for i, x, own, place in _elsewhere(places, leaves):
-        if _cut_alike(own, place, x.ndim):
+        if cut_alike(own, place, x.ndim):
             moved.add(i)
             continue
         raise value_error(
@@ -67,6 +68,17 @@ def moved_arguments(function: str) -> frozenset[int]:
     moved = _moved.arguments if _moved.function == function else frozenset()
     _moved.arguments = frozenset()
     return moved
+
+
+def begins(has_shardings: bool, is_inside: bool) -> None:
+    """The trace of a jitted function begins, with in_shardings or out_shardings or without, maybe inside of another
+    one."""
+    _moved.inner_says = is_inside and (has_shardings or _moved.inner_says)
+
+
+def inner_says() -> bool:
+    """Whether a jitted function inside of the one that was traced last has shardings of its own."""
+    return _moved.inner_says
 
 
 def traced_last(function: str, names: list[str]) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import enum
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from .._core.errors import runtime_error, type_error, value_error
 from ..collectives import axes_left_alone, check_axis_name
 from . import devices as _devices
 from .devices import Device, process_index
+from .typing_rules import typing_rules
 
 
 class AxisType(enum.Enum):
@@ -54,23 +55,11 @@ def _checked_types(types: Any, names: tuple[str, ...], what: str) -> tuple[AxisT
 def _checked_names(names: Any, what: str) -> tuple[str, ...]:
     names = (names,) if isinstance(names, str) else tuple(names)
     for name in names:
-        check_axis_name(name, what)
+        if not isinstance(name, typing_rules.other_names):
+            check_axis_name(name, what)
     if len(set(names)) != len(names):
         raise value_error(f"{what}: an axis is named twice in {names}")
     return names
-
-
-class _TypingRules:
-    """Whether types name an axis of such a size: JAX has an option for those of size 1. Whether there has been a mesh
-    at all whose types say how values lie."""
-
-    keeps_axis: Callable[[int], bool] = staticmethod(lambda size: True)
-    # Whether shard_map may cut by what a vmap around cuts by: another option of JAX's.
-    cuts_mapped: Callable[[], bool] = staticmethod(lambda: False)
-    in_use = False
-
-
-typing_rules = _TypingRules()
 
 
 class _Axes:
@@ -551,11 +540,16 @@ def make_mesh(
 
 def mesh_axes(mesh: Mesh | AbstractMesh) -> list[tuple[str, int]]:
     """The names and sizes of the axes, as the native module takes them."""
+    for name in mesh.axis_names:
+        check_axis_name(name, "a program over a mesh")
     return list(mesh.shape.items())
 
 
-def mesh_devices(mesh: Mesh) -> list[int]:
-    """The numbers of its devices, as the native module takes them: none where they are 0, 1, 2 ..."""
+def mesh_devices(mesh: Mesh | AbstractMesh) -> list[int]:
+    """The numbers of its devices, as the native module takes them: none where they are 0, 1, 2 ..., as those are that
+    stand for the devices of a mesh without any."""
+    if isinstance(mesh, AbstractMesh):
+        return []
     numbers = [d.id for d in mesh.devices.flat]
     return [] if numbers == list(range(mesh.size)) else numbers
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import tree as _tree
+from .._core import watching
 from .._core.errors import not_implemented, runtime_error, value_error
 from .._core.names import wraps
 from .._core.tracing import flat_function, trace_flat
@@ -28,6 +29,7 @@ from .meshes import (
     mesh_devices,
     mesh_of,
 )
+from .results import as_said, given_through, with_single_axes
 from .shardings import (
     NamedSharding,
     PartitionSpec,
@@ -37,6 +39,7 @@ from .shardings import (
     processes_of,
     spans_processes,
     spec_axes,
+    with_open_dims,
 )
 
 
@@ -132,8 +135,11 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
-    if _weft.is_traced(x) and what == "with_sharding_constraint" and _tree.jax_semantics():
-        sharding = _where_even(sharding, _weft.abstract(x)[0])
+    if _weft.is_traced(x) and _tree.jax_semantics():
+        if what == "with_sharding_constraint":
+            sharding = _where_even(sharding, _weft.abstract(x)[0])
+        elif mesh.explicit_axes and mesh.auto_axes and (what == "reshard" or "out_sharding" in what):
+            sharding = _of_types_alone(sharding, len(_weft.abstract(x)[0]))
     spec = sharding.spec
     cuts = cuts_of(mesh, spec, _weft.abstract(x)[0], what, may_be_open=True)
     if twice := {name for names in cuts for name in names} & _mapped.axes:
@@ -170,7 +176,15 @@ def _where_even(sharding: NamedSharding, shape: Iterable[Any]) -> NamedSharding:
         return sharding
     dims = [PartitionSpec.UNCONSTRAINED if is_odd else dim for is_odd, dim in zip(odd, sharding.spec)]
     sums = {"unreduced": sharding.spec.unreduced, "reduced": sharding.spec.reduced}
-    return NamedSharding(sharding.mesh, PartitionSpec(*dims, **sums))
+    return with_open_dims(sharding.mesh, PartitionSpec(*dims, **sums))
+
+
+def _of_types_alone(sharding: NamedSharding, rank: int) -> NamedSharding:
+    """The same, which says nothing of dimensions that no axis of type Explicit cuts: the compiler may cut them along
+    the others."""
+    each = sharding.with_each_dim(rank)
+    dims = [PartitionSpec.UNCONSTRAINED if dim is None else dim for dim in each.spec]
+    return with_open_dims(sharding.mesh, PartitionSpec(*dims, unreduced=each.spec.unreduced, reduced=each.spec.reduced))
 
 
 def _said(x: Any, sharding: NamedSharding, what: str) -> Any:
@@ -184,9 +198,12 @@ def _said(x: Any, sharding: NamedSharding, what: str) -> Any:
 
 def on_mesh_of(x: Any, sharding: NamedSharding, what: str) -> NamedSharding:
     """A sharding on a mesh without devices on those of the value, of what is traced, or of the mesh around the call."""
+    around = current_mesh()
+    if isinstance(around, AbstractMesh) and around == sharding.mesh and _weft.is_tracing():
+        return sharding  # a program of types alone
     typed = _weft.typed_layout(x)
     own = None if _weft.is_traced(x) else getattr(getattr(x, "sharding", None), "mesh", None)
-    for mesh in (current_mesh(), typed and typed[0], own, _weft.mesh_of_trace()):
+    for mesh in (around, typed and typed[0], own, _weft.mesh_of_trace()):
         if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
             return NamedSharding(mesh, sharding.spec)
     return sharding.on_devices(what)  # raises
@@ -335,7 +352,8 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     order."""
     places = []
     if named:
-        what = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
+        own = "its mesh" if _weft.has_constraint(traced) else "its functions' mesh"
+        what = "the mesh of a call inside" if committed.inner_says() else own
         places.append((what, [d.id for d in named[0].devices.flat]))
     moved = committed.moved_arguments(traced.fn.name)
     names = committed.names_of_arguments(traced.fn.name)
@@ -367,6 +385,20 @@ def check_one_device(target: str, shardings: list, names: list[str]) -> None:
             )
 
 
+def _check_typed_meshes(traced: Any, meshes: list) -> None:
+    """Raises ValueError, where JAX's meaning is asked for, for arguments whose types name axes that the mesh that
+    set_mesh chose does not have."""
+    around = _mesh_around_programs()
+    for mesh in meshes:
+        if around is None or _weft.has_constraint(traced):  # which may move it
+            return
+        if mesh.explicit_axes and mesh.shape != around.shape and traced.fn.eqns:
+            raise value_error(
+                f"jit: '{traced.fn.name}' computes with an argument that lies on {mesh.abstract_mesh}, whose axes "
+                f"types name, under the mesh {around.abstract_mesh}; weft.reshard moves it"
+            )
+
+
 def program_mesh(traced: Any, shardings: list) -> Mesh | None:
     """The mesh that a program is for: the one that it names, or else that of the first argument that is cut. Arguments
     on another mesh of the same devices are taken as they are, whole."""
@@ -380,6 +412,7 @@ def program_mesh(traced: Any, shardings: list) -> Mesh | None:
         )
     _check_places(traced, shardings, named)
     meshes = [s.mesh for s in _read(traced, shardings) if isinstance(s, NamedSharding)]
+    _check_typed_meshes(traced, meshes)
     if named:  # with the types of its axes that an argument knows
         return next((mesh for mesh in meshes if mesh.same_place(named[0])), named[0])
     return next(iter(meshes), _mesh_around_programs())
@@ -393,10 +426,17 @@ def spec_of(dims: list[list[str]], each: bool = False, unreduced: Any = (), redu
     return PartitionSpec(*each_dim, unreduced=unreduced, reduced=reduced)
 
 
-def cuts_of_arguments(traced: Any, mesh: Mesh, shardings: list) -> list:
+def _is_same_place(one: Mesh | AbstractMesh, other: Mesh | AbstractMesh) -> bool:
+    """Whether shardings on one mesh say how values lie on the other one; of types alone, if one has no devices."""
+    if isinstance(one, Mesh) and isinstance(other, Mesh):
+        return one.same_place(other)
+    return isinstance(other, AbstractMesh) and one.shape_tuple == other.shape_tuple
+
+
+def cuts_of_arguments(traced: Any, mesh: Mesh | AbstractMesh, shardings: list) -> list:
     cuts = []
     for sharding, (shape, _, _) in zip(shardings, _weft.param_specs(traced)):
-        same = isinstance(sharding, NamedSharding) and sharding.mesh.same_place(mesh)
+        same = isinstance(sharding, NamedSharding) and _is_same_place(sharding.mesh, mesh)
         cuts.append(cuts_of(mesh, sharding.spec, shape, "jit") if same else None)
     return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
 
@@ -411,11 +451,10 @@ def given_layouts(cuts: list, shardings: list) -> list:
     ]
 
 
-def with_what_types_say(traced: Any, shardings: list) -> tuple[Any, int]:
+def with_what_types_say(traced: Any, shardings: list, around: Any) -> tuple[Any, int]:
     """The function, with constraints for what the types of its values say of where they lie, None where they say
-    nothing; and for how many devices it is. The meshes may have none."""
+    nothing; and for how many devices it is. The meshes may have none. `around`: the mesh where it was traced."""
     meshes = [sharding.mesh for sharding in shardings if isinstance(sharding, NamedSharding)] + meshes_of(traced)
-    around = current_mesh()  # of types alone, perhaps
     counted = [*meshes, around] if around is not None and _tree.jax_semantics() else meshes
     devices = max((mesh.size for mesh in counted), default=1)
     mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
@@ -432,7 +471,7 @@ def with_what_types_say(traced: Any, shardings: list) -> tuple[Any, int]:
     return _weft.with_typed_constraints(traced, mesh_axes(mesh), list(mesh.typed_axes), given), devices
 
 
-def said_by_types(traced: Any, mesh: Mesh, cuts: list, shardings: list) -> list:
+def said_by_types(traced: Any, mesh: Mesh | AbstractMesh, cuts: list, shardings: list) -> list:
     """How the results lie where the types of the mesh's axes say it: for each the axes of its dimensions, and those
     along which it is unreduced and reduced. Raises ShardingTypeError where operands do not fit."""
     if not mesh.explicit_axes:
@@ -490,6 +529,8 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     each = _says_each(mesh)
     if said:
         asked = [None if place is None or place.mesh.same_place(mesh) else place for place in asked]
+    if typed:
+        results = [with_single_axes(dims, typed[i][0], mesh) for i, dims in enumerate(results)]
     # A result that lies as its type says has an entry for each dimension, one that the compiler cut further has not.
     whole = [each and (not typed or dims == typed[i][0]) for i, dims in enumerate(results)]
     specs = [spec_of(dims, each, *sums) for dims, *sums in said] or [
@@ -506,30 +547,34 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
         own = []
     shapes = [shape for shape, _, _ in _weft.result_specs(traced)]
     return fn, [
-        place or _as_said(NamedSharding(mesh, spec), len(shape), own)
-        for place, spec, shape in zip(asked, specs, shapes)
+        place or as_said(NamedSharding(mesh, spec), len(shape), given + own)
+        for place, spec, shape, given in zip(asked, specs, shapes, given_through(traced, shardings, mesh))
     ]
 
 
-def _as_said(place: NamedSharding, rank: int, said: list[NamedSharding]) -> NamedSharding:
-    """How a result lies, in the words of an argument that lies so, too: it may name axes of size 1, and dimensions that
-    are not cut."""
-    cuts = _real_cuts(place, rank)
-    same = (s for s in said if len(s.spec) <= rank and s.spec.unreduced == place.spec.unreduced)
-    return next((s for s in same if s.spec.reduced == place.spec.reduced and _real_cuts(s, rank) == cuts), place)
-
-
-def _real_cuts(place: NamedSharding, rank: int) -> list[tuple[str, ...]]:
-    axes = [tuple(name for name in names if place.mesh.shape[name] > 1) for names in spec_axes(place.spec)]
-    return [*axes, *[()] * (rank - len(axes))]
+def _placed_program(traced: Any, shardings: list, fixed_order: bool = False, stacks: bool = False) -> tuple | None:
+    """_partition, of which those are told who listen."""
+    pair = _partition(traced, shardings, fixed_order, stacks)
+    for listener in watching.placed_listeners:
+        listener(traced.fn if pair is None or pair[0] is None else pair[0], [] if pair is None else pair[1])
+    return pair
 
 
 def places_of_results(traced: Any, shardings: list, fixed_order: bool) -> list:
     """How the results of a program lie whose arguments lie so; None where nothing is said of one."""
-    if any(isinstance(getattr(sharding, "mesh", None), AbstractMesh) for sharding in shardings):
-        return [None] * len(_weft.result_specs(traced))  # of types alone
+    meshes = [getattr(sharding, "mesh", None) for sharding in shardings] + [current_mesh()]
+    if of_types := [mesh for mesh in meshes if isinstance(mesh, AbstractMesh)]:
+        return _places_on_types(traced, shardings, of_types[0])
     pair = _partition(traced, shardings, fixed_order)
     return [None] * len(_weft.result_specs(traced)) if pair is None else pair[1]
+
+
+def _places_on_types(traced: Any, shardings: list, mesh: AbstractMesh) -> list:
+    """How the results of a program lie on a mesh without devices, where types say it."""
+    if not mesh.explicit_axes or not _tree.jax_semantics():
+        return [None] * len(_weft.result_specs(traced))
+    typed = said_by_types(traced, mesh, cuts_of_arguments(traced, mesh, shardings), shardings)
+    return [NamedSharding(mesh, spec_of(dims, True, *sums)) for dims, *sums in typed]
 
 
 def lying_as_in_program(fn: Any, operands: list, results: list) -> list:
@@ -552,4 +597,4 @@ def partitioned_text(traced: Any, shardings: list, fixed_order: bool = False) ->
     return pair[0].text()
 
 
-_weft.set_partition_hook(_partition)
+_weft.set_partition_hook(_placed_program)

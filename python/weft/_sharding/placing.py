@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _weft
+from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .arrays import device_put, put
 from .devices import Device
@@ -18,9 +19,15 @@ def lying_like(x: Any, other: Any) -> Any:
     put it and the shapes are the same; on the same device in any case."""
     if differ := [axis for axis in getattr(other, "varying", ()) if _weft.axis_is_bound(axis)]:
         return _weft.pvary(x, differ)  # a type inside shard_map
-    if _weft.is_traced(x) or (isinstance(other, _weft.Array) and _weft.is_traced(other)):
+    if isinstance(other, _weft.Array) and (_weft.is_traced(x) or _weft.is_traced(other)):
         return x
     place = _weft.sharding_of(other) if isinstance(other, _weft.Array) else getattr(other, "sharding", None)
+    if _weft.is_traced(x) or _weft.is_tracing():
+        around = current_mesh()  # whose types say how values lie
+        if not isinstance(place, NamedSharding) or around is None or not _tree.jax_semantics():
+            return x
+        typed = place.mesh.are_all_axes_explicit and around.shape == place.mesh.shape
+        return constrain(x, place, "full_like") if typed and tuple(x.shape) == tuple(other.shape) else x
     if isinstance(place, NamedSharding) and isinstance(place.mesh, AbstractMesh):
         around = current_mesh()
         place = place.on_devices("full_like") if around and around.shape == place.mesh.shape else None

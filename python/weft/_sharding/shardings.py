@@ -175,7 +175,7 @@ def spec_axes(spec: PartitionSpec) -> list[tuple[str, ...]]:
 
 
 def cuts_of(
-    mesh: Mesh, spec: PartitionSpec, shape: Sequence[Any], what: str, *, may_be_open: bool = False
+    mesh: Mesh | AbstractMesh, spec: PartitionSpec, shape: Sequence[Any], what: str, *, may_be_open: bool = False
 ) -> list[tuple[str, ...]]:
     """The axes of every dimension of an array of this shape. Raises ValueError, beginning with `what`, where the spec
     fits neither the mesh nor the shape, and where it leaves a dimension open and may not."""
@@ -471,6 +471,14 @@ class NamedSharding(Sharding):
 
     def __repr__(self) -> str:
         return f"NamedSharding({self.mesh}, {self.spec})"
+
+
+def with_open_dims(mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
+    """The sharding of a spec that leaves dimensions open, on a mesh of axes of any type: what a rule says of a value,
+    not what programs may ask for."""
+    made = NamedSharding.__new__(NamedSharding)
+    made.mesh, made.spec = mesh, spec
+    return made
 
 
 def shown_part(index: tuple[slice, ...], shape: Sequence[int]) -> tuple[slice, ...]:

@@ -11,8 +11,9 @@ from .._core import tree as _tree
 from .._core.errors import value_error
 from .._core.sums_of_devices import Sums, counted_as, first_has_all, sums_of
 from ..collectives import axes_left_alone
-from .meshes import current_mesh, mesh_axes, typing_rules
+from .meshes import current_mesh, mesh_axes
 from .shardings import prefix_specs
+from .typing_rules import typing_rules
 
 
 def _axes_of_mesh() -> list[tuple[str, int]]:

@@ -182,6 +182,9 @@ def _nested(shape: Sequence[int], texts: list[str], splat: bool) -> str:
 def _number(x: float, bits: int, width: int) -> str:
     if not math.isfinite(x):
         return f"0x{int(bits):0{2 * width}X}"
+    text = f"{float(x):.6e}"  # as MLIR writes what so many digits say
+    if float(text) == x:
+        return text
     text = repr(float(x))
     mantissa, e, exponent = text.partition("e")
     return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"

@@ -24,6 +24,7 @@ from . import (
     arrays,
     core,
     dtypes,
+    eager_shard_map,
     hijax,
     layouts,
     monitoring,
@@ -73,6 +74,7 @@ def install() -> None:
     core.install()
     hijax.install()
     agreement.install()
+    eager_shard_map.install()
     shardings.install()
     layouts.install()
     monitoring.install()

@@ -10,7 +10,36 @@ from typing import Any
 from .. import _weft
 from .._core.errors import type_error, value_error
 from .._sharding import agreement
+from . import jaxprs
+from .settings import config
 
+_ELEMENTWISE = frozenset(
+    [
+        "add",
+        "add_any",
+        "and",
+        "atan2",
+        "clamp",
+        "complex",
+        "div",
+        "eq",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "max",
+        "min",
+        "mul",
+        "ne",
+        "nextafter",
+        "or",
+        "pow",
+        "rem",
+        "select_n",
+        "sub",
+        "xor",
+    ]
+)
 _CONTROL = frozenset(["cond", "switch", "scan", "while_loop", "fori_loop"])
 
 
@@ -65,6 +94,20 @@ def _check_bounds(lower: Any, upper: Any, unroll: Any) -> None:
         raise value_error("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
 
 
+def _check_operands(what: str, traced: Any) -> None:
+    """Raises ValueError, where the option jax_auto_pcast is off, for operands of one operation of which some differ
+    between devices along other axes than others."""
+    if config.read("jax_auto_pcast"):
+        return
+    for eqn in jaxprs.Region(traced.fn).jaxpr.eqns:
+        each = [tuple(v.aval.varying) for v in eqn.invars if isinstance(v, jaxprs.Var)]
+        if str(eqn.primitive) in _ELEMENTWISE and len(set(each)) > 1:
+            raise value_error(
+                f"{what}: Primitive {eqn.primitive} requires varying manual axes to match, but got {each}. Make them "
+                "match by jax.lax.pcast(..., to='varying')"
+            )
+
+
 def asking(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of jax.lax, which looks whether types agree where it is control flow."""
     if name not in _CONTROL:
@@ -83,3 +126,4 @@ def asking(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 def install() -> None:
     """From now on types have to agree."""
     agreement.check_carry, agreement.check_branches = _check_carry, _check_branches
+    agreement.check_operands = _check_operands

@@ -13,7 +13,7 @@ from typing import Any
 import weft
 
 from .. import _weft
-from .._core.errors import not_implemented
+from .._core.errors import not_implemented, value_error
 from .._sharding.meshes import chosen_mesh
 from .._sharding.placing import placed
 from ..numpy._out_sharding import lying
@@ -106,14 +106,28 @@ _MADE = frozenset(
 )
 
 
+# What gives an array of what nobody put anywhere, and takes more arguments in JAX.
+_MADE_OF_ARRAYS = frozenset(
+    ["bincount", "broadcast_to", "dot", "einsum", "matmul", "ravel", "repeat", "reshape", "tensordot"]
+)
+
+
+# What JAX puts onto the mesh without a word of its dimensions.
+_OF_NO_DIMENSION = frozenset(["array", "asarray", "dot", "matmul", "ravel"])
+
+
 def _on_the_mesh(x: Any, name: str) -> Any:
     mesh = chosen_mesh()
-    if mesh is None or not isinstance(x, weft.Array) or _weft.is_traced(x) or _weft.sharding_of(x) is not None:
+    if (
+        not isinstance(mesh, weft.Mesh)
+        or not isinstance(x, weft.Array)
+        or _weft.is_traced(x)
+        or _weft.sharding_of(x) is not None
+    ):
         return x
     if _weft.is_tracing() or any(_weft.axis_is_bound(axis) for axis in mesh.axis_names):
         return x
-    # JAX puts what array() takes onto the mesh without a word of its dimensions.
-    each = [None] * x.ndim if mesh.explicit_axes and name not in ("array", "asarray") else []
+    each = [None] * x.ndim if mesh.explicit_axes and name not in _OF_NO_DIMENSION else []
     return weft.device_put(x, weft.NamedSharding(mesh, weft.PartitionSpec(*each)))
 
 
@@ -133,6 +147,29 @@ class _Ufunc(ufunc):
         return self._func(*args, **{name: value for name, value in kwargs.items() if name not in self._more})
 
 
+def _check_where(x: Any, place: Any) -> None:
+    """Raises ValueError for array() of an array that somebody put elsewhere: the copy is a program, which moves
+    nothing."""
+    own = _weft.sharding_of(x) if isinstance(x, weft.Array) and not _weft.is_traced(x) else None
+    there = getattr(place, "_device_list", lambda: [place])()
+    if own is not None and isinstance(there[0], weft.Device) and own._device_list() != there:
+        raise value_error(
+            f"Received incompatible devices for jitted computation. Got argument object of array with device ids "
+            f"{[d.id for d in own._device_list()]} and device= with device ids {[d.id for d in there]}; "
+            "jax.device_put moves an array"
+        )
+
+
+def _with_second(function: Callable[..., Any], value: Any) -> Callable[..., Any]:
+    """The function with its second argument given."""
+
+    @functools.wraps(function)
+    def called(first: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(first, value, *args, **kwargs)
+
+    return called
+
+
 def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which takes what JAX's of this module and name does."""
     more = MORE.get(module, {}).get(name)
@@ -145,7 +182,8 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
     def called(*args: Any, **kwargs: Any) -> Any:
         given = {parameter: kwargs.pop(parameter) for parameter in more if parameter in kwargs} if kwargs else {}
         if not given:
-            return _on_the_mesh(function(*args, **kwargs), name) if name in _MADE else function(*args, **kwargs)
+            made = name in _MADE or name in _MADE_OF_ARRAYS
+            return _on_the_mesh(function(*args, **kwargs), name) if made else function(*args, **kwargs)
         for parameter, value in given.items():
             if parameter in _PLACES or parameter in _NO_EFFECT or value is None:
                 continue
@@ -164,9 +202,13 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
         where = given.get("device")
         if where is None:
             where = given.get("sharding")  # says where the result lies, whatever the types of axes are
+        if name == "array" and args:
+            _check_where(args[0], where)
         if isinstance(where, weft.NamedSharding) and not where.mesh.explicit_axes:
             return placed(computed(*args, **kwargs), name, where)
         if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):
+            if name == "repeat" and len(args) > 1 and not isinstance(args[1], weft.Array):  # how often, which is known
+                return lying(places[0], _with_second(computed, args[1]), args[0], *args[2:], **kwargs)
             return lying(places[0], computed, *args, **kwargs)
         result = computed(*args, **kwargs)
         return result if isinstance(result, weft.Tracer) else weft.device_put(result, places[0])

@@ -16,6 +16,7 @@ from .. import _weft
 from .._core.errors import runtime_error, type_error, value_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches
+from .deprecations import dtype_of_array
 from .layouts import format_of
 from .settings import config
 
@@ -191,6 +192,7 @@ def install() -> None:
     array.__deepcopy__ = lambda self, memo: self if _weft.is_traced(self) else self.copy()
     array.__repr__, array.__str__ = _named_sums(array.__repr__), _named_sums(array.__str__)
     array._value = property(np.asarray)
+    array.__numpy_dtype__ = property(dtype_of_array)
     array._npy_value = property(lambda self: None)
     array.format = property(format_of)
     array.is_ready = lambda self: True

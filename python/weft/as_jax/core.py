@@ -14,9 +14,9 @@ import weft
 from .. import _weft
 from .._core.errors import value_error
 from .._core.shapes import ShapedArray
-from .._sharding.meshes import typing_rules
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import spec_of_dims
+from .._sharding.typing_rules import typing_rules
 from ..mesh import get_abstract_mesh
 from . import hlo_shardings
 
@@ -115,6 +115,16 @@ def _on_no_mesh(rank: int) -> weft.NamedSharding:
     return weft.NamedSharding(weft.AbstractMesh((), ()), spec_of_dims([[] for _ in range(rank)], (), ()))
 
 
+# Traced values that come out of a constraint, and the meshes on which it puts them: id -> (weak reference, mesh).
+_constrained: dict[int, tuple[Any, Any]] = {}
+
+
+def lies_on(x: Any, mesh: Any) -> None:
+    """Notes of a traced value that it lies on a mesh, along axes of which types say nothing."""
+    number = id(x)
+    _constrained[number] = (weakref.ref(x, lambda _: _constrained.pop(number, None)), mesh)
+
+
 def _on_mesh(x: Any, aval: Any) -> Any:
     """JAX's types: a mesh without devices, and of the axes that cut each dimension those whose types say it."""
     if not isinstance(aval, ShapedArray):  # a reference's
@@ -122,6 +132,8 @@ def _on_mesh(x: Any, aval: Any) -> Any:
     rank, around = len(aval.shape), get_abstract_mesh()
     if around.empty and _weft.is_traced(x) and (of_trace := _weft.mesh_of_trace()) is not None:
         around = of_trace.abstract_mesh
+    if _weft.is_traced(x) and (constrained := _constrained.get(id(x))) is not None:
+        around = constrained[1].abstract_mesh
     if around.empty and not isinstance(aval.sharding, weft.NamedSharding) and not aval.varying:
         aval.sharding = _on_no_mesh(rank)  # the type was made just now, and is nobody's yet
         return aval

@@ -122,6 +122,18 @@ def _of_one_hot(args: tuple[Any, ...]) -> None:
         warn(_FLOAT_CLASSES, f"jax.nn.one_hot input should be integer-typed; got dtype={dtype}", 4)
 
 
+def dtype_of_array(x: weft.Array) -> np.dtype:
+    """Array.__numpy_dtype__, for which numpy.dtype(x) asks: the array's, with a warning."""
+    warn(
+        _AS_DTYPE,
+        "Implicit conversion of an array to a dtype is deprecated; rather than dtype=arr use dtype=arr.dtype. In the "
+        "future this will result in an error.",
+        2,
+        error_class=TypeError,
+    )
+    return np.dtype(x.dtype)
+
+
 _IN_FRONT = ("object", "dtype")  # what array takes by place
 # Module -> function -> what looks at its arguments before it is called.
 _WATCHED: dict[str, dict[str, Callable[[tuple[Any, ...]], None]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import weft
 
 from .._core import tree as _tree
 from .._core.errors import runtime_error, value_error
-from .._sharding.meshes import current_mesh, mesh_around
+from .._sharding.meshes import chosen_mesh, current_mesh, mesh_around
 from ..compiled import Lowered
 from ..mesh import AbstractMesh, Mesh
 
@@ -50,13 +51,35 @@ def _lowered(lower: Callable[..., Lowered], args: Any, kwargs: Any, mesh: Mesh |
         return lower(*_tree.map(placed, args), **_tree.map(placed, kwargs))
 
 
+def where_types_lie(types: Any) -> contextlib.AbstractContextManager[Any]:
+    """A scope in which the mesh of types is the one around, where there is none: meshes without devices mean it."""
+    meshes = [getattr(x.sharding, "mesh", None) for x in _tree.leaves(types) if isinstance(x, weft.ShapeDtype)]
+    mesh = next((mesh for mesh in meshes if isinstance(mesh, weft.Mesh)), None)
+    return contextlib.nullcontext() if mesh is None or current_mesh() is not None else mesh_around(mesh)
+
+
+def _check_around(values: Any) -> None:
+    """Raises ValueError for types on meshes with axes of type Explicit that are not those of the mesh around."""
+    around = chosen_mesh()
+    for x in _tree.leaves(values):
+        mesh = getattr(x.sharding, "mesh", None) if isinstance(x, weft.ShapeDtype) else None
+        if around is not None and mesh is not None and mesh.explicit_axes and mesh.shape != around.shape:
+            raise value_error(
+                f"context mesh {around.abstract_mesh} should match the aval mesh {mesh.abstract_mesh} of an argument"
+            )
+
+
 def lowered_on(
     lower: Callable[..., Lowered], jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Lowered, bool]:
     """The program of a jitted function, and whether it is for a mesh without devices: then the first devices stand for
     them until it is compiled. Where they are too few it is of types alone."""
+    _check_around((args, kwargs))
     meshes = _without_devices(((args, kwargs), jitted.__dict__.get("_shardings")))
-    if not meshes or current_mesh() is not None:
+    around = current_mesh()
+    if isinstance(around, AbstractMesh) and not around.explicit_axes:
+        meshes = [around]  # of which nothing but constraints and shard_maps speak
+    elif not meshes or around is not None:
         return lower(*args, **kwargs), False
     mesh, there = meshes[0], weft.devices()
     given = [d for x in _tree.leaves((args, kwargs)) if isinstance(x, weft.ShapeDtype) for d in _devices_of(x)]

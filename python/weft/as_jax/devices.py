@@ -6,11 +6,15 @@ from typing import Any
 
 import weft
 
+from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import runtime_error, type_error, value_error
+from .._sharding.committed import cut_alike
 from .._sharding.shardings import prefix_entries
+from .eager_shard_map import is_eager
 from .layouts import AutoLayout, Format, check_layout
 from .literals import arrays_in
+from .monitoring import is_counted, test_event
 
 default_backend = weft.default_backend
 _backends: dict[str, Any] = {}
@@ -134,6 +138,11 @@ weft.Sharding._addressable_device_assignment = property(_addressable)  # type: i
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, **options: Any) -> Any:
     """weft.device_put, which also takes a Format, whose layout has no effect, and a tree of donate."""
     del src
+    if isinstance(device, weft.Device) and is_eager():
+        raise value_error(
+            f"device_put inside of shard_map outside of jit takes shardings, got device {device}: what a shard_map's "
+            "function computes is on all devices of its mesh"
+        )
     if not isinstance(donate, bool):
         leaves, tree = weft.tree.flatten(x)
         places = prefix_entries(device, _is_place, x, "device_put", "a device or a sharding")
@@ -141,6 +150,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         return weft.tree.unflatten(tree, [device_put(leaf, at, donate=given, **options) for leaf, at, given in each])
     options["donate"] = donate
     x = arrays_in(x)
+    counted = isinstance(device, weft.NamedSharding) and is_counted()
+    if counted and any(_moves_blocks(leaf, device) for leaf in _tree.leaves(x)):
+        test_event("batched_copy_array")
     if isinstance(device, Format):
         if isinstance(device.layout, AutoLayout):
             raise value_error(
@@ -150,6 +162,14 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
             check_layout(device, weft.numpy.shape(leaf), "device_put")
     place = lambda d: d.sharding if isinstance(d, Format) else d
     return weft.device_put(x, weft.tree.map(place, device, is_leaf=_is_place), **options)
+
+
+def _moves_blocks(x: Any, place: weft.NamedSharding) -> bool:
+    """Whether blocks go to other devices as they are."""
+    own = _weft.sharding_of(x) if isinstance(x, weft.Array) and not _weft.is_traced(x) else None
+    if own is None or not isinstance(place.mesh, weft.Mesh) or own.device_set == place.device_set:
+        return False
+    return cut_alike(own, place, x.ndim)
 
 
 def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, *, dtype: Any = None) -> Any:

@@ -10,6 +10,7 @@ import weft
 
 from .._core.errors import key_error
 from .._sharding.meshes import chosen_mesh, mesh_of
+from .._sharding.shardings import with_open_dims
 
 # JAX's names of parameters that are functions inside of an equation -> which of its regions it is; None: all.
 _REGIONS = {"jaxpr": 0, "call_jaxpr": 0, "fun_jaxpr": 0, "cond_jaxpr": 0, "body_jaxpr": 1, "branches": None}
@@ -40,8 +41,10 @@ class Params(dict[str, Any]):
     how values lie. Taken one by one (items, **) they are Weft's."""
 
     def __contains__(self, name: object) -> bool:
-        if super().__contains__(name) or name in _REGIONS or (name == "name" and _is_call(self)):
+        if super().__contains__(name) or (name == "name" and _is_call(self)):
             return True
+        if name in _REGIONS:
+            return super().__contains__("regions")
         return name in _PLACES and super().__contains__(_PLACES[str(name)])
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -69,7 +72,7 @@ class Params(dict[str, Any]):
         dims = [*spec, *[None] * (max(self["unconstrained_dims"], default=-1) + 1 - len(spec))]
         for d in self["unconstrained_dims"]:
             dims[d] = weft.PartitionSpec.UNCONSTRAINED
-        return weft.NamedSharding(mesh if around is None else mesh.abstract_mesh, weft.PartitionSpec(*dims))
+        return with_open_dims(mesh if around is None else mesh.abstract_mesh, weft.PartitionSpec(*dims))
 
     def __missing__(self, name: str) -> Any:
         if name == "name" and _is_call(self):

@@ -14,10 +14,10 @@ import weft.numpy as wnp
 from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented, sharding_type_error, value_error
-from .._sharding.meshes import typing_rules
 from .._sharding.placing import lying_like, placed
 from .._sharding.shardings import PartitionSpec, spec_axes
 from .._sharding.typed import place_of
+from .._sharding.typing_rules import typing_rules
 
 
 def _cuts(x: Any) -> list[tuple[str, ...]] | None:

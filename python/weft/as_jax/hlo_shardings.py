@@ -48,6 +48,18 @@ class OpSharding:
         self.tuple_shardings: list[OpSharding] = []
 
 
+def _turned_text(shape: Sequence[int], perm: Sequence[int]) -> str:
+    """An array of devices 0, 1, 2 ... that is turned, with as few dimensions as say it."""
+    runs: list[list[int]] = []  # of dimensions that stay side by side
+    for d in [d for d in perm if shape[d] != 1]:
+        follows = runs and all(shape[between] == 1 for between in range(runs[-1][-1] + 1, d)) and d > runs[-1][-1]
+        runs[-1].append(d) if follows else runs.append([d])
+    order = sorted(runs)
+    sizes = [math.prod(shape[d] for d in run) for run in order] or [1]
+    turned = f"T({','.join(str(order.index(run)) for run in runs)})" * (len(runs) > 1)
+    return f"<=[{','.join(map(str, sizes))}]{turned}"
+
+
 class HloSharding:
     """Tiles: their number along each dimension of an array, and last along what the devices with one tile are told
     apart by; and the devices in order."""
@@ -105,8 +117,7 @@ class HloSharding:
         text = f"<=[{math.prod(dims)}]"
         if reshape_dims:
             devices = devices.reshape(reshape_dims).transpose(transpose_perm)
-            turned = f"T({','.join(map(str, transpose_perm))})" * (len(transpose_perm) > 1)
-            text = f"<=[{','.join(map(str, reshape_dims))}]{turned}"
+            text = _turned_text(reshape_dims, transpose_perm)
         made = cls(OpShardingType.OTHER, dims, devices, subgroup_types, text)
         made._iota = (list(reshape_dims), list(transpose_perm)) if reshape_dims else ([math.prod(dims)], [0])
         return made
@@ -314,8 +325,8 @@ def _sdy_of_named(self: weft.NamedSharding, num_dimensions: int) -> SdyArray:
     return SdyArray(tuple(self.mesh.shape.items()), tuple(dims), self.spec.unreduced)
 
 
-class GSPMDSharding(weft.Sharding):
-    """How an array lies on devices, in XLA's words."""
+class GSPMDSharding(weft.NamedSharding):
+    """How an array lies on devices, in XLA's words: for programs on a mesh with an axis for each dimension of tiles."""
 
     def __init__(self, devices: Sequence[Any], op_sharding: OpSharding | HloSharding, *, memory_kind: Any = None):
         check_memory_kind(memory_kind)
@@ -323,10 +334,29 @@ class GSPMDSharding(weft.Sharding):
         made = op_sharding if isinstance(op_sharding, HloSharding) else HloSharding.from_proto(op_sharding)
         self._hlo_sharding = made
 
+    @functools.cached_property
+    def _on_mesh(self) -> tuple[weft.Mesh, weft.PartitionSpec]:
+        array = np.empty(len(self._devices), dtype=object)
+        array[:] = self._devices
+        if self.is_fully_replicated or not self._hlo_sharding.is_tiled():
+            return weft.Mesh(array, ("copies",)), weft.PartitionSpec()
+        ways, copies = get_num_ways_dim_sharded(self._hlo_sharding)
+        names = [f"tiles{d}" for d in range(len(ways))]
+        placed = array[self._hlo_sharding.tile_assignment_devices()].reshape(*ways, copies)
+        return weft.Mesh(placed, (*names, "copies")), weft.PartitionSpec(*names)
+
+    mesh = property(lambda self: self._on_mesh[0])
+    spec = property(lambda self: self._on_mesh[1])
+
     @classmethod
     def get_replicated(cls, device_assignment: Sequence[Any], *, memory_kind: Any = None) -> GSPMDSharding:
         """All of it on every device."""
         return cls(device_assignment, HloSharding.replicate(), memory_kind=memory_kind)
+
+    @property
+    def memory_kind(self) -> str:
+        """There is one memory."""
+        return "device"
 
     @property
     def is_fully_replicated(self) -> bool:

@@ -20,12 +20,15 @@ from typing import Any
 
 import numpy as np
 
+import weft
+
 from .. import _weft
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..custom import named as named_rules
 from ..program import IR
+from .constraints import joined
 from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
@@ -403,7 +406,7 @@ def _jaxpr(
     results = [read(result) for result in fn.results]
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
-    return Jaxpr(params[n:], params[:n], results, as_one(eqns, results))
+    return Jaxpr(params[n:], params[:n], results, joined(as_one(eqns, results), results))
 
 
 def of_program(fn: Any) -> Jaxpr:
@@ -431,7 +434,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
         params = eqn.primitive.get_bind_params(eqn.params)
         # The program was traced before: its types were looked at then.
         mesh = mesh_of(operands)
-        results = by_the_compiler(lambda *xs: eqn.primitive.bind(*xs, **params), tuple(operands), {}, mesh)  # noqa: B023
+        bind = lambda *xs: eqn.primitive.bind(*xs, **params)  # noqa: B023
+        if eqn.primitive.name == "jit" and not _weft.is_tracing():
+            bind = eqn.__dict__.setdefault("_compiled", weft.jit(bind))  # once, as the function that it was
+        results = by_the_compiler(bind, tuple(operands), {}, mesh)
         values.update(zip(eqn.outvars, results if isinstance(results, (list, tuple)) else [results], strict=True))
     return [_strong(read(atom), atom.aval) for atom in jaxpr.outvars]
 

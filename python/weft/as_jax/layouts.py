@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from typing import Any, ClassVar
 
 import weft
 
+from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .._core.shapes import ShapeDtype
@@ -71,6 +73,32 @@ def _formats_among(places: Any) -> list[Format]:
     return [x for x in _tree.leaves(places, is_leaf=lambda node: isinstance(node, whole)) if isinstance(x, Format)]
 
 
+def leaves_open(options: dict[str, Any]) -> bool:
+    """Whether jit donates arguments whose layout nobody says, where the compiler may choose that of the results."""
+    chosen = [
+        any(isinstance(f.layout, AutoLayout) for f in _formats_among(options.get(name)))
+        for name in ("in_shardings", "out_shardings")
+    ]
+    return _donates(options) and chosen == [False, True]
+
+
+def check_has_layouts(arguments: Any) -> None:
+    """Raises ValueError for arguments that nobody has put anywhere, of which no layout is known."""
+    put = lambda x: isinstance(x, weft.Array) and (_weft.is_traced(x) or _weft.sharding_of(x) is not None)
+    if not all(map(put, _tree.leaves(arguments))):
+        raise value_error(_BOTH.format("output", "input"))
+
+
+_BOTH = (
+    "jit: donated arguments where the {0} layout is AUTO need an {1} layout that is, too: their memory cannot be used "
+    "otherwise. Did you mean to set the **{1} layout** to **Layout.AUTO**?"
+)
+
+
+def _donates(options: dict[str, Any]) -> bool:
+    return options.get("donate_argnums", ()) != () or options.get("donate_argnames") is not None
+
+
 def checking_layouts(fun: Any, options: dict[str, Any]) -> Any:
     """The function, which refuses arguments that the layouts of in_shardings cannot be of, and donated ones where the
     compiler may choose the layout of one side alone."""
@@ -79,15 +107,12 @@ def checking_layouts(fun: Any, options: dict[str, Any]) -> Any:
     if not any(formats.values()):
         return fun
     chosen = {name: any(isinstance(f.layout, AutoLayout) for f in found) for name, found in formats.items()}
-    donates = options.get("donate_argnums", ()) != () or options.get("donate_argnames") is not None
+    donates = _donates(options)
 
     @functools.wraps(fun)
     def called(*args: Any, **kwargs: Any) -> Any:
         if donates and chosen["in_shardings"] and not chosen["out_shardings"]:
-            raise value_error(
-                "jit: donated arguments whose input layout is AUTO need an output layout that is, too: their memory "
-                "cannot be used otherwise. Did you mean to set the **output layout** to **Layout.AUTO**?"
-            )
+            raise value_error(_BOTH.format("input", "output"))
         whole = lambda node: node is None or isinstance(node, (Format, weft.Sharding, weft.PartitionSpec, OnAllDevices))
         if formats["in_shardings"] and not kwargs:
             for leaf, place in zip(_tree.leaves(args), prefix_entries(orders["in_shardings"], whole, args, "jit", "")):
@@ -124,7 +149,39 @@ def with_layout_constraint(x: Any, layout: Any) -> Any:
 def _placed_type(placed: Any) -> Any:
     def of(self: ShapeDtype, sharding: Any) -> Any:
         check_layout(sharding, self.shape, "a `ShapeDtypeStruct`")
-        return placed(self, sharding.sharding if isinstance(sharding, Format) else sharding)
+        if not isinstance(sharding, Format):
+            return placed(self, sharding)
+        place = placed(self, sharding.sharding)
+        if isinstance(sharding.layout, Layout) and isinstance(place, weft.NamedSharding):
+            place = copy.copy(place)
+            place.__dict__["_layout"] = sharding.layout  # what is asked for: arrays have their own
+        return place
+
+    return of
+
+
+def _layout_of(kind: ShapeDtype) -> Layout | None:
+    """The layout that a type was given."""
+    found: Layout | None = getattr(kind.sharding, "__dict__", {}).get("_layout")
+    return found
+
+
+def _format_of_type(kind: ShapeDtype) -> Format | None:
+    if kind.sharding is None:
+        return None
+    asked = _layout_of(kind)
+    return format_of(kind) if asked is None else Format(asked, kind.sharding)
+
+
+def _updated(update: Any) -> Any:
+    @functools.wraps(update)
+    def of(self: ShapeDtype, **changes: Any) -> Any:
+        if _layout_of(self) is not None and isinstance(changes.get("sharding"), weft.Sharding):
+            raise value_error(
+                "updating ShapeDtypeStruct's sharding, where it has a layout, takes a Format of both: the layout may "
+                f"not be of the new sharding. Got {changes['sharding']} beside {_layout_of(self)}"
+            )
+        return update(self, **changes)
 
     return of
 
@@ -141,7 +198,7 @@ def install() -> None:
     """From now on types take Formats and have one, as compiled programs have."""
     kind: Any = ShapeDtype
     kind._placed = _placed_type(kind._placed)
-    kind.format = property(lambda self: None if self.sharding is None else format_of(self))
+    kind.format, kind.update = property(_format_of_type), _updated(kind.update)
     compiled: Any = Compiled
     compiled.input_formats = property(
         lambda self: _formats([spec[0] for spec in self._in_specs], self.input_shardings, self.in_tree)

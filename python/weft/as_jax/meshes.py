@@ -22,6 +22,7 @@ from ..mesh import make_mesh as _make_mesh
 from ..parallel import shard_map as _shard_map
 from ..parallel import smap as _smap
 from ..partitioning import reshard
+from . import eager_shard_map
 
 use_mesh = set_mesh
 
@@ -44,11 +45,15 @@ def make_mesh(
 
 @contextlib.contextmanager
 def use_abstract_mesh(mesh: Any) -> Iterator[Any]:
-    """Inside, the axes of the mesh around have the types and names of this one. Where no mesh is around, nothing:
-    programs are traced without regard to a mesh."""
+    """Inside, the axes of the mesh around have the types and names of this one. Where no mesh is around, this one is,
+    without devices: of types, and of programs that are traced."""
     around = _meshes.current_mesh()
-    if mesh is None or mesh.empty or around is None or isinstance(around, AbstractMesh):
+    if mesh is None or mesh.empty or isinstance(around, AbstractMesh):
         yield mesh
+        return
+    if around is None:
+        with _meshes.mesh_around(mesh, True):
+            yield mesh
         return
     if mesh.size != around.size:
         raise value_error(
@@ -100,7 +105,11 @@ def shard_map(
     """weft.shard_map, whose mesh has to be the one around, where jax.set_mesh chose one or another shard_map runs."""
     if f is None:
         return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
-    made = _shard_map(f, mesh, in_specs, out_specs, **options)
+
+    def make(function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
+        return _shard_map(function, mesh, takes, gives, **options)
+
+    made = eager_shard_map.shard_map(make, f, mesh, in_specs, out_specs)
     sums = [
         spec
         for spec in _tree.leaves((in_specs, out_specs), is_leaf=lambda x: isinstance(x, weft.PartitionSpec))
@@ -160,6 +169,15 @@ class AbstractDevice(NamedTuple):
 
     device_kind: str
     num_cores: int | None = None
+    platform: str = "cpu"
+
+
+def host_local_array_to_global_array(
+    arrays: Sequence[Any], program: Any, is_whole: bool, donated: Sequence[bool]
+) -> list[Any]:
+    """The arguments of a pmap, of which one process has all, as they lie on its mesh."""
+    del is_whole, donated
+    return [weft.device_put(x, place) for x, place in zip(arrays, program.in_global_shardings, strict=True)]
 
 
 def auto_axes(
@@ -201,10 +219,24 @@ def explicit_axes(
         mesh = mesh_of((args, kwargs, in_sharding))
         if in_sharding is None or mesh is None:
             return f(*args, **kwargs)
-        args = weft.with_sharding_constraint(args, in_sharding)
+        args = weft.with_sharding_constraint(args, _open_where_unsaid(in_sharding, mesh, axes))
         return by_the_program(f, args, kwargs, mesh, in_sharding, axes)
 
     return called
+
+
+def _open_where_unsaid(specs: Any, mesh: Mesh, axes: Any) -> Any:
+    """How arguments lie along some axes of a mesh, which leave open how they do along the others."""
+    names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
+    if set(names) == set(mesh.axis_names):
+        return specs
+
+    def opened(place: Any) -> Any:
+        spec = getattr(place, "spec", place)
+        dims = [weft.PartitionSpec.UNCONSTRAINED if dim is None else dim for dim in spec]
+        return weft.NamedSharding(mesh, weft.PartitionSpec(*dims))
+
+    return _tree.map(opened, specs, is_leaf=lambda x: isinstance(x, (weft.PartitionSpec, weft.NamedSharding)))
 
 
 def top_level_all_gather(x: Any, out_spec: Any, multi_dim: bool = False) -> Any:

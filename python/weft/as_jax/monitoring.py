@@ -4,8 +4,10 @@ jitted function has been traced or compiled, by the names that JAX has for that.
 from __future__ import annotations
 
 import sys
+import threading
+import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _weft
 from .._core import watching
@@ -83,11 +85,18 @@ def unregister_scalar_listener(callback: Callable[..., Any]) -> None:
     _forget("scalar", callback)
 
 
+def _counting() -> Any:
+    return sys.modules["jax._src.util"].__dict__.get("test_event_listener") if "jax._src.util" in sys.modules else None
+
+
+def is_counted() -> bool:
+    """Whether somebody counts what test_event tells."""
+    return _counting() is not None
+
+
 def test_event(name: str, *args: Any) -> None:
     """Tells what JAX's own tests count to jax._src.util.test_event_listener, which they set."""
-    listener = (
-        sys.modules["jax._src.util"].__dict__.get("test_event_listener") if "jax._src.util" in sys.modules else None
-    )
+    listener = _counting()
     if listener is not None:
         listener(name, *args)
 
@@ -100,8 +109,64 @@ def _traced(name: str, seconds: float) -> None:
     _debug("Finished tracing + transforming %s for jit in %.9f sec", name, seconds)
 
 
+class _Placed(threading.local):
+    """What was put on devices last, to be compiled, and on which."""
+
+    program: Any = None
+    devices: tuple[int, ...] = ()
+
+
+_on_devices = _Placed()
+# The programs that functions have been lowered to, and for which devices: for others of as many it is the same.
+_lowered: weakref.WeakKeyDictionary[Any, dict[Any, set[tuple[int, ...]]]] = weakref.WeakKeyDictionary()
+
+
+class CacheInfo(NamedTuple):
+    """What a cache of functools says of itself."""
+
+    hits: int
+    misses: int
+    maxsize: int | None
+    currsize: int
+
+
+class _Lowerings:
+    """jax._src.interpreters.pxla._cached_lowering_to_hlo, as far as it counts."""
+
+    hits = misses = 0
+
+    def cache_info(self) -> CacheInfo:
+        """How often a program was lowered before, and how often not."""
+        return CacheInfo(self.hits, self.misses, None, self.misses)
+
+
+_cached_lowering_to_hlo = _Lowerings()
+
+
+def _is_lowered(jitted: Any) -> bool:
+    """Whether the function has been lowered to this program before, for other devices."""
+    program, _on_devices.program = _on_devices.program, None
+    if program is None:
+        return False
+    before = _lowered.setdefault(jitted, {}).setdefault(program, set())
+    is_known = bool(before) and _on_devices.devices not in before
+    before.add(_on_devices.devices)
+    return is_known
+
+
+def _placed(program: Any, places: list) -> None:
+    place = next((place for place in places if place is not None), None)
+    _on_devices.program = program
+    _on_devices.devices = () if place is None else tuple(d.id for d in place._device_list())
+
+
 def _compiled(jitted: Any) -> None:
-    for event in ("lower_jaxpr_to_module", "pxla_cached_compilation", "compile_after_persistent_compilation_miss"):
+    if _is_lowered(jitted):
+        _cached_lowering_to_hlo.hits += 1
+    else:
+        _cached_lowering_to_hlo.misses += 1
+        test_event("lower_jaxpr_to_module")
+    for event in ("pxla_cached_compilation", "compile_after_persistent_compilation_miss"):
         test_event(event)
     name = getattr(jitted, "__name__", "")
     record_event("/jax/core/compile/backend_compile")  # listeners of events take no more than a name
@@ -118,6 +183,7 @@ def _debug(text: str, *values: Any) -> None:
 def install() -> None:
     """From now on those who listen are told what Weft traces and compiles."""
     watching.traced_listeners.append(_traced)
+    watching.placed_listeners.append(_placed)
     _weft.set_compiled_hook(_compiled)
 
 

@@ -22,7 +22,7 @@ from .. import _weft
 from .._core import options
 from .._core.errors import runtime_error, value_error
 from .._sharding.devices import before_counting, devices_were_listed
-from .._sharding.meshes import typing_rules
+from .._sharding.typing_rules import typing_rules
 from ..config import OPTIONS
 from . import precision
 from .option_defaults import DEFAULTS

@@ -12,6 +12,7 @@ import numpy as np
 import weft
 
 from .._core.errors import type_error, value_error
+from .._sharding.typing_rules import typing_rules
 from ..jitted import ALSO_FORGETS
 from ..mesh import AxisType, get_mesh
 
@@ -56,6 +57,20 @@ def _text_of_spec(spec: weft.PartitionSpec) -> str:
     return f"P({', '.join([dims] * bool(dims) + sums)})"
 
 
+def _part_of_process(mesh: weft.Mesh, process_index: int) -> weft.Mesh:
+    """The devices of a process as a mesh. Raises ValueError where they fill no box of this one."""
+    own = np.array([d.process_index == process_index for d in mesh.devices.flat]).reshape(mesh.devices.shape)
+    if not own.any():
+        raise value_error(f"no device of the mesh {mesh} belongs to process {process_index}")
+    box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(own))
+    if not own[box].all():
+        raise value_error(
+            f"devices of process {process_index} do not form a subcube of the mesh, whose devices belong to the "
+            f"processes {sorted({d.process_index for d in mesh.devices.flat})}"
+        )
+    return weft.Mesh(mesh.devices[box], mesh.axis_names, mesh.axis_types)
+
+
 def _types(mesh: Any) -> str:
     return f"({', '.join(map(repr, mesh.axis_types))}{',' * (len(mesh.axis_types) == 1)})"
 
@@ -87,6 +102,11 @@ def _memory_of(sharding: Any) -> str | None:
 def _check_named(mesh: Any, spec: Any) -> None:
     """Raises ValueError for what JAX's NamedSharding refuses."""
     types = dict(zip(mesh.axis_names, mesh.axis_types))
+    if weft.PartitionSpec.UNCONSTRAINED in tuple(spec) and types and not mesh.auto_axes:
+        raise value_error(
+            f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`: types say how values lie on "
+            f"{mesh}"
+        )
     for what in ("unreduced", "reduced"):
         axes = getattr(spec, what)
         if missing := sorted(axes - set(types)):
@@ -223,6 +243,7 @@ def install() -> None:
     mesh, abstract, spec = weft.Mesh, weft.AbstractMesh, weft.PartitionSpec
     named, single = weft.NamedSharding, weft.SingleDeviceSharding
     ALSO_FORGETS.append(common_devices_indices_map.cache_clear)
+    typing_rules.other_names = (int,)  # of meshes that only say where devices are
     of_types = weft.ShapeDtype.__dict__["sharding"]
     for kind, name, does in (
         (weft.ShapeDtype, "sharding", _sharding_of_type(of_types)),
@@ -230,6 +251,7 @@ def install() -> None:
         (mesh, "__str__", _text_of_mesh),
         (mesh, "__repr__", _repr_of_mesh),
         (mesh, "__new__", _mesh_new),
+        (mesh, "_local_mesh", _part_of_process),
         (abstract, "__repr__", _text_of_mesh),
         (spec, "__repr__", _text_of_spec),
         (spec, "__init_subclass__", classmethod(_no_subclass)),

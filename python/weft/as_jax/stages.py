@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import weft
 
 from .. import _weft
+from .._core import tree as _tree
 from .._core.errors import not_implemented, runtime_error, value_error
 from .._core.shapes import ShapedArray
+from .._sharding.meshes import mesh_around
+from .._sharding.partitioning import places_of_results
 from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
 from . import jaxprs
-from .device_assignment import for_devices, lowered_on
+from .device_assignment import for_devices, lowered_on, where_types_lie
+from .equation_params import specs_in
+from .hlo_shardings import named_sharding_to_xla_hlo_sharding
 from .monitoring import test_event
 
 Wrapped = type(weft.jit(lambda: None))
@@ -75,6 +81,17 @@ class Traced(Described):
         low.jaxpr._is_high = False
         return low
 
+    @property
+    def out_info(self) -> Any:
+        """The types of the result, with how it lies on a mesh without devices around, where types say it."""
+        around, types = self._lowered._around, super().out_info
+        if not isinstance(around, weft.AbstractMesh):
+            return types
+        with mesh_around(around):
+            places = places_of_results(self._traced, self._lowered._shardings, False)
+        leaves = [t if place is None else t.update(sharding=place) for t, place in zip(_tree.leaves(types), places)]
+        return _tree.unflatten(self.out_tree, leaves)
+
     def lower(self, *, lowering_platforms: Any = None, **_: Any) -> Lowered:
         """The program, to be compiled."""
         if self._of_types and lowering_platforms is None:
@@ -131,8 +148,42 @@ class Module:
         return self._text
 
 
+class HloModule(Module):
+    """What lower().compiler_ir("hlo") gives: the program that the compiler takes, to be read by people."""
+
+    def as_hlo_text(self, *_: Any, **__: Any) -> str:
+        """The text."""
+        return self._text
+
+
+_CONSTRAINT = re.compile(
+    r"^\s*\w+: \w+\[([^\]]*)\] = sharding_constraint\[mesh=mesh\((.*?)\),.*?(sharding=shardings\(.*\))\]", re.M
+)
+
+
+def _compiler_text(lowered: Lowered) -> str:
+    """The program that the compiler takes, which is Weft's: JAX gives XLA's there, called HLO. How values lie on
+    several devices is said in XLA's notation, of arguments at the end."""
+
+    def with_tiles(line: re.Match[str]) -> str:
+        mesh = weft.AbstractMesh(*zip(*[(int(n), name) for name, n in re.findall(r"(\w+)=(\d+)", line[2])]))
+        (spec,) = specs_in(line[3])
+        rank = len(line[1].split(",")) if line[1] else 0
+        return f"{line[0]}, sharding={named_sharding_to_xla_hlo_sharding(weft.NamedSharding(mesh, spec), rank)}"
+
+    text = _CONSTRAINT.sub(with_tiles, lowered._ir.text)
+    if _weft.has_constraint(lowered._traced) or any(lowered._shardings):
+        places = zip(lowered._names, lowered._in_specs, lowered._shardings)
+        for name, (shape, *_), place in places:
+            tiles = "{replicated}" if place is None else named_sharding_to_xla_hlo_sharding(place, len(shape))
+            text += f"{name}, sharding={tiles}\n"
+    return text
+
+
 def _compiler_ir(lowered: Lowered, dialect: str | None = None) -> Module:
-    """The program as StableHLO."""
+    """The program as StableHLO, or as the compiler takes it."""
+    if dialect == "hlo":
+        return HloModule(_compiler_text(lowered))
     if dialect not in (None, "stablehlo"):
         raise not_implemented(f"compiler_ir: the dialect {dialect!r} is XLA's; Weft writes 'stablehlo'")
     return Module(lowered.as_text("stablehlo"))
@@ -167,11 +218,19 @@ def install() -> None:
     def compiled(
         self: Lowered, compiler_options: Mapping[str, Any] | None = None, *, device_assignment: Any = None, **_: Any
     ) -> Compiled:
+        check_options(self.__dict__.get("_compiler_options"))
         check_options(compiler_options)
         result: Compiled = compile_(for_devices(self, device_assignment))
         return result
 
     lowered.compile, lowered.compiler_ir = compiled, _compiler_ir
+    text = lowered.as_text
+
+    @functools.wraps(text)
+    def as_text(self: Lowered, dialect: str | None = None, **options: Any) -> str:
+        return _compiler_text(self) if dialect == "hlo" else text(self, dialect, **options)
+
+    lowered.as_text = as_text
     program: Any = Compiled
     call = program.__call__
 
@@ -180,7 +239,11 @@ def install() -> None:
         if "_is_called" not in self.__dict__:
             self.__dict__["_is_called"] = True
             test_event("stages_compiled_call")
-        return call(self, *args, **kwargs)
+        device = self._lowered.__dict__.get("_to_device")  # of jit's device=
+        if device is None:
+            return call(self, *args, **kwargs)
+        args, kwargs = weft.device_put((args, kwargs), device)
+        return weft.device_put(call(self, *args, **kwargs), device)
 
     program.__call__ = counted
     jitted: Any = Wrapped
@@ -195,6 +258,16 @@ def install() -> None:
         return functools.partial(_trace, own(self), self)
 
     jitted.lower, jitted.trace = property(lower), property(trace)
+    types_of = jitted.eval_shape.fget
+
+    def eval_shape(self: Any) -> Any:
+        def of_types(*args: Any, **kwargs: Any) -> Any:
+            with where_types_lie((args, kwargs)):
+                return types_of(self)(*args, **kwargs)
+
+        return of_types
+
+    jitted.eval_shape = property(eval_shape)
     Compiled._executable = property(_Executable)  # type: ignore[attr-defined]
     jitted.__repr__, jitted.__getstate__ = _text_of_jitted, _state_of_jitted
     lowered._no_kwargs = Compiled._no_kwargs = False  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ import weft.numpy as wnp
 
 from .. import _weft, lax
 from .._core.errors import type_error, value_error
-from .._sharding.meshes import typing_rules
+from .._sharding.typing_rules import typing_rules
 from ..mesh import get_mesh
 from .agreement import asking
 from .dtypes import issubdtype as _is_kind

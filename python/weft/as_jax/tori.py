@@ -12,6 +12,7 @@ import numpy as np
 import weft
 
 from .._core.errors import not_implemented, value_error
+from ..errors import ArgumentError
 
 TPU_V4 = "TPU v4"
 TPU_7X = "TPU7x"
@@ -230,10 +231,10 @@ def _together(torus: np.ndarray, mesh_shape: Sequence[int]) -> np.ndarray:
     known = CONTIGUOUS.get(torus.shape)
     what = "create_device_mesh cannot create contiguous submeshes for "
     if known is None:
-        raise value_error(f"{what}physical mesh topology {torus.shape}")
+        raise ArgumentError(f"{what}physical mesh topology {torus.shape}")  # no line of the program is at fault
     order = known.get(tuple(n for n in mesh_shape if n != 1))
     if order is None:
-        raise value_error(
+        raise ArgumentError(
             f"{what}mesh_shape {tuple(mesh_shape)} and physical mesh topology {torus.shape}. "
             f"Available mesh_shapes: {list(known)}"
         )

@@ -25,8 +25,9 @@ from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
 from ..pullbacks import Pullback
 from . import jaxprs, ref_programs
-from .core import get_aval
-from .layouts import checking_layouts, without_layouts
+from .core import get_aval, lies_on
+from .device_assignment import where_types_lie
+from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
 from .stages import check_options, with_trace
 
 
@@ -69,15 +70,46 @@ def _under_set_mesh(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
-    check_options(options.pop("compiler_options", None))
+    if given := options.pop("compiler_options", None):
+        return _with_compiler_options(_made(fun, options), given)
     _check_places(options)
     options.pop("backend", None)
     options.pop("abstracted_axes", None)
     if (device := options.pop("device", None)) is not None:
-        return _on_device(_made(fun, options), device)
+        return _on_device(_made(fun, options), device, still=_static(options))
     by_position = options.get("in_shardings") is not None
     if (device := _one_device(options)) is not None:
-        return _on_device(_made(fun, options), device, by_position)
+        return _on_device(_made(fun, options), device, by_position, _static(options))
+    if isinstance(options.get("in_shardings"), list):
+        options["in_shardings"] = tuple(options["in_shardings"])  # one for each argument
+    if leaves_open(options):
+        donated = options.get("donate_argnums")
+        numbers = (donated,) if isinstance(donated, int) else tuple(donated or ())
+        return _asking(fun, options, lambda args: check_has_layouts([x for n, x in enumerate(args) if n in numbers]))
+    return _jitted_with(fun, options)
+
+
+def _asking(fun: Callable[..., Any], options: dict[str, Any], check: Callable[[tuple], None]) -> Any:
+    """What jit makes of a function, which looks at its arguments before."""
+    jitted = _jitted_with(fun, options)
+
+    @functools.wraps(jitted)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        check(args)
+        return jitted(*args, **kwargs)
+
+    return _with_programs(called, jitted)
+
+
+def _with_programs(called: Any, jitted: Any, **others: Any) -> Any:
+    """A function around a jitted one, that gives its programs, too."""
+    for name in ("lower", "trace", "eval_shape", "clear_cache"):
+        if hasattr(jitted, name):
+            called.__dict__[name] = others.get(name, getattr(jitted, name))
+    return called
+
+
+def _jitted_with(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     fun = checking_layouts(fun, options)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
@@ -91,6 +123,13 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     if found is None:
         found = known[key] = with_trace(weft.jit(fun, **options))
     return found
+
+
+def _static(options: dict[str, Any]) -> frozenset[Any]:
+    """The numbers and names of static arguments that the options of jit name."""
+    numbers, names = options.get("static_argnums"), options.get("static_argnames")
+    numbers = () if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    return frozenset([*numbers, *((names,) if isinstance(names, str) else names or ())])
 
 
 def _check_places(options: dict[str, Any]) -> None:
@@ -125,9 +164,9 @@ def _one_device(options: dict[str, Any]) -> Any:
     return devices.pop()
 
 
-def _on_device(jitted: Any, device: Any, by_position: bool = False) -> Any:
+def _on_device(jitted: Any, device: Any, by_position: bool = False, still: Any = frozenset()) -> Any:
     """The function, whose arguments go to a device first, and whose results are there. `by_position`: it takes none by
-    keyword."""
+    keyword. `still`: its static arguments, by number and name."""
 
     @functools.wraps(jitted)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -139,11 +178,25 @@ def _on_device(jitted: Any, device: Any, by_position: bool = False) -> Any:
                 "argument to jit."
             )
         place = lambda x: weft.device_put(x, device) if _weft.is_operand(x) else x
-        return _tree.map(place, jitted(*_tree.map(place, args), **_tree.map(place, kwargs)))
+        given = [x if n in still else _tree.map(place, x) for n, x in enumerate(args)]
+        named = {name: x if name in still else _tree.map(place, x) for name, x in kwargs.items()}
+        results = jitted(*given, **named)
+        for x in _tree.leaves(results):
+            own = _weft.sharding_of(x) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None
+            if own is not None and own.num_devices > 1:
+                raise value_error(
+                    "Received incompatible devices for jitted computation. Got explicit output sharding with device "
+                    f"ids [{device.id}] of jit's device=, and sharding_constraint inside jit with device ids "
+                    f"{[d.id for d in own._device_list()]}"
+                )
+        return _tree.map(place, results)
 
-    for name in ("lower", "trace", "eval_shape"):
-        setattr(called, name, getattr(jitted, name))
-    return called
+    def lower(*args: Any, **kwargs: Any) -> Any:
+        made = jitted.lower(*args, **kwargs)
+        made.__dict__["_to_device"] = device
+        return made
+
+    return _with_programs(called, jitted, lower=lower)
 
 
 class _Jitted(dict[Any, Any]):
@@ -168,6 +221,31 @@ def _jitted(fun: Any) -> dict[Any, Any]:
     return found
 
 
+def _with_compiler_options(jitted: Any, given: Any) -> Any:
+    """The function with options of XLA's compiler, which have no effect: those that there are not are refused when it
+    is compiled, and all of them inside of another function that is traced."""
+
+    @functools.wraps(jitted)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if _weft.is_tracing():
+            raise value_error(
+                f"`compiler_options` can only be passed to top-level `jax.jit`. Got compiler_options={given} for "
+                f"{getattr(jitted, '__name__', jitted)}"
+            )
+        check_options(given)
+        return jitted(*args, **kwargs)
+
+    def lower(*args: Any, **kwargs: Any) -> Any:
+        made = jitted.lower(*args, **kwargs)
+        made.__dict__["_compiler_options"] = given
+        return made
+
+    return _with_programs(called, jitted, lower=lower)
+
+
+_ON_ALL_DEVICES = OnAllDevices()  # one object, so that the same options give the same function
+
+
 def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: Any) -> Any:
     """jit, where out_shardings=None says that results lie on every device of the mesh around the call; in_shardings and
     out_shardings may be given by position."""
@@ -175,7 +253,7 @@ def pjit(fun: Callable[..., Any] | None = None, /, *shardings: Any, **options: A
     if fun is None:
         return functools.partial(pjit, **options)
     if options.get("out_shardings", 0) is None:
-        options["out_shardings"] = OnAllDevices()
+        options["out_shardings"] = _ON_ALL_DEVICES
     if isinstance(fun, types.FunctionType):
         known = _jitted(fun)
         fun = known.get(_on_mesh_around) or known.setdefault(_on_mesh_around, _on_mesh_around(fun))
@@ -209,7 +287,15 @@ def _on_mesh_around(fun: Callable[..., Any]) -> Callable[..., Any]:
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of a function's result: a tree of ShapeDtypeStruct. Arguments that are no arrays, as dtypes and
     functions are, are refused, as JAX does."""
-    return weft.eval_shape(fun, *args, **kwargs)
+    with where_types_lie((args, kwargs)):
+        found = weft.eval_shape(fun, *args, **kwargs)
+    _, asked = getattr(fun, "__dict__", {}).get("_shardings") or (None, None)
+    if asked is None:
+        return found
+    leaves, tree = _tree.flatten(found)
+    places = shardings_of(asked, found, "eval_shape: out_shardings")
+    lying = [x if place is None else x.update(sharding=place) for x, place in zip(leaves, places)]
+    return _tree.unflatten(tree, lying)
 
 
 def make_jaxpr(
@@ -400,14 +486,26 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         )
     if isinstance(shardings, weft.SingleDeviceSharding) and not _weft.is_tracing():
         return weft.device_put(x, shardings)
+    if isinstance(shardings, weft.SingleDeviceSharding):  # on no mesh, as the value says from now on
+        leaves, tree = _tree.flatten(x)
+        lying = [_weft.with_weak([leaf], [leaf.weak_type])[0] if _weft.is_traced(leaf) else leaf for leaf in leaves]
+        for leaf in filter(_weft.is_traced, lying):
+            lies_on(leaf, weft.AbstractMesh((), ()))
+        x = _tree.unflatten(tree, lying)
     places = without_layouts(shardings)
     _check_whose_devices(x, places)
-    _check_said(x, places)
+    if _check_said(x, places):
+        return x
     if _weft.is_tracing() and any(typed_sharding(leaf) for leaf in _tree.leaves(x) if _weft.is_traced(leaf)):
         leaves, tree = _tree.flatten(x)
         each = shardings_of(places, x, "with_sharding_constraint")
         places = _tree.unflatten(tree, [_besides_types(leaf, place) for leaf, place in zip(leaves, each)])
-    return weft.with_sharding_constraint(x, places)
+    lying = weft.with_sharding_constraint(x, places)
+    if _weft.is_tracing() and isinstance(places, weft.NamedSharding):
+        for leaf in _tree.leaves(lying):
+            if _weft.is_traced(leaf):
+                lies_on(leaf, places.mesh)
+    return lying
 
 
 def _check_whose_devices(x: Any, places: Any) -> None:
@@ -447,19 +545,22 @@ def _besides_types(x: Any, place: Any) -> Any:
     )
 
 
-def _check_said(x: Any, places: Any) -> None:
-    """Raises AssertionError where types say how a value lies, and it is another way: where all axes of a mesh are of
-    type Explicit, a constraint only looks."""
-    values = _tree.leaves(x)
+def _check_said(x: Any, places: Any) -> bool:
+    """Whether types say of all values that they lie so: where all axes of a mesh are of type Explicit, a constraint
+    only looks. Raises AssertionError where they say that one lies another way."""
+    values, looks = _tree.leaves(x), True
     for value, place in zip(values, shardings_of(places, x, "with_sharding_constraint")):
         said = typed_sharding(value) if _weft.is_traced(value) else None
         if place is None or said is None or not said.mesh.are_all_axes_explicit:
+            looks = False
             continue
         wanted = place.with_each_dim(len(said.spec)).spec
         named = [tuple(name for name in names if name in place.mesh.typed_axes) for names in spec_axes(wanted)]
+        looks = looks and said.mesh.axis_names == place.mesh.axis_names
         if said.mesh.axis_names == place.mesh.axis_names and named != spec_axes(said.spec):
             raise AssertionError(
                 "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array "
                 f"sharding: {said.spec} did not match the sharding provided: {wanted}. Please use "
                 "`jax.sharding.reshard`"
             )
+    return looks

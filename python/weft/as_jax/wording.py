@@ -146,12 +146,13 @@ def _broadcast(message: str) -> str:
     return f"Incompatible shapes for broadcasting: shapes=[{', '.join(shapes)}]"
 
 
-_WHO = r"(argument|operand|its mesh|its functions' mesh|the mesh)(?: number)? ?"
+_WHO = r"(argument|operand|its mesh|its functions' mesh|the mesh of a call inside|the mesh)(?: number)? ?"
 _PLACE = _WHO + r"((?:[^\[\],]|\[[^\]]*\])*?)(?:, (\w+\[[^\]]*\]),)? on \[([\d, ]*)\]"
 _HOLDERS = {
     "its mesh": "sharding_constraint inside jit",
     "its functions' mesh": "shard_map inside jit",
     "the mesh": "context mesh",
+    "the mesh of a call inside": "jit inside jit",
 }
 
 
@@ -170,8 +171,35 @@ def _devices(message: str) -> str:
     return f"Received incompatible devices for jitted computation. Got {' and '.join(said)}"
 
 
+_OF_IN_SHARDINGS = (
+    "pjit in_shardings specification must be a tree prefix of the positional arguments tuple. In particular, pjit "
+    "in_shardings must either be a Sharding, a PartitionSpec, or a tuple of length equal to the number of positional "
+    "arguments. But pjit in_shardings is "
+)
+
+
+def _in_shardings(message: str) -> str:
+    """Of in_shardings that are no tuple of as many as there are arguments."""
+    head = re.match(r"jit: in_shardings is no prefix of the structure of the values: (.*)", message)
+    if not head:
+        return ""
+    where = r"error: different (?:lengths of tuple|types) at key path\n    in_shardings\nthe prefix has there\n    "
+    found = re.search(where + r"tuple of length (\d+)\nbut the whole tree\n    tuple of length (\d+)", message)
+    if found:
+        counts = f"got a tuple or list of length {found[1]} for an args tuple of length {found[2]}."
+        return f"{_OF_IN_SHARDINGS}the wrong length: {counts}"
+    found = re.search(where + r"(<class .*?>)\nbut the whole tree\n    <class 'tuple'>", message)
+    if not found:
+        return ""
+    alone = (
+        " Given the corresponding argument being passed, it looks like pjit in_shardings might need to be wrapped in "
+    )
+    return f"{_OF_IN_SHARDINGS}not a tuple: got {found[1]} instead.{alone}a singleton tuple."
+
+
 def _prefixes(words: str) -> str:
-    """Of prefixes: JAX names the function and the argument."""
+    """Of prefixes: JAX names the function and the argument; of jit's shardings a function that it calls."""
+    words = re.sub(r"(?<!\w)jit (?=(?:in|out)_shardings\b)", "pjit ", words)
     found = re.match(r"(\w+) (\w+) specification must be a tree prefix", words)
     if not found:
         return words
@@ -220,6 +248,7 @@ def _with_words(message: str) -> str:
         or _broadcast(message)
         or _devices(message)
         or _replication(message)
+        or _in_shardings(message)
         or _prefixes(in_jax_words(message))
         or _mismatches(message)
         or _sizes(message)

@@ -30,7 +30,7 @@ def to_stablehlo(ir: IR) -> str:
         module @f {
           func.func public @main(%x: tensor<f32>) -> (tensor<f32>) {
             %0 = stablehlo.sine %x : tensor<f32>
-            %1 = stablehlo.constant dense<2.0> : tensor<f32>
+            %1 = stablehlo.constant dense<2.000000e+00> : tensor<f32>
             %2 = stablehlo.multiply %0, %1 : tensor<f32>
             return %2 : tensor<f32>
           }

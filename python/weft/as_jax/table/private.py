@@ -203,7 +203,9 @@ PRIVATE: dict[str, Served] = {
             **of("weft.as_jax.meshes", "top_level_all_gather"),
         }
     ),
-    "jax._src.pmap": Served(names=of("weft", "pmap")),
+    "jax._src.pmap": Served(
+        names={**of("weft", "pmap"), **of("weft.as_jax.meshes", "host_local_array_to_global_array")}
+    ),
     "jax._src.linear_util": Served(everything_of=("weft.as_jax.linear_util",)),
     "jax._src.custom_derivatives": Served(
         everything_of=("weft.custom_derivatives",),
@@ -406,6 +408,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src.interpreters.pxla": Served(
         names={
             **of("weft.as_jax.extended_dtypes", "global_result_handlers shard_arg_handlers"),
+            **of("weft", "Mesh"),
+            **of("weft.as_jax.monitoring", "_cached_lowering_to_hlo"),
             **of("weft.as_jax.devices", "batched_device_put"),
         }
     ),

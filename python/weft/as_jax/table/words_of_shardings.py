@@ -173,6 +173,10 @@ WORDS: list[tuple[str, str]] = [
         r"device_put: P\(.*?\): no mesh is given",
         "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put",
     ),
+    (
+        r"jit: '(.*?)' computes with an argument that lies on (.*?), whose axes types name, under the mesh (.*?);",
+        "For primitive {0}, context mesh {2} should match the aval mesh {1}.",
+    ),
     (r"scan: the loop goes over a dimension that", "0th dimension of all xs should be replicated."),
     (
         r"(scan|while)\w*: carry \d+ lies as (P\(.*?\)) before a trip and as (P\(.*?\)) after it",
