@@ -397,7 +397,8 @@ def test_lowered_programs_as_text():
         import jax, jax.numpy as jnp, numpy as np, weft
         lowered = jax.jit(lambda x, i: (jnp.sort(jnp.sin(x)), jnp.argmax(x) + i)).lower(jnp.ones(4), 1)
         text = lowered.as_text()
-        assert text == lowered.as_text("stablehlo") == lowered.as_text(dialect="stablehlo", debug_info=True)
+        assert text == lowered.as_text("stablehlo") == lowered.as_text(dialect="stablehlo")
+        assert "%arg0" in text and "%x" in lowered.as_text(debug_info=True)
         assert "stablehlo.sine" in text and "i64>" not in text.replace("array<i64", ""), text
         assert lowered.as_text("ir").startswith("fn ")
         print(*weft.ir.from_stablehlo(text)(jnp.zeros(4), np.int32(1)))

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _weft
-from ..errors import UnexpectedTracerError
-from .errors import type_error
+from .errors import type_error, unexpected_tracer
 
 
 class Composite(NamedTuple):
@@ -38,7 +37,7 @@ def function_name(name: str, version: int, attributes: dict[str, Any]) -> str:
         if value is None:
             continue
         if _weft.is_traced(value):
-            raise UnexpectedTracerError(
+            raise unexpected_tracer(
                 f"composite: the attribute {which!r} of {name!r} is a traced array, but attributes are known when the "
                 "program is written. Note: If you are passing jax arrays as attributes, use numpy arrays instead."
             )

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _weft
 from . import tree as _tree
 from .errors import type_error
+from .tracing import LEAF_TREE
 
 
 def knowing(error: Exception, **facts: Any) -> Exception:
@@ -62,8 +63,6 @@ def knowing_condition(condition: Any) -> Iterator[None]:
     try:
         yield
     except TypeError as error:
-        from .tracing import LEAF_TREE
-
         kinds = _kinds(condition)
         if len(kinds) == 1 and (kinds[0][0] or str(kinds[0][1]) != "bool"):
             raise of_result(error, "condition", LEAF_TREE, condition) from None

@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .. import _weft
+
 # The classes whose objects are not kept alive.
 weakref_cache_key_types: set[type] = set()
 _caches: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -52,8 +54,6 @@ class _Cached:
         named = tuple((name, held(value)) for name, value in sorted(kwargs.items()))
         context: tuple[Any, ...] = ()
         if self._by_context:
-            from .. import _weft
-
             context = (_weft.context_key(),)
         return tuple(map(held, args)), named, context
 
