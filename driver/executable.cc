@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -22,8 +23,11 @@
 namespace weft {
 namespace {
 
-// The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
+// The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it; so
+// does the end of a program, which may let go of the host's objects and so run anything.
 class Cache {
+  using Entries = std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>>;
+
  public:
   std::shared_ptr<Executable> Find(const ProgramKey& key) {
     std::lock_guard<ForkSafeMutex> lock(mutex_);
@@ -34,6 +38,7 @@ class Cache {
   }
   // Of two threads that compiled the same, the first wins.
   std::shared_ptr<Executable> Insert(const ProgramKey& key, std::shared_ptr<Executable> e) {
+    Entries gone;
     std::lock_guard<ForkSafeMutex> lock(mutex_);
     const auto it = map_.find(key);
     if (it != map_.end()) return it->second->second;
@@ -41,7 +46,7 @@ class Cache {
     map_[key] = order_.begin();
     while (order_.size() > kLimit) {
       map_.erase(order_.back().first);
-      order_.pop_back();
+      gone.splice(gone.end(), order_, std::prev(order_.end()));
     }
     return e;
   }
@@ -50,19 +55,17 @@ class Cache {
     return static_cast<int64_t>(order_.size());
   }
   void Clear() {
+    Entries gone;
     std::lock_guard<ForkSafeMutex> lock(mutex_);
     map_.clear();
-    order_.clear();
+    gone.swap(order_);
   }
 
  private:
   static constexpr size_t kLimit = 4096;
-
   ForkSafeMutex mutex_;
-  std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>> order_;
-  std::unordered_map<ProgramKey, std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>>::iterator,
-                     ProgramKeyHash>
-      map_;
+  Entries order_;
+  std::unordered_map<ProgramKey, Entries::iterator, ProgramKeyHash> map_;
 };
 
 std::atomic<int64_t> g_compiled{0};

@@ -124,7 +124,8 @@ void InstallRunner() {
   SetRunner([](const FnRef& fn, const Tensors& args) {
     if (On(Setting::kNoExecution)) CheckMayRun(fn->eqns().size() == 1 ? fn->eqns()[0].prim->name : fn->name());
     // Programs that are run at once, operation by operation, tend to be tiny and many.
-    static auto& programs = *new std::unordered_map<FnRef, std::shared_ptr<Program>, FnHash, FnEqual>();
+    using Programs = std::unordered_map<FnRef, std::shared_ptr<Program>, FnHash, FnEqual>;
+    static auto& programs = *new Programs();
     static auto& mutex = *new ForkSafeMutex;
     std::shared_ptr<Program> program;
     {
@@ -139,8 +140,9 @@ void InstallRunner() {
         Unlocked unlocked;
         program = EagerProgram(fn);
       }
+      Programs gone;  // without the lock: their end may run anything
       std::lock_guard<ForkSafeMutex> lock(mutex);
-      if (programs.size() > 20000) programs.clear();
+      if (programs.size() > 20000) programs.swap(gone);
       programs.emplace(fn, program);
     }
     Tensors results = RunProgram(*program, args);
