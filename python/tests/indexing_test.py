@@ -116,6 +116,23 @@ def test_update_broadcasts_the_value():
         x.at[1].set(np.ones(3))
 
 
+@pytest.mark.parametrize("kind", ["set", "add", "multiply", "min", "max", "power", "divide"])
+def test_update_with_a_list_of_traced_numbers(kind):
+    x = np.arange(1.0, 7, dtype=np.float32).reshape(3, 2)
+
+    def from_list(s):
+        return getattr(wnp.asarray(x).at[1], kind)([s, s * 2]).sum()
+
+    def from_array(s):
+        return getattr(wnp.asarray(x).at[1], kind)(wnp.stack([s, s * 2])).sum()
+
+    for transformed in (weft.jit, weft.grad, weft.vmap):
+        s = wnp.array([0.5, 3.0]) if transformed is weft.vmap else 3.0
+        np.testing.assert_allclose(transformed(from_list)(s), transformed(from_array)(s), rtol=1e-6)
+    nested = weft.jit(lambda s: wnp.zeros((3, 2)).at[:2].set([[s, 1], (2, s)]))(3.0)
+    assert nested.tolist() == [[3, 1], [2, 3], [0, 0]]
+
+
 def test_traced_indices():
     x = wnp.asarray(A)
     f = weft.jit(lambda x, i: x[i])

@@ -199,6 +199,14 @@ def test_functions_in_pad():
         np.testing.assert_array_equal(wnp.pad(wnp.array(x), width, mine, **more), np.pad(x, width, theirs, **more))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_pad_with_traced_numbers(dtype):
+    x = np.ones((2, 2), dtype)
+    for values in (lambda s: s, lambda s: [s, s + 1], lambda s: (s, 5), lambda s: ((s, s + 1), (0, s))):
+        got = weft.jit(lambda s, values=values: wnp.pad(wnp.array(x), 1, constant_values=values(s)))(2.0)
+        np.testing.assert_array_equal(got, np.pad(x, 1, constant_values=values(2)))
+
+
 def test_places_that_are_traced():
     x = np.arange(12).reshape(3, 4)
     for axis in (None, 0, 1):

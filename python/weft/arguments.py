@@ -107,6 +107,13 @@ def holding_aux(function: Callable[..., Any]) -> Callable[..., Any]:
     return holding
 
 
+def joined(given: Any) -> Any:
+    """What was given; numbers in lists and tuples that are not known are one array."""
+    if isinstance(given, (list, tuple)) and any(map(_weft.is_traced, _tree.leaves(given))):
+        return _weft.array(given, None, False)
+    return given
+
+
 def is_integer(value: Any) -> TypeIs[int]:
     """Whether it is one integer, Python's or NumPy's, where several may be given."""
     return isinstance(value, (int, np.integer))

@@ -12,7 +12,7 @@ from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import index_error, not_implemented, type_error, value_error
 from .._weft import Array
-from ..arguments import integer, is_integer
+from ..arguments import integer, is_integer, joined
 from ..batching import vmap
 from ..typing import NestedLike
 from ._creation import linspace
@@ -82,7 +82,7 @@ def pad(array: NestedLike, pad_width: Any, mode: str | Callable[..., Any] = "con
         if name not in known:
             raise type_error(f"pad: mode {mode!r} takes no argument '{name}'")
     if mode in ("constant", "empty"):
-        values = kwargs.get("constant_values", 0)
+        values = joined(kwargs.get("constant_values", 0))
         values = values if isinstance(values, Array) else np.asarray(values)
         if values.ndim == 0:
             return _weft.pad_constant(a, [w[0] for w in widths], [w[1] for w in widths], values)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from .._core import tree as _tree
 from .._core.errors import index_error, is_one_of, type_error, value_error
 from .._weft import Array
+from ..arguments import joined
 from ..batching import vmap
 from ..control import fori_loop
 from ..typing import NestedLike
@@ -123,19 +123,12 @@ def _updating(
     return method
 
 
-def _as_entry(entry: Any) -> Any:
-    """An entry of an index; numbers in lists and tuples that are not known are one array."""
-    if isinstance(entry, (list, tuple)) and any(map(_weft.is_traced, _tree.leaves(entry))):
-        return _weft.array(entry, None, False)
-    return entry
-
-
 class _Place:
     __slots__ = ("_array", "_index")
 
     def __init__(self, array, index):
         self._array = array
-        self._index: Any = tuple(map(_as_entry, index)) if isinstance(index, tuple) else _as_entry(index)
+        self._index: Any = tuple(map(joined, index)) if isinstance(index, tuple) else joined(index)
 
     def _mask(self):
         """The index, where it is one boolean array whose numbers are not known."""
@@ -161,7 +154,7 @@ class _Place:
                 )
             at = _COMBINE[kind](self._array, _weft.astype(value, self._array.dtype))
             return _weft.where(mask, at.astype(self._array.dtype), self._array)
-        return _weft.update_item(self._array, self._index, values, kind, _MODES[mode])
+        return _weft.update_item(self._array, self._index, joined(values), kind, _MODES[mode])
 
     def _lying(self, out_sharding: Any, name: str, *arrays: Any, **options: Any) -> Array:
         """What a method of this place gives, cut over a mesh."""
