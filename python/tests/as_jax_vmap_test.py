@@ -180,3 +180,27 @@ finally:
 out["others"] = str(jax.vmap(lambda x: x * 2)(jnp.arange(3)))
 """
     )
+
+
+def test_a_derivative_at_another_point_is_no_other_program(tmp_path):
+    code = """
+        from jax.experimental.jet import jet
+        loss = jax.jit(lambda x: jnp.sum(jnp.exp(jnp.eye(3) @ x) * x))
+        basis = jnp.eye(3)
+        derivatives = {
+            "hessian": jax.hessian(loss),
+            "jacfwd": jax.jacfwd(loss),
+            "forward over reverse": jax.jacfwd(jax.grad(loss)),
+            "jvp": lambda x: jax.vmap(lambda t: jax.jvp(loss, (x,), (t,)))(basis),
+            "linearize": lambda x: jax.vmap(lambda t: jax.linearize(loss, x)[1](t))(basis),
+            "vjp": lambda x: jax.vmap(lambda t: jax.vjp(lambda v: v * loss(v), x)[1](t))(basis),
+            "jet": lambda x: jax.vmap(lambda t: jet(loss, (x,), ((t, x),))[1])(basis),
+        }
+        def programs(derivative, i):
+            jax.block_until_ready(derivative(jnp.arange(3.0) + 0.1 * i))
+            return len(os.listdir(os.environ["WEFT_CACHE_DIR"]))
+        out["programs"] = {name: [programs(of, i) for i in range(4)] for name, of in derivatives.items()}
+    """
+    found = as_jax_both.lines(KNOWN + textwrap.dedent(code), "-m", "weft.as_jax", WEFT_CACHE_DIR=str(tmp_path))
+    # The first arrays may come from elsewhere than the others.
+    assert all(counts[1:] == counts[1:2] * 3 for counts in found["programs"].values()), found["programs"]

@@ -20,7 +20,7 @@ from ._core.tracing import LEAF_TREE as _LEAF_TREE
 from ._core.tracing import Flat, check_callable, flat_function, trace_flat
 from ._sharding.typed import lying_as, of_cotangents
 from .arguments import by_name, checked_argnums, flag, hold_others, holding_aux, positions, released
-from .pullbacks import Pullback, Residuals
+from .pullbacks import Pullback, Residuals, apply_derivative
 from .tree_util import Partial
 
 __all__ = ["grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
@@ -358,7 +358,7 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
         stateful.references.check_aux(t, active)
     _value_and_aux(flat, has_aux, "jvp")
     fn, active_out = _weft.jvp(t, active)
-    out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
+    out = apply_derivative(fn, flat.leaves + t.captures + moving)
     n = t.num_results
     values, rest = _weft.with_weak(out[:n], t.weak_results), iter(out[n:])
     derivative = [next(rest) if a else _zero_tangent(v) for v, a in zip(values, active_out)]
@@ -446,7 +446,7 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
                 f"takes one, the cotangent of what '{flat.name}' returns, which may be a container"
             )
         moving = lanes_apart(_cotangents(cotangents[0], value_tree, specs, "vjp"))
-        back = _weft.with_weak(_weft.apply_derivative(backward, residuals + moving), slopes)
+        back = _weft.with_weak(apply_derivative(backward, residuals + moving), slopes)
         back = iter(lying_as(back, places, "vjp"))
         grads = [next(back) if a else no_derivative(shape) for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
@@ -543,7 +543,7 @@ def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
             if t_shape != shape or not fits(dtype, t_dtype, t_weak):
                 raise type_error(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
             moving.append(_weft.astype(x, dtype))
-        results = iter(_weft.apply_derivative(tangent, residuals + moving))
+        results = iter(apply_derivative(tangent, residuals + moving))
         moved = iter(_weft.with_weak(list(results), [weak for _, dtype, weak, _ in specs if _weft.is_inexact(dtype)]))
         found = [next(moved) if _weft.is_inexact(dtype) else no_derivative(shape) for shape, dtype, _, _ in specs]
         return _tree.unflatten(value_tree, found)

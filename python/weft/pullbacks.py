@@ -1,4 +1,4 @@
-"""What vjp gives: a function of cotangents, which can add gradients into references."""
+"""What derivatives give, and what vjp does: a function of cotangents, which can add gradients into references."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from ._core.errors import type_error, value_error
 from .tree_util import Partial, register_static
 
 __all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "NotNeeded"]
+
+
+def apply_derivative(derivative: Any, args: Sequence) -> list:
+    """What a derivative gives. Numbers among its arguments (a tangent of 1) are worked out in it first, but not where
+    known arrays are computed at once: these are others in each call, and there is one program for all."""
+    at_once = _weft.is_tracing() and _weft.computes_known()
+    return _weft.apply(derivative, args) if at_once else _weft.apply_derivative(derivative, args)
 
 
 class _Word:

@@ -13,6 +13,7 @@ from ._core import tree as _tree
 from ._core.differentiable import fits
 from ._core.errors import type_error, value_error
 from ._core.tracing import check_callable, flat_function, trace_flat
+from .pullbacks import apply_derivative
 
 __all__ = ["jet"]
 
@@ -81,7 +82,7 @@ def jet(
             moving.append(_scaled(term, 1 / math.factorial(k)) if factorial_scaled and k > 1 else term)
     t = trace_flat(flat, "jet", known=True, differentiated=active)
     fn, active_out = _weft.jet(t, active, order)
-    out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
+    out = apply_derivative(fn, flat.leaves + t.captures + moving)
     values, rest = _weft.with_weak(out[: t.num_results], t.weak_results), iter(out[t.num_results :])
     terms_out = []
     for value, weak, on in zip(values, t.weak_results, active_out):
