@@ -200,8 +200,8 @@ def test_a_derivative_at_another_point_is_no_other_program(tmp_path):
         def programs(derivative, i):
             jax.block_until_ready(derivative(jnp.arange(3.0) + 0.1 * i))
             return len(os.listdir(os.environ["WEFT_CACHE_DIR"]))
-        out["programs"] = {name: [programs(of, i) for i in range(4)] for name, of in derivatives.items()}
+        out["programs"] = {name: [programs(of, i) for i in range(6)] for name, of in derivatives.items()}
     """
     found = as_jax_both.lines(KNOWN + textwrap.dedent(code), "-m", "weft.as_jax", WEFT_CACHE_DIR=str(tmp_path))
-    # The first arrays may come from elsewhere than the others.
-    assert all(counts[1:] == counts[1:2] * 3 for counts in found["programs"].values()), found["programs"]
+    # Not one for each point.
+    assert all(counts[5] - counts[1] <= 1 for counts in found["programs"].values()), found["programs"]
