@@ -532,3 +532,37 @@ wrapped, names = by_position(lu.wrap_init(f, debug_info=api_util.debug_info("tes
 out["wrapped"] = [wrapped.call_wrapped(1, b=3), names()]
 """
     )
+
+
+def test_what_libraries_import_of_private_modules():
+    both(
+        """
+from jax._src import public_test_util, typing, util
+from jax._src.scipy import fft, integrate, linalg, ndimage, signal, special
+from jax.api_util import shaped_abstractify
+x = jnp.arange(3.0)
+out["modules"] = [str(linalg.solve_triangular(jnp.eye(3), x)), str(fft.dct(x).shape), str(integrate.trapezoid(x)),
+                  str(ndimage.map_coordinates(x, [jnp.array([0.5])], 1)), str(signal.convolve(x, x)),
+                  str(special.logsumexp(x).dtype)]
+out["aval"] = [str(shaped_abstractify(x)), str(shaped_abstractify(np.ones(2)))]
+asked = [x, np.ones(2), np.float32(1), jnp.float32, 1.0, "float32"]
+out["dtypes"] = [isinstance(a, typing.SupportsDType) for a in asked]
+out["scalars"] = [isinstance(a, typing.StaticScalar) for a in asked]
+out["names"] = [typing.DType is np.dtype, str(typing.DeprecatedArg()), int(typing.DLDeviceType.kDLCUDA)]
+def f(*args, **kwargs): return [args, sorted(kwargs.items())]
+a, b = util.HashablePartial(f, 1, k=2), util.HashablePartial(f, 1, k=2)
+out["partial"] = [a == b, hash(a) == hash(b), a == util.HashablePartial(f, 2, k=2), str(a(3, z=4))]
+def fails(xs, ys, **how):
+    try:
+        public_test_util.check_close(xs, ys, **how)
+        return False
+    except (AssertionError, ValueError):
+        return True
+ys = {"a": x, "b": (jnp.ones(2),)}
+near = jax.tree.map(lambda y: y + 1e-7, ys)
+far = jax.tree.map(lambda y: y + 1e-4, ys)
+whole = jnp.arange(3)
+out["close"] = [fails(ys, near), fails(ys, far), fails(ys, far, atol=1e-3), fails(ys, far, rtol={np.float32: 1e-2}),
+                fails(ys, {"a": x}), fails(x, x[:2]), fails(whole, whole), fails(whole, whole + 1)]
+"""
+    )

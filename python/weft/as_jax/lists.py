@@ -157,6 +157,26 @@ class HashableFunction:
         return self.f(*args, **kwargs)
 
 
+class HashablePartial:
+    """A function with its first arguments, that equals another one of the same code with equal ones."""
+
+    def __init__(self, f: Callable[..., Any], *args: Any, **kwargs: Any):
+        self.f, self.args, self.kwargs = f, args, kwargs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashablePartial) and (self.f.__code__, self.args, self.kwargs) == (
+            other.f.__code__,
+            other.args,
+            other.kwargs,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.f.__code__, self.args, tuple(sorted(self.kwargs.items(), key=lambda item: item[0]))))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*self.args, *args, **self.kwargs, **kwargs)
+
+
 def ceil_of_ratio(x: int, y: int) -> int:
     """The ratio, rounded up."""
     return -(-x // y)

@@ -11,25 +11,30 @@ import numpy as np
 import weft
 
 from .._core import tree as _tree
+from .._core.errors import value_error
 
 # Tolerances, by the bits of the dtype: of values and of derivatives.
 _TOLERANCES = {8: 1e-1, 16: 1e-2, 32: 2e-3, 64: 1e-5}
+
+# Of numbers that should be the same, by the bits of the dtype.
+_ROUNDING = {8: 1e-1, 16: 1e-3, 32: 1e-6, 64: 1e-15}
+_EXACT = dict.fromkeys(_ROUNDING, 0.0)
 
 # A number, or one for each dtype, of which those that are not named have their own.
 Tolerance = float | Mapping[Any, float]
 
 
-def _tolerance(tree: Any, given: Tolerance | None) -> float:
+def _tolerance(tree: Any, given: Tolerance | None, of_bits: Mapping[int, float] = _TOLERANCES) -> float:
     """The largest that one of the arrays has."""
     if given is not None and not isinstance(given, Mapping):
         return given
     named = {np.dtype(dtype): tolerance for dtype, tolerance in (given or {}).items()}
 
     def of(x: Any) -> float:
-        own = 1e-1 if _array(x).dtype == ml_dtypes.bfloat16 else _TOLERANCES.get(_bits(x), _TOLERANCES[32])
+        own = 10 * of_bits[16] if _array(x).dtype == ml_dtypes.bfloat16 else of_bits.get(_bits(x), of_bits[32])
         return named.get(_array(x).dtype, own)
 
-    return max(map(of, _tree.leaves(tree)), default=_TOLERANCES[32])
+    return max(map(of, _tree.leaves(tree)), default=of_bits[32])
 
 
 def _array(x: Any) -> np.ndarray[Any, Any]:
@@ -60,6 +65,19 @@ def _close(a: Any, b: Any, atol: float, rtol: float, err_msg: str) -> None:
         # Rounding grows with the number of elements that were summed on the way.
         scale = max(x.size, 1)
         np.testing.assert_allclose(x, y, atol=atol * scale, rtol=rtol * scale, err_msg=err_msg)
+
+
+def check_close(
+    xs: Any, ys: Any, atol: Tolerance | None = None, rtol: Tolerance | None = None, err_msg: str = ""
+) -> None:
+    """Raises AssertionError where the arrays of two trees differ by more than a tolerance for their dtypes."""
+    if _tree.structure(xs) != _tree.structure(ys):
+        raise value_error(f"check_close: the trees {_tree.structure(xs)} and {_tree.structure(ys)} differ")
+    for x, y in zip(_tree.leaves(xs), _tree.leaves(ys)):
+        assert np.shape(x) == np.shape(y), f"{np.shape(x)} and {np.shape(y)}"
+        of_bits = _EXACT if all(_array(a).dtype.kind in "biu" for a in (x, y)) else _ROUNDING
+        absolute, relative = (_tolerance([x, y], given, of_bits) for given in (atol, rtol))
+        _close(x, y, absolute, relative, err_msg)
 
 
 def _difference(f: Callable[..., Any], args: Sequence[Any], tangents: Any, eps: float) -> Any:

@@ -369,15 +369,24 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.random.prng": Served(names=of(_KEYS, _OF_KEYS)),
     "jax._src.prng": Served(names=of(_KEYS, _OF_KEYS)),
-    "jax._src.typing": Served(names={**of("weft.typing", "ArrayLike DTypeLike Shape"), **of("weft", "Array")}),
+    "jax._src.typing": Served(
+        everything_of=("weft.as_jax.annotations",),
+        names={**of("weft.typing", "ArrayLike DTypeLike Shape"), **of("weft", "Array")},
+    ),
     "jax._src.nn": Served(),
     "jax._src.nn.functions": Served(everything_of=("weft.nn",)),
     "jax._src.nn.initializers": Served(everything_of=("weft.nn.initializers",)),
     "jax._src.scipy": Served(),
+    **{
+        f"jax._src.scipy.{name}": Served(everything_of=(f"weft.scipy.{name}",))
+        for name in ("fft", "integrate", "linalg", "ndimage", "signal")
+    },
     "jax._src.scipy.special": Served(everything_of=("weft.scipy.special",), names=of(_NUMPY, "_xlogx")),
     "jax._src.ops": Served(),
     "jax._src.ops.scatter": Served(everything_of=("weft.ops",)),
-    "jax._src.public_test_util": Served(names=of("weft.as_jax.test_util", "check_grads check_jvp check_vjp")),
+    "jax._src.public_test_util": Served(
+        names=of("weft.as_jax.test_util", "check_close check_grads check_jvp check_vjp")
+    ),
     "jax._src.util": Served(
         names={
             **of("weft.as_jax.api_util", "safe_map safe_zip unzip2 partition_list merge_lists split_list"),
@@ -387,7 +396,10 @@ PRIVATE: dict[str, Served] = {
             "test_event": "weft.as_jax.monitoring:test_event",
             "test_event_listener": Value(None),
             **of("weft.as_jax.lists", "toposort wrap_name wraps use_cpp_class use_cpp_method cache weakref_lru_cache"),
-            **of("weft.as_jax.lists", "HashableFunction NumpyComplexWarning ceil_of_ratio canonicalize_axis prod"),
+            **of(
+                "weft.as_jax.lists",
+                "HashableFunction HashablePartial NumpyComplexWarning ceil_of_ratio canonicalize_axis prod",
+            ),
             **of("weft.as_jax.weak_caches", "multi_weakref_lru_cache weakref_cache_key_types clear_all_caches"),
         },
     ),

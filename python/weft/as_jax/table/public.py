@@ -332,7 +332,10 @@ PUBLIC: dict[str, Served] = {
     "jax.ops": Served(everything_of=("weft.ops",)),
     "jax.distributed": Served(everything_of=("weft.as_jax.distributed",)),
     "jax.api_util": Served(
-        names=of("weft.as_jax.api_util", "argnums_partial flatten_fun flatten_fun_nokwargs safe_map debug_info")
+        names=of(
+            "weft.as_jax.api_util",
+            "argnums_partial flatten_fun flatten_fun_nokwargs safe_map debug_info shaped_abstractify",
+        )
     ),
     "jax.export": Served(
         names=of(
