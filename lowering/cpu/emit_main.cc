@@ -188,7 +188,7 @@ class MainEmitter {
       Member m;
       m.desc = m_.GepAt(m_.i64(), first_desc, k.desc - s.desc);
       if (k.kind == Step::Kind::kOp) {
-        m.units = m.groups = m_.I64(1);
+        m.units = m.groups = m_.I64(k.parts);
         return m;
       }
       m.units = UnitsOf(k, m.desc);
@@ -200,7 +200,7 @@ class MainEmitter {
     for (const Step& k : kernels) {
       const Member m = member(k, desc);
       groups = m_.IAdd(groups, m.groups);
-      const int64_t of_unit = k.kind == Step::Kind::kOp ? static_cast<int64_t>(k.cost) : UnitCost(k);
+      const int64_t of_unit = k.kind == Step::Kind::kOp ? static_cast<int64_t>(k.cost) / k.parts : UnitCost(k);
       if (s.cost < 0) cost = m_.IAdd(cost, m_.IMul(m.units, m_.I64(of_unit)));
     }
     if (s.cost >= 0) cost = m_.I64(static_cast<int64_t>(s.cost));
@@ -225,7 +225,7 @@ class MainEmitter {
         m_.b.setInsertionPointToStart(some.thenBlock());
         start = stop;
         if (k.kind == Step::Kind::kOp) {
-          EmitOperation(k.index, frame, m.desc);
+          EmitParts(frame, m.desc, m_.ISub(from, begun), m_.ISub(to, begun), k.parts);
           continue;
         }
         Value first = m_.IMul(m_.ISub(from, begun), m_.I64(m.group));
@@ -239,13 +239,20 @@ class MainEmitter {
   Value Larger(Value a, Value b) { return m_.Select(m_.Cmp(IPred::sgt, a, b), a, b); }
   Value Smaller(Value a, Value b) { return m_.Select(m_.Cmp(IPred::slt, a, b), a, b); }
 
-  void EmitOperation(const Step& s) { EmitOperation(s.index, frame_, DescAt(s.desc)); }
-  void EmitOperation(int opcode, Value frame, Value desc) {
-    Value runtime = frame == frame_ ? runtime_ : m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
-    Value ops = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeOps));
-    Value op = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), ops, opcode));
+  void EmitOperation(const Step& s) {
+    Value ops = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimeOps));
+    Value op = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), ops, s.index));
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr()});
-    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{op, frame, desc});
+    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{op, frame_, DescAt(s.desc)});
+  }
+
+  // Of a product.
+  void EmitParts(Value frame, Value desc, Value begin, Value end, int parts) {
+    Value runtime = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
+    Value function = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeProductParts));
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
+                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64(), m_.i64()});
+    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{function, frame, desc, begin, end, m_.I64(parts)});
   }
 
   // A scalar in a slot.
