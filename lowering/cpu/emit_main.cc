@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kStepsPerPart = 200;
 // ... and of a step with branches or a body this many stay in place; larger ones are functions of their own.
 constexpr int64_t kStepsInPlace = 80;
+// In a loop threads are awake from the trip before: work is worth one when it is so many times shorter.
+constexpr double kShorterInLoops = 2;
 // Units of kernels that run together are in groups that take about as many nanoseconds.
 constexpr int64_t kGroupCost = 4000;
 
@@ -78,6 +80,12 @@ class MainEmitter {
       EmitPart([&] { EmitSteps(block); });
     else
       EmitRange(block, 0, block.size());
+  }
+
+  void EmitBody(const Step& s, const Steps& body) {
+    ++loops_;
+    EmitBlock(s, body);
+    --loops_;
   }
 
   void EmitSteps(const Steps& steps) {
@@ -159,11 +167,12 @@ class MainEmitter {
   void EmitKernelCall(const Step& s) {
     Value desc = DescAt(s.desc);
     Value units = UnitsOf(s, desc);
-    if (s.cost >= 0 && s.cost < kWorthAThread)
+    const double cost = loops_ > 0 ? s.cost * kShorterInLoops : s.cost;
+    if (cost >= 0 && cost < kWorthAThread)
       m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(s), mlir::ValueRange{frame_, desc, m_.I64(0), units});
     else
       EmitParallelFor(NameOf(s), desc, units,
-                      s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost)) : m_.IMul(units, m_.I64(UnitCost(s))));
+                      cost >= 0 ? m_.I64(static_cast<int64_t>(cost)) : m_.IMul(units, m_.I64(UnitCost(s))));
   }
 
   void EmitParallelFor(const std::string& name, Value desc, Value units, Value cost) {
@@ -291,7 +300,7 @@ class MainEmitter {
     Value go = m_.And(m_.Cmp(IPred::ne, LoadSlot(s.slot, m_.i8()), m_.I(m_.i8(), 0)), MayGoOn(s));
     m_.b.create<scf::ConditionOp>(m_.loc, go, mlir::ValueRange{});
     m_.b.createBlock(&loop.getAfter());
-    EmitBlock(s, s.blocks[1]);
+    EmitBody(s, s.blocks[1]);
     m_.b.create<scf::YieldOp>(m_.loc);
   }
 
@@ -362,7 +371,7 @@ class MainEmitter {
       Value stride = m_.Load(m_.i64(), DescAt(s.desc + v.stride));
       m_.Store(m_.Gep(m_.i8(), base, m_.IMul(i, stride)), SlotAt(v.slot));
     }
-    EmitBlock(s, s.blocks[0]);
+    EmitBody(s, s.blocks[0]);
     m_.b.create<scf::YieldOp>(m_.loc, mlir::ValueRange{next});
   }
 
@@ -372,6 +381,7 @@ class MainEmitter {
   MlirBuilder m_;
   Value frame_, slots_, desc_, runtime_;
   int parts_ = 0, together_ = 0;
+  int loops_ = 0;  // around the step at hand
   std::unordered_map<const Steps*, int64_t> weights_;
 };
 
