@@ -383,7 +383,8 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
   return "";
 }
 
-// What an equation that reads reductions of both groups does not walk: the reduced dimensions, which correspond in order.
+// What an equation that reads reductions of both groups does not walk: the reduced dimensions, which correspond in
+// order.
 bool Fuser::PairReduced(const BlockPlan::Unit& a, const BlockPlan::Unit& b, std::vector<int>* map) const {
   const auto reduced = [](const BlockPlan::Unit& u, const auto& walked) -> std::optional<std::vector<int>> {
     std::vector<int> dims;
@@ -394,8 +395,7 @@ bool Fuser::PairReduced(const BlockPlan::Unit& a, const BlockPlan::Unit& b, std:
     }
     return dims;
   };
-  const auto of_a =
-      reduced(a, [&](int k) { return std::find(map->begin(), map->end(), k) != map->end(); });
+  const auto of_a = reduced(a, [&](int k) { return std::find(map->begin(), map->end(), k) != map->end(); });
   const auto of_b = reduced(b, [&](int k) { return (*map)[static_cast<size_t>(k)] >= 0; });
   if (!of_a || !of_b || of_a->size() != of_b->size() || IsSharedByThreads(a)) return false;
   for (size_t d = 0; d < of_a->size(); ++d) {

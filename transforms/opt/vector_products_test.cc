@@ -38,12 +38,24 @@ struct Case {
 };
 
 const Case kVectors[] = {
-    {"ab,bc->ac", "1,7", "7,5"},         {"ab,bc->ac", "6,7", "7,1"},        {"b,bc->c", "7", "7,5"},
-    {"ab,b->a", "6,7", "7"},             {"a,a->", "9", "9"},                {"ab,cb->ac", "1,7", "5,7"},
-    {"ba,bc->ca", "7,1", "7,5"},         {"hab,hbc->hac", "3,1,7", "3,7,5"}, {"bha,hbc->ahc", "7,3,1", "3,7,5"},
-    {"ab,cd->abcd", "2,3", "4,5"},       {"ab,bc->ac", "6,1", "1,5"},        {"ba,bc->ca", "1,6", "1,5"},
-    {"a,b->ba", "4", "3"},               {"hab,hbc->cha", "2,6,1", "2,1,5"}, {"abc,bcd->ad", "1,3,4", "3,4,5"},
-    {"cab,bcd->da", "4,1,3", "3,4,5"},   {"ab,ab->b", "6,5", "6,5"},         {"ab,ba->", "4,5", "5,4"},
+    {"ab,bc->ac", "1,7", "7,5"},
+    {"ab,bc->ac", "6,7", "7,1"},
+    {"b,bc->c", "7", "7,5"},
+    {"ab,b->a", "6,7", "7"},
+    {"a,a->", "9", "9"},
+    {"ab,cb->ac", "1,7", "5,7"},
+    {"ba,bc->ca", "7,1", "7,5"},
+    {"hab,hbc->hac", "3,1,7", "3,7,5"},
+    {"bha,hbc->ahc", "7,3,1", "3,7,5"},
+    {"ab,cd->abcd", "2,3", "4,5"},
+    {"ab,bc->ac", "6,1", "1,5"},
+    {"ba,bc->ca", "1,6", "1,5"},
+    {"a,b->ba", "4", "3"},
+    {"hab,hbc->cha", "2,6,1", "2,1,5"},
+    {"abc,bcd->ad", "1,3,4", "3,4,5"},
+    {"cab,bcd->da", "4,1,3", "3,4,5"},
+    {"ab,ab->b", "6,5", "6,5"},
+    {"ab,ba->", "4,5", "5,4"},
     {"hab,hbc->ahc", "3,5,4", "3,4,1"},
 };
 
@@ -65,9 +77,12 @@ TEST(VectorProducts, SumsHaveTheNumbersOfTheProduct) {
 }
 
 TEST(VectorProducts, OtherProductsStay) {
-  for (const Case& c : {Case{"ab,bc->ac", "f32[6,7]", "f32[7,5]"}, {"hab,hbc->hac", "f64[3,2,7]", "f64[3,7,5]"},
-                        {"ab,bc->ac", "f32[2,7]", "f32[7,2]"}, {"ab,b->a", "c64[6,7]", "c64[7]"},
-                        {"ab,b->a", "i8[6,7]", "i8[7]"}, {"ab,b->a", "f32[6,0]", "f32[0]"}}) {
+  for (const Case& c : {Case{"ab,bc->ac", "f32[6,7]", "f32[7,5]"},
+                        {"hab,hbc->hac", "f64[3,2,7]", "f64[3,7,5]"},
+                        {"ab,bc->ac", "f32[2,7]", "f32[7,2]"},
+                        {"ab,b->a", "c64[6,7]", "c64[7]"},
+                        {"ab,b->a", "i8[6,7]", "i8[7]"},
+                        {"ab,b->a", "f32[6,0]", "f32[0]"}}) {
     EXPECT_TRUE(HasProduct(*VectorProductsAsSums(Product(c.x, c.y, "spec=\"" + c.spec + "\"")))) << c.spec << c.x;
   }
 }
