@@ -14,6 +14,7 @@ import pathlib
 import statistics
 import sys
 import time
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +49,11 @@ def attention_of_one(np_, q, k, v):
     return np_.einsum("hn,hnd->hd", scores / scores.sum(-1, keepdims=True), v)
 
 
+def called(f, array, operands, wait=lambda result: result):
+    arrays = [array(x) for x in operands]
+    return lambda: wait(f(*arrays))
+
+
 def timed(run, times: int) -> float:
     begin = time.perf_counter()
     for _ in range(times):
@@ -76,13 +82,12 @@ def main() -> None:
     lines = [head, "|---|---|---|---|---|---|"]
     for name, program, shapes in rows():
         arrays = [(RNG.standard_normal(s) / 8).astype(np.float32) for s in shapes]
-        mine, theirs = [wnp.asarray(a) for a in arrays], [jnp.asarray(a) for a in arrays]
-        kernel = weft.jit(lambda *x, program=program: program(wnp, *x))
-        call = weft.jit(lambda *x, program=program: program(wnp, *x), disable=[RULE])
-        peer = jax.jit(lambda *x, program=program: program(jnp, *x))
-        kernel_times, call_times, peer_times = by_turns(
-            [lambda: kernel(*mine), lambda: call(*mine), lambda: jax.block_until_ready(peer(*theirs))], seconds
-        )
+        forms = [
+            called(weft.jit(partial(program, wnp)), wnp.asarray, arrays),
+            called(weft.jit(partial(program, wnp), disable=[RULE]), wnp.asarray, arrays),
+            called(jax.jit(partial(program, jnp)), jnp.asarray, arrays, jax.block_until_ready),
+        ]
+        kernel_times, call_times, peer_times = by_turns(forms, seconds)
         ratio = lambda others, own=kernel_times: statistics.median(a / b for a, b in zip(own, others))
         one, other, peers = (1e6 * statistics.median(t) for t in (kernel_times, call_times, peer_times))
         lines.append(
