@@ -22,7 +22,7 @@ namespace weft {
 inline constexpr char kVectorProduct[] = "vector-product-as-sum";
 
 // Of floating-point numbers, and of integers of 32 and 64 bits, in regions too. Half precision is multiplied and summed
-// in f32, as a library does. Sums in a fixed order (transforms/shard/deterministic.h) stay.
+// in f32, as a library does. Deterministic sums (transforms/shard/deterministic.h) stay.
 FnRef VectorProductsAsSums(FnRef fn);
 
 }  // namespace weft
