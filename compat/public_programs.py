@@ -3,6 +3,7 @@
 ./bazelw run //compat:public_programs                           # all of public_programs.toml, and the page
 ./bazelw run //compat:public_programs -- lattice_boltzmann ...  # some of them; the page stays
 ./bazelw run //compat:public_programs -- --clones FOLDER ...    # from clones FOLDER/OWNER/NAME instead of the network
+./bazelw run //compat:public_programs -- --others ...           # the part of the time that is neither JAX's nor Weft's
 
 The programs are not part of this repository: the list says which file of which commit is fetched, and which of its
 numbers (sizes, steps) are made smaller. Each is run by JAX and by Weft, and where they differ by JAX again, up to five
@@ -78,6 +79,7 @@ class Run(NamedTuple):
     memory: int
     error: str
     trace: str
+    others: float = math.nan  # seconds of code that is neither JAX's nor Weft's, where that was asked for
 
 
 def programs() -> list[Program]:
@@ -148,6 +150,18 @@ def script(program: Program, text: str) -> str:
     return whole
 
 
+def prepared(program: Program, clones: Path | None, folder: Path) -> Path:
+    """The script in a folder, with the files that it imports. Raises Unavailable."""
+    text = script(program, fetched(program.repository, program.commit, program.path, clones))
+    for name in program.files:
+        there = folder / name
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_text(fetched(program.repository, program.commit, name, clones), encoding="utf-8")
+    file = folder / "program.py"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
 def run(python: Path, file: Path, on_weft: bool, more: dict[str, str], arguments: Sequence[str] = ()) -> Run:
     """Runs a script in a process of its own, without any cache of compiled programs."""
     path = Path(weft.__file__).parent.parent if on_weft else environments.folder_with_jax()
@@ -169,7 +183,7 @@ def run(python: Path, file: Path, on_weft: bool, more: dict[str, str], arguments
         report = json.loads(str(content["report"]))
         numbers = {place: (kind, content[f"n{i}"]) for i, (place, kind) in enumerate(report["types"])}
     seconds, said = report["end"] - start, (report.get("error", ""), report.get("trace", ""))
-    return Run(numbers, seconds, report["processor"], report["memory"], *said)
+    return Run(numbers, seconds, report["processor"], report["memory"], *said, report.get("others", math.nan))
 
 
 def apart(a: np.ndarray, b: np.ndarray) -> float:
@@ -234,15 +248,9 @@ class Row(NamedTuple):
 def row(program: Program, python: Path, clones: Path | None, folder: Path, repeat: int = 1) -> Row:
     """Runs a program under JAX and on Weft."""
     try:
-        text = script(program, fetched(program.repository, program.commit, program.path, clones))
-        for name in program.files:
-            there = folder / name
-            there.parent.mkdir(parents=True, exist_ok=True)
-            there.write_text(fetched(program.repository, program.commit, name, clones), encoding="utf-8")
+        file = prepared(program, clones, folder)
     except Unavailable as error:
         return Row(program, f"cannot be fetched: {error}", "")
-    file = folder / "program.py"
-    file.write_text(text, encoding="utf-8")
     theirs = run(python, file, False, {}, program.arguments)
     if theirs.error:
         print(theirs.trace)
@@ -283,6 +291,14 @@ def row(program: Program, python: Path, clones: Path | None, folder: Path, repea
     good = found.same > 0 and not found.other
     ratios = (weft_s / jax_s, ours.processor / theirs.processor, ours.memory / theirs.memory)
     return Row(program, "yes", numbers, jax_s, *ratios, good)
+
+
+def others_part(program: Program, python: Path, clones: Path | None, folder: Path) -> float:
+    """The processor time of code that is neither JAX's nor Weft's, as part of that of the program under JAX."""
+    file = prepared(program, clones, folder)
+    theirs = run(python, file, False, {}, program.arguments)
+    ours = run(python, file, True, {"SAMPLED": "1"}, program.arguments)
+    return ours.others / theirs.processor
 
 
 def geometric_mean(values: list[float]) -> float:
@@ -340,9 +356,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--clones", type=Path)
     parser.add_argument("--repeat", type=int, default=1, help="times are the least of as many runs")
+    parser.add_argument("--others", action="store_true", help="what code takes that is neither JAX's nor Weft's")
     options = parser.parse_args(arguments)
     chosen = [program for program in programs() if not options.names or program.name in options.names]
     python = environments.python_with("requirements-programs.txt")
+    if options.others:
+        parts = []
+        for program in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                parts.append(others_part(program, python, options.clones, Path(folder)))
+            print(f"{program.name}: {parts[-1]:.3f}", flush=True)
+        print(f"geometric mean: {geometric_mean(parts):.3f}")
+        return 0
     rows = []
     for program in chosen:
         with tempfile.TemporaryDirectory() as folder:

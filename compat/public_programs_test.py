@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import public_programs
 import run_public
 from public_programs import Program, Run
+
+import weft
 
 
 def _program(path="a.py", **more):
@@ -153,3 +156,19 @@ def test_the_last_bit_of_functions():
     eps = np.finfo(np.float32).eps
     np.testing.assert_array_equal(plain, [1, 1, 2, 1, 5])
     np.testing.assert_array_equal(moved, [1 + eps, 1 + eps, 2 * (1 + eps), 1, 5])  # not complex numbers and integers
+
+
+def test_processor_time_of_other_code():
+    source = """
+def spin():
+    start = time.process_time()
+    while time.process_time() - start < 0.2:
+        pass
+"""
+    ours = str(Path(weft.__file__).with_name("a_file.py"))
+    for file, least, most in (("program.py", 0.1, 0.4), (ours, 0, 0.1)):
+        variables = {"time": time}
+        exec(compile(source, file, "exec"), variables)
+        sampled = run_public.OtherCode()
+        variables["spin"]()
+        assert least <= sampled.stop() <= most, file

@@ -6,6 +6,9 @@ python -m weft.as_jax run_public.py program.py found.npz     # on Weft
 What is written: every array and number of the program's global variables, by name and place; the numbers that it
 printed; when it ended, its processor time, and its memory at the peak.
 
+With SAMPLED=1 in the environment it also says how much processor time went into code that is neither JAX's nor Weft's:
+the imports of other libraries, the program itself, NumPy, plots.
+
 With NUDGED=values in the environment JAX's random numbers and its grids are larger by the last bit, with
 NUDGED=functions what each exponential, logarithm, sine or product of matrices gives: what then changes, any rounding
 error changes.
@@ -20,6 +23,7 @@ import json
 import os
 import re
 import runpy
+import signal
 import sys
 import time
 import traceback
@@ -136,8 +140,55 @@ def nudge_functions() -> None:
                 rules[primitive] = dataclasses.replace(entry, rule=rounded(entry.rule))
 
 
+class OtherCode:
+    """Processor time of a program on Weft in code that is neither JAX's nor Weft's, by samples of the stack. It is at
+    least that: of a long call in C straight from such code nobody knows whose it is, and it is not counted."""
+
+    _PERIOD = 0.002  # seconds
+
+    def __init__(self):
+        import weft
+
+        self.seconds, self._kinds = 0.0, {}
+        self._weft = os.path.dirname(weft.__file__) + os.sep
+        self._library = os.path.dirname(os.__file__) + os.sep
+        beside = os.path.dirname(os.path.dirname(np.__file__))
+        self._tools = tuple(os.path.join(beside, name) + os.sep for name in ("numpy", "scipy"))
+        self._last = time.process_time()
+        signal.signal(signal.SIGPROF, self._sample)
+        signal.setitimer(signal.ITIMER_PROF, self._PERIOD, self._PERIOD)
+
+    def stop(self) -> float:
+        """The seconds."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return self.seconds
+
+    def _kind(self, file: str) -> str:
+        """Whose code: "weft", "other", or "any": that of Python and NumPy, which runs for whoever calls it."""
+        if file not in self._kinds:
+            own = file.startswith(self._library) and "site-packages" not in file
+            shared = own or file.startswith(("<frozen", *self._tools))
+            self._kinds[file] = "weft" if file.startswith(self._weft) else "any" if shared else "other"
+        return self._kinds[file]
+
+    def _sample(self, number, frame) -> None:
+        now = time.process_time()
+        seconds, straight = now - self._last, True
+        while frame is not None:
+            kind, importing = self._kind(frame.f_code.co_filename), frame.f_code.co_name == "<module>"
+            if kind == "weft":
+                break
+            if kind == "other" or importing:
+                if importing or not straight or seconds < 3 * self._PERIOD:
+                    self.seconds += seconds
+                break
+            straight, frame = False, frame.f_back
+        self._last = time.process_time()  # without what the sample itself took
+
+
 def main(program: str, out: str, *arguments: str) -> None:
     """Runs the program."""
+    others = OtherCode() if os.environ.get("SAMPLED") else None
     warnings.simplefilter("ignore")
     os.environ["MPLBACKEND"] = "Agg"
     builtins.display = lambda *values, **options: None  # a notebook has it
@@ -158,6 +209,8 @@ def main(program: str, out: str, *arguments: str) -> None:
             report["error"] = f"{type(error).__name__}: {error}"[:2000]
             report["trace"] = traceback.format_exc()[-4000:]
     report["end"], report["memory"], report["processor"] = time.time(), _peak_memory(), time.process_time()
+    if others is not None:
+        report["others"] = others.stop()
     found = ends_with(variables)
     text = [float(number) for number in _A_NUMBER.findall(printed.getvalue())]
     if text:
