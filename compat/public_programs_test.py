@@ -100,7 +100,7 @@ def test_the_page_counts_what_is_there():
         public_programs.Row(_program(), "cannot be fetched: no network", ""),
     ]
     page = public_programs.table(rows, "0.0")
-    assert "1 of 3 run" in page and "time 1.00, processor\n0.50, memory 0.50" in page and "no network" in page
+    assert "1 of 3 run" in page and "| Weft | 1.00 | 0.50 | 0.50 |" in page and "no network" in page
 
 
 def test_variables_of_a_program_by_name():
