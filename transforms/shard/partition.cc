@@ -1,6 +1,7 @@
 #include "transforms/shard/partition.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 #include <utility>
 
@@ -44,9 +45,33 @@ bool IsSum(const Prim& prim) {
   return sums.Has(prim);
 }
 
+// Of a sum in parts along `axes` that lies so otherwise, the parts side by side.
+Layout SideBySide(Layout l, uint32_t axes) {
+  l = Stacked(std::move(l));
+  for (int a = 0; axes >> a != 0; ++a) {
+    if (axes & AxisBit(a)) l.dims[0].push_back(a);
+  }
+  return l;
+}
+Type SideBySide(const Mesh& mesh, Type type, uint32_t axes) {
+  int64_t parts = 1;
+  for (const std::string& axis : AxisNames(mesh, axes)) parts *= mesh.Size(axis);
+  type.dims.insert(type.dims.begin(), Dim(parts));
+  return type;
+}
+uint32_t At(const std::vector<uint32_t>& all, size_t i) { return i < all.size() ? all[i] : 0; }
+
 class Partitioner {
  public:
   Partitioner(const Mesh& mesh, bool deterministic) : reshard_(mesh), deterministic_(deterministic) {}
+
+  // The whole program. Parameters and results that are sums in parts have them side by side.
+  FnRef Program(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results,
+                const PartitionOptions& options) {
+    params_in_parts_ = options.params_in_parts;
+    results_in_parts_ = options.results_in_parts;
+    return Region(scope, params, results);
+  }
 
   // The region of the scope: parameters lie as `params`, results as `results`.
   FnRef Region(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results) {
@@ -54,8 +79,20 @@ class Partitioner {
     std::vector<CutValue> env(scope.fn->num_vars());
     for (size_t i = 0; i < params.size(); ++i) {
       const Param& p = scope.fn->params()[i];
+      if (const uint32_t parts = outermost_ ? At(params_in_parts_, i) : 0; parts != 0) {
+        const Atom side_by_side = b.Parameter(
+            LocalTypeOf(mesh(), SideBySide(params[i], parts), SideBySide(mesh(), p.type, parts)), p.name);
+        const Layout lies = WithPartial(params[i], parts);
+        given_.push_back({static_cast<int>(i), lies, side_by_side});
+        env[i] = {p.type, {{lies, side_by_side}}, static_cast<int>(i)};
+        continue;
+      }
       const Atom a = b.Parameter(LocalTypeOf(mesh(), params[i], p.type), p.name);
       env[i] = {p.type, {{params[i], a}}, outermost_ ? static_cast<int>(i) : -1};
+    }
+    for (const auto& [i, lies, side_by_side] : std::exchange(given_, {})) {
+      const Dims block = LocalTypeOf(mesh(), lies, scope.fn->params()[i].type).dims;
+      env[i].versions = {{lies, Reshape(b, side_by_side, block)}};
     }
     return Finish(b, scope, env, results);
   }
@@ -103,11 +140,61 @@ class Partitioner {
     for (size_t i = 0; i < results.size(); ++i) {
       CutValue v = Read(scope, env, scope.fn->results()[i]);
       const std::string who = (outermost ? "result " : "result of the region ") + std::to_string(i);
+      if (const uint32_t parts = outermost ? At(results_in_parts_, i) : 0; parts != 0) {
+        const Atom a = InParts(b, v, results[i], parts, who, LocOf(scope, scope.fn->results()[i]));
+        out.push_back(Declare(b, a, SideBySide(results[i], parts)));
+        continue;
+      }
       const Atom a = Reach(b, v, results[i], who, LocOf(scope, scope.fn->results()[i]));
       Write(scope, env, scope.fn->results()[i], v);
       out.push_back(Declare(b, a, results[i]));
     }
     return b.Build(out);
+  }
+
+  // One device's part of a sum along `axes`, behind a dimension of size 1: what it has already; of what these axes cut
+  // its block, with zeros around it; else the first device has all of it.
+  Atom InParts(Builder& b, CutValue v, const Layout& to, uint32_t axes, const std::string& who, Loc loc) {
+    const auto has_all = std::find_if(v.versions.begin(), v.versions.end(),
+                                      [&](const auto& version) { return (version.first.partial & axes) == axes; });
+    if (has_all != v.versions.end())
+      v.versions = {*has_all};
+    else if (PartialOf(v) == 0)
+      v.versions = {Among(b, v, axes)};
+    const uint32_t kept = PartialOf(v) & axes;
+    Atom a = Reach(b, v, WithPartial(to, kept), who, loc);
+    const Dims dims = b.TypeOf(a).dims;
+    for (const std::string& axis : AxisNames(mesh(), axes & ~kept)) {
+      const Atom at = b.Emit1(FindPrim("axis_index"), {}, {{"axes", Strings{axis}}, {"varying", true}});
+      const Atom first = Broadcast(b, Eq(b, at, Atom::Scalar(DType::kI32, 0)), dims, {});
+      a = Select(b, first, a, Zeros(b, b.TypeOf(a)));
+    }
+    Dims stacked = dims;
+    stacked.insert(stacked.begin(), Dim(1));
+    return Reshape(b, a, stacked);
+  }
+
+  // A whole value as parts of a sum along those of `axes` that cut it: each device's block among zeros.
+  std::pair<Layout, Atom> Among(Builder& b, const CutValue& v, uint32_t axes) {
+    const auto cut_most = std::max_element(v.versions.begin(), v.versions.end(), [&](const auto& l, const auto& r) {
+      return l.first.partial != 0 || (r.first.partial == 0 && std::popcount(l.first.Cuts() & axes) <
+                                                                  std::popcount(r.first.Cuts() & axes));
+    });
+    auto [layout, a] = *cut_most;
+    for (size_t d = 0; d < layout.dims.size(); ++d) {
+      while (!layout.dims[d].empty() && (axes & AxisBit(layout.dims[d].back())) != 0) {
+        const int axis = layout.dims[d].back();
+        layout.dims[d].pop_back();
+        layout.partial |= AxisBit(axis);
+        const Type block = b.TypeOf(a), whole = LocalTypeOf(mesh(), layout, v.type);
+        const Atom at = b.Emit1(FindPrim("axis_index"), {},
+                                {{"axes", Strings{mesh().axes[static_cast<size_t>(axis)].name}}, {"varying", true}});
+        Atoms start(layout.dims.size(), Atom::Scalar(DType::kI32, 0));
+        start[d] = Mul(b, at, Atom::Scalar(DType::kI32, block.dims[d].value("a block")));
+        a = DynamicUpdateSlice(b, Zeros(b, whole), a, start);
+      }
+    }
+    return {layout, a};
   }
 
   static Loc LocOf(const Scope& scope, const Atom& a) {
@@ -182,10 +269,22 @@ class Partitioner {
     if (IsConstraint(e)) {
       Layout to = Target(scope, e, 0);
       CutValue v = Read(scope, env, e.operands[0]);
+      // What is to be a sum in parts stays one, and blocks along its axes become parts without moving.
+      if (const Attr* unreduced = e.attrs.Find("unreduced")) {
+        const uint32_t axes = LayoutOf(mesh(), Sharding{{}, std::get<Strings>(*unreduced)}).partial & ~to.Cuts();
+        if (PartialOf(v) == 0 && !deterministic_) v.versions.push_back(Among(b, v, axes));
+        const auto parts = std::max_element(v.versions.begin(), v.versions.end(), [&](const auto& l, const auto& r) {
+          return std::popcount(l.first.partial & axes) < std::popcount(r.first.partial & axes);
+        });
+        to.partial = parts->first.partial & axes;
+        if (to.partial != 0) v.versions = {std::pair(*parts)};
+      }
       const Atom a = Reach(b, v, to, "the constraint's operand", e.loc);
-      Write(scope, env, e.operands[0], v);
+      if (to.partial == 0) Write(scope, env, e.operands[0], v);
       Define(scope, env, e, 0, to, a);
       env[e.first_result].param = v.param;
+    } else if (const Attr* parts = e.attrs.Find("parts"); parts != nullptr && Is<"pad">(*e.prim)) {
+      EmitParts(b, scope, e, std::get<Strings>(*parts), env);
     } else if (e.prim->region_use == RegionUse::kDevices) {
       EmitSpmd(b, scope, e, env);
     } else if (RegionsAreCut(e)) {
@@ -284,6 +383,20 @@ class Partitioner {
     for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
     const double sent = BytesReceived(prim, static_cast<double>(b.TypeOf(x).Bytes()), n);
     comms().push_back({prim, axes, sent, times_, std::move(cause), e.loc, -1, {}});
+  }
+
+  // The parts of a sum side by side, as a function for the devices takes them.
+  void EmitParts(Builder& b, const Scope& scope, const Eqn& e, const Strings& names, std::vector<CutValue>& env) {
+    const uint32_t axes = LayoutOf(mesh(), Sharding{{}, names}).partial;
+    CutValue v = Read(scope, env, e.operands[0]);
+    Layout to = Slice(Target(scope, e, 0));
+    for (auto& of_dim : to.dims)
+      of_dim.erase(std::find_if(of_dim.begin(), of_dim.end(), [&](int a) { return (axes & AxisBit(a)) != 0; }),
+                   of_dim.end());
+    const Atom a = InParts(b, v, Stacked(to), axes, "the parts of a sum", e.loc);
+    Dims dims = b.TypeOf(a).dims;
+    dims.erase(dims.begin());
+    Define(scope, env, e, 0, SideBySide(to, axes), Declare(b, Reshape(b, a, dims), SideBySide(to, axes)));
   }
 
   // A program that was for the devices of the mesh anyway.
@@ -483,8 +596,16 @@ class Partitioner {
     return y;
   }
 
+  struct SideBySideParameter {
+    int param;
+    Layout layout;
+    Atom atom;
+  };
+
   Resharder reshard_;
   const bool deterministic_;
+  std::vector<uint32_t> params_in_parts_, results_in_parts_;  // of the program
+  std::vector<SideBySideParameter> given_;
   double times_ = 1;  // that what is emitted runs when its body runs
   std::vector<Body> bodies_{1};
   size_t body_ = 0;
@@ -541,17 +662,21 @@ Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) 
     return p;
   }
   Partitioner partitioner(mesh, options.deterministic);
-  const FnRef body = partitioner.Region(*scope, p.params, p.results);
+  const FnRef body = partitioner.Program(*scope, p.params, p.results, options);
   p.comms = partitioner.Communications();
   Builder b(fn->name());
   Atoms params;
   Shardings in, out;
   for (size_t i = 0; i < fn->params().size(); ++i) {
     const Param& param = fn->params()[i];
-    params.push_back(b.Parameter(param.type, param.name, param.kind));
-    in.push_back(ShardingOf(mesh, p.params[i]));
+    const uint32_t parts = At(options.params_in_parts, i);
+    params.push_back(b.Parameter(parts ? SideBySide(mesh, param.type, parts) : param.type, param.name, param.kind));
+    in.push_back(ShardingOf(mesh, parts ? SideBySide(p.params[i], parts) : p.params[i]));
   }
-  for (const Layout& l : p.results) out.push_back(ShardingOf(mesh, l));
+  for (size_t i = 0; i < p.results.size(); ++i) {
+    const uint32_t parts = At(options.results_in_parts, i);
+    out.push_back(ShardingOf(mesh, parts ? SideBySide(p.results[i], parts) : p.results[i]));
+  }
   p.fn =
       b.Build(b.Emit(FindPrim("spmd"), params, {{"mesh", mesh}, {"in_shardings", in}, {"out_shardings", out}}, {body}));
   return p;

@@ -33,6 +33,7 @@ from .results import as_said, given_through, with_single_axes
 from .shardings import (
     NamedSharding,
     PartitionSpec,
+    axes_in_parts,
     check_entries,
     cuts_of,
     prefix_entries,
@@ -484,6 +485,13 @@ def said_by_types(traced: Any, mesh: Mesh | AbstractMesh, cuts: list, shardings:
     return _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
 
 
+def sums_in_parts(mesh: Mesh, cuts: list, shardings: list, said: list) -> tuple[list, list]:
+    """The axes along which each argument, and each result, is a sum whose parts a program over blocks takes and gives as
+    they are."""
+    given = [[] if cut is None else axes_in_parts(mesh, place.spec) for cut, place in zip(cuts, shardings)]
+    return given, [axes_in_parts(mesh, spec_of(dims, True, *sums)) for dims, *sums in said]
+
+
 def _asked_for(traced: Any) -> list[NamedSharding | None]:
     """How each result lies where it comes right out of a constraint or shard_map."""
     return [
@@ -513,8 +521,9 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     try:
         typed = said_by_types(traced, mesh, cuts, shardings)
         said = typed if mesh.are_all_axes_explicit else []  # along the other axes the compiler decides
+        parts = sums_in_parts(mesh, cuts, shardings, said) if stacks else ([], [])
         fn, _, results, _, _ = _weft.partition(
-            traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said]
+            traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said], *parts
         )
     except NotImplementedError as error:
         if isinstance(error, _weft.ShardingTypeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,9 +10,9 @@ from .. import _weft
 from .._core import sums_of_devices
 from .._core import tree as _tree
 from .._core.errors import value_error
-from .._core.sums_of_devices import Sums, counted_as, first_has_all, sums_of
+from .._core.sums_of_devices import Sums, counted_as, sums_of
 from ..collectives import axes_left_alone
-from .meshes import current_mesh, mesh_axes
+from .meshes import Mesh, current_mesh, mesh_axes
 from .shardings import prefix_specs
 from .typing_rules import typing_rules
 
@@ -31,24 +32,39 @@ def _is_followed(name: str) -> bool:
     return typing_rules.keeps_axis(size) and size > 1
 
 
+def parts_beside(x: Any, mesh: Mesh, names: Sequence[str]) -> Any:
+    """The parts of a sum along axes of a mesh, side by side along a dimension in front: those that devices hold where x
+    is such a sum already, else the first one is x, and the others are zeros."""
+    count = math.prod(mesh.shape[name] for name in names)
+    return _weft.parts_beside(_weft.reshape(x, (1, *_weft.abstract(x)[0])), list(names), count)
+
+
 def with_sums(
-    function: Callable[..., Any], args: tuple, in_specs: Sequence[Any], out_specs: Any, what: str, check: bool
+    function: Callable[..., Any],
+    args: tuple,
+    in_specs: Sequence[Any],
+    out_specs: Any,
+    what: str,
+    check: bool,
+    summed: list[list[str]],
 ) -> Any:
-    """function(*args) on one device. Of an argument that is unreduced along some axes the first device along them has
-    all, and the others nothing; one that is reduced counts as one that may differ between devices, so that nobody sums
-    its cotangent for it. Results that are unreduced are summed: without `check` also those that are the same on all
-    devices, which otherwise are what the first one has."""
+    """function(*args) on one device. An argument that is unreduced along some axes has a dimension of size 1 in front, of
+    the parts that devices have of it; one that is reduced counts as one that may differ between devices, so that nobody
+    sums its cotangent for it. `summed` is told the axes along which each result is the sum of what devices have: of
+    those that are unreduced, without `check` also where they are the same on all devices, which otherwise are what the
+    first one has."""
     leaves, tree = _tree.flatten(args)
     for i, spec in enumerate(in_specs):
         if spec is None or not (spec.unreduced or spec.reduced):
             continue
         if spec.unreduced:
-            leaves[i] = first_has_all(leaves[i], sorted(spec.unreduced))
+            leaves[i] = _weft.reshape(leaves[i], _weft.abstract(leaves[i])[0][1:])
         if spec.reduced:
             leaves[i] = _weft.pvary(leaves[i], sorted(spec.reduced))
-        leaves[i] = counted_as(leaves[i], Sums(spec.unreduced, spec.reduced))
+        leaves[i] = counted_as(leaves[i], Sums(spec.unreduced if check else frozenset(), spec.reduced))
     result = function(*_tree.unflatten(tree, leaves))
     results, out_tree = _tree.flatten(result)
+    summed[:] = [[] for _ in results]
     if not all(map(_weft.is_operand, results)):
         return result  # who takes it says what is wrong with it
     for i, spec in enumerate(prefix_specs(out_specs, _tree.unflatten(out_tree, [0] * len(results)), what)):
@@ -61,9 +77,9 @@ def with_sums(
                 f"{what}: {spec} says that a result is a sum in parts along {', '.join(map(repr, same))}, along which "
                 "it is the same on all devices"
             )
-        if names := sorted(spec.unreduced & differ if check else spec.unreduced):
-            results[i] = _weft.reduce_over_devices("psum", results[i], names)
+        summed[i] = sorted(spec.unreduced & differ if check else spec.unreduced)
+        results[i] = _weft.pvary(results[i], summed[i])
     return _tree.unflatten(out_tree, results)
 
 
-__all__ = ["Sums", "counted_as", "sums_of", "with_sums"]
+__all__ = ["Sums", "counted_as", "parts_beside", "sums_of", "with_sums"]
