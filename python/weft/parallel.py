@@ -31,7 +31,7 @@ from ._sharding.shardings import (
     prefix_specs,
     spec_axes,
 )
-from ._sharding.sums import parts_beside, with_sums
+from ._sharding.sums import axes_beside, beside, with_sums
 from ._sharding.typed import place_inside, place_of, with_the_rest
 from ._sharding.typing_rules import typing_rules
 from .arguments import check_axes, ints
@@ -275,12 +275,8 @@ def _run(
 
     inside: list[tuple | None] = []
     summed: list[list[str]] = []
-    # A sum in parts has them side by side, along a dimension in front that its axes cut.
     leaves, tree = _tree.flatten(args)
-    for i, spec in enumerate(in_specs):
-        if spec is not None and spec.unreduced:
-            leaves[i] = parts_beside(leaves[i], mesh, _in_order(mesh, spec.unreduced))
-    args = _tree.unflatten(tree, leaves)
+    args = _tree.unflatten(tree, [beside(leaf, mesh, spec) for leaf, spec in zip(leaves, in_specs)])
 
     @functools.wraps(f, updated=())
     def on_these(*given):
@@ -293,9 +289,9 @@ def _run(
     cuts = []
     for leaf, spec, name in zip(flat.leaves, in_specs, flat.names):
         where = f"{what}: argument {name} of '{flat.name}'"
-        sums = _in_order(mesh, _spec(spec).unreduced)
-        own = cuts_of(mesh, _spec(spec), _weft.abstract(leaf)[0][1 if sums else 0 :], where)
-        cuts.append([sums, *own] if sums else own)
+        in_front = axes_beside(mesh, spec)
+        own = cuts_of(mesh, _spec(spec), _weft.abstract(leaf)[0][len(in_front) :], where)
+        cuts.append([*in_front, *own])
     outs: list = []
 
     def cut_results(t: Any) -> tuple[list, list, list]:
@@ -332,10 +328,6 @@ def _run(
         if place != spec or (_weft.is_traced(result) and (spec.unreduced or spec.reduced)):
             results[i] = constrain(results[i], NamedSharding(mesh, place), what)
     return _tree.unflatten(flat.out_tree, results)
-
-
-def _in_order(mesh: Mesh, names: frozenset[str]) -> list[str]:
-    return [name for name in mesh.axis_names if name in names]
 
 
 def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str, lanes: bool = False) -> list:

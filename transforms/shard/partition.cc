@@ -84,7 +84,7 @@ class Partitioner {
             LocalTypeOf(mesh(), SideBySide(params[i], parts), SideBySide(mesh(), p.type, parts)), p.name);
         const Layout lies = WithPartial(params[i], parts);
         given_.push_back({static_cast<int>(i), lies, side_by_side});
-        env[i] = {p.type, {{lies, side_by_side}}, static_cast<int>(i)};
+        env[i] = {p.type, {{lies, side_by_side}}, static_cast<int>(i), false, true};
         continue;
       }
       const Atom a = b.Parameter(LocalTypeOf(mesh(), params[i], p.type), p.name);
@@ -283,6 +283,7 @@ class Partitioner {
       if (to.partial == 0) Write(scope, env, e.operands[0], v);
       Define(scope, env, e, 0, to, a);
       env[e.first_result].param = v.param;
+      env[e.first_result].said = to.partial != 0;
     } else if (const Attr* parts = e.attrs.Find("parts"); parts != nullptr && Is<"pad">(*e.prim)) {
       EmitParts(b, scope, e, std::get<Strings>(*parts), env);
     } else if (e.prim->region_use == RegionUse::kDevices) {
@@ -563,9 +564,11 @@ class Partitioner {
           LocalTypeOf(mesh(), best.results[i], scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)})));
     Atoms y = EmitLocal({b, e, operands, global, results, map, mesh(), cuts});
     const bool picked = Picks(e, best, x);
+    const bool said = best.kept != 0 && std::any_of(x.begin(), x.end(), [](const CutValue& v) { return v.said; });
     for (size_t i = 0; i < y.size(); ++i) {
       Define(scope, env, e, i, best.results[i], Joined(b, e, map, cuts, y[i]));
       env[e.first_result + i].picked = picked && best.results[i].partial != 0;
+      env[e.first_result + i].said = said && best.results[i].partial != 0;
     }
   }
 

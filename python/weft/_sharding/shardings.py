@@ -36,8 +36,7 @@ class PartitionSpec(tuple):
         dims: for each dimension the name of an axis, a tuple of names (the first one major; of one name it is that
             name), None if it is not cut, or PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of
             it.
-        unreduced: axes along which devices hold parts of a sum: of arrays the first device has all of it, and the
-            others zeros.
+        unreduced: axes along which devices hold parts of a sum, each its own.
         reduced: axes along which values are the same, and cotangents are sums in parts.
 
     Raises:

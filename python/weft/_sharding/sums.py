@@ -13,7 +13,7 @@ from .._core.errors import value_error
 from .._core.sums_of_devices import Sums, counted_as, sums_of
 from ..collectives import axes_left_alone
 from .meshes import Mesh, current_mesh, mesh_axes
-from .shardings import prefix_specs
+from .shardings import PartitionSpec, prefix_specs
 from .typing_rules import typing_rules
 
 
@@ -32,11 +32,27 @@ def _is_followed(name: str) -> bool:
     return typing_rules.keeps_axis(size) and size > 1
 
 
-def parts_beside(x: Any, mesh: Mesh, names: Sequence[str]) -> Any:
-    """The parts of a sum along axes of a mesh, side by side along a dimension in front: those that devices hold where x
-    is such a sum already, else the first one is x, and the others are zeros."""
-    count = math.prod(mesh.shape[name] for name in names)
-    return _weft.parts_beside(_weft.reshape(x, (1, *_weft.abstract(x)[0])), list(names), count)
+def axes_beside(mesh: Mesh, spec: PartitionSpec | None) -> list[list[str]]:
+    """The axes of the dimensions that an argument of such a spec has in front inside of shard_map (`beside`)."""
+    sums = [] if spec is None else [spec.unreduced, spec.reduced]
+    return [[name for name in mesh.axis_names if name in names] for names in sums if names]
+
+
+def beside(x: Any, mesh: Mesh, spec: PartitionSpec | None) -> Any:
+    """x as shard_map takes it, with a dimension in front of what devices along the axes of a sum have, side by side: the
+    parts of one that is unreduced (those that devices hold already, else x and zeros), and copies of one that is
+    reduced, whose cotangents are parts."""
+    if spec is None:
+        return x
+    for names, is_sum in ((spec.reduced, False), (spec.unreduced, True)):
+        if not names:
+            continue
+        shape = _weft.abstract(x)[0]
+        along = [name for name in mesh.axis_names if name in names]
+        count = math.prod(mesh.shape[name] for name in along)
+        x = _weft.reshape(x, (1, *shape))
+        x = _weft.parts_beside(x, along, count) if is_sum else _weft.broadcast_to(x, (count, *shape))
+    return x
 
 
 def with_sums(
@@ -48,19 +64,16 @@ def with_sums(
     check: bool,
     summed: list[list[str]],
 ) -> Any:
-    """function(*args) on one device. An argument that is unreduced along some axes has a dimension of size 1 in front, of
-    the parts that devices have of it; one that is reduced counts as one that may differ between devices, so that nobody
-    sums its cotangent for it. `summed` is told the axes along which each result is the sum of what devices have: of
+    """function(*args) on one device. Arguments that are unreduced or reduced along some axes have dimensions of size 1 in
+    front (`beside`). `summed` is told the axes along which each result is the sum of what devices have: of
     those that are unreduced, without `check` also where they are the same on all devices, which otherwise are what the
     first one has."""
     leaves, tree = _tree.flatten(args)
     for i, spec in enumerate(in_specs):
         if spec is None or not (spec.unreduced or spec.reduced):
             continue
-        if spec.unreduced:
-            leaves[i] = _weft.reshape(leaves[i], _weft.abstract(leaves[i])[0][1:])
-        if spec.reduced:
-            leaves[i] = _weft.pvary(leaves[i], sorted(spec.reduced))
+        in_front = bool(spec.unreduced) + bool(spec.reduced)
+        leaves[i] = _weft.reshape(leaves[i], _weft.abstract(leaves[i])[0][in_front:])
         leaves[i] = counted_as(leaves[i], Sums(spec.unreduced if check else frozenset(), spec.reduced))
     result = function(*_tree.unflatten(tree, leaves))
     results, out_tree = _tree.flatten(result)
@@ -82,4 +95,4 @@ def with_sums(
     return _tree.unflatten(out_tree, results)
 
 
-__all__ = ["Sums", "counted_as", "parts_beside", "sums_of", "with_sums"]
+__all__ = ["Sums", "axes_beside", "beside", "counted_as", "sums_of", "with_sums"]
