@@ -290,6 +290,11 @@ class Partitioner {
       EmitSpmd(b, scope, e, env);
     } else if (RegionsAreCut(e)) {
       EmitControl(b, scope, k, env);
+    } else if (rule.once && e.attrs.Find("each_device") != nullptr) {
+      Atoms x;
+      for (size_t i = 0; i < e.operands.size(); ++i)
+        x.push_back(Reach(b, scope, env, e, i, AsItIs(scope, env, e.operands[i])));
+      b.Emit(*e.prim, x, e.attrs, e.regions);
     } else if (rule.once) {
       EmitOnce(b, scope, e, env);
     } else if (!rule.map) {
