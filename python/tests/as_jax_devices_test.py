@@ -308,3 +308,30 @@ def alone(x):
     return x
 alone(given[0])
 """)
+
+
+def test_default_device():
+    """Where arrays are made and programs run that nobody put anywhere; what was put somewhere stays there."""
+    run("""
+first, second, third = jax.devices()[:3]
+where = lambda x: [sorted(d.id for d in x.devices()), bool(x._committed)]
+f = jax.jit(lambda x, y: x + y)
+a, put = jnp.ones(3), jax.device_put(np.ones(3, np.float32), third)
+out["before"] = where(f(a, a))
+with jax.default_device(second):
+    b = jnp.arange(3.0)
+    out["made"] = [where(b), where(jax.random.key_data(jax.random.key(0))), where(jnp.asarray(np.ones(2)))]
+    out["computed"] = [where(b + 1), where(f(b, b)), where(f(1.0, 2.0)), where(jax.vmap(jnp.sin)(b))]
+    out["put"] = [where(f(b, put)), where(put * 2), where(jax.grad(lambda x: (x * x).sum())(put))]
+    out["said"] = str(jax.config.jax_default_device)
+    with jax.default_device(first):
+        out["inner"] = where(jnp.zeros(2))
+    out["again"] = where(jnp.zeros(2))
+out["after"] = [where(jnp.zeros(2)), where(b), where(f(b, b)), str(jax.config.jax_default_device)]
+jax.config.update("jax_default_device", third)
+out["of the process"] = [where(jnp.zeros(2)), where(f(b, 1.0))]
+with jax.default_device(second):
+    out["nearer"] = where(jnp.zeros(2))
+jax.config.update("jax_default_device", None)
+out["none"] = where(jnp.zeros(2))
+""")
