@@ -106,8 +106,8 @@ bool InOrder(const ShardLayout& layout) {
   return true;
 }
 
-// The blocks of an array that is a sum in parts: each device along `sharding.partial` has a part of its own, so the same
-// block is there several times.
+// The blocks of an array that is a sum in parts: each device along `sharding.partial` has a part of its own, so the
+// same block is there several times.
 HeldBlocks PartsHeld(const Mesh& mesh, const Sharding& sharding, const Ints& processes) {
   HeldBlocks held;
   std::map<std::vector<int64_t>, size_t> places;

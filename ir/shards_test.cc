@@ -79,7 +79,8 @@ TEST(Shards, CutsAndPutsTogether) {
 // Of a sum in parts each device has a block of its own; all of it is their sum.
 TEST(Shards, HoldsSumsInParts) {
   const Tensor whole = Counting({6, 4, 6});
-  for (const Sharding& s : {Sharding{{{"x"}, {}, {}}, {"y"}}, Sharding{{{}, {}, {"y"}}, {"x"}}, Sharding{{}, {"x", "y"}}}) {
+  for (const Sharding& s :
+       {Sharding{{{"x"}, {}, {}}, {"y"}}, Sharding{{{}, {}, {"y"}}, {"x"}}, Sharding{{}, {"x", "y"}}}) {
     const auto layout = ShardLayout::Make(On(kGrid, s), DType::kI32, whole.shape());
     EXPECT_EQ(layout->held.index.size(), kDevices.size());
     EXPECT_TRUE(layout->complete && !layout->in_order);

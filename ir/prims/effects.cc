@@ -106,7 +106,8 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
                 : "Calls keep their order and are never dropped.") +
           " Under vmap it is called for one batch element after the other." +
           (pure ? ""
-                : " With `each_device`, which one without results may have, each device of a program that is cut calls it "
+                : " With `each_device`, which one without results may have, each device of a program that is cut calls "
+                  "it "
                   "with what it holds of the operands, and not the first one with all of them."));
   p.lane_by_lane = true;
   if (!pure) p.more_attributes = {"each_device"};

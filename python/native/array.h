@@ -30,14 +30,8 @@ struct ArrayObject {
   std::shared_ptr<const Deletion> deleted;  // then `value` is empty
   Loc deleted_at;
   PyObject* deleted_sharding;  // how it lay, or null; borrowed, shardings of arrays stay
-  PyObject* made_on;           // the default device when it was made, or null; borrowed, such shardings stay
   bool pinned;                 // somebody was told its address and may use it as long as this object lives
 };
-
-// On which device arrays are made that nobody puts anywhere: a sharding, or null for the first one.
-PyObject* DefaultPlace();
-// Of this thread (null: that of the process), or of the process; Py_None: the first device.
-void SetDefaultPlace(PyObject* sharding, bool of_process);
 
 extern PyTypeObject* g_array_type;   // concrete arrays; base of:
 extern PyTypeObject* g_tracer_type;  // values of a function that is being traced
@@ -70,7 +64,6 @@ inline PyObject* WrapValue(Value value) {
   new (&object->deleted) std::shared_ptr<const Deletion>();
   new (&object->deleted_at) Loc();
   object->deleted_sharding = nullptr;
-  object->made_on = object->value.traced() ? nullptr : DefaultPlace();
   object->pinned = false;
   return reinterpret_cast<PyObject*>(object);
 }

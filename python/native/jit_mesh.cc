@@ -76,9 +76,9 @@ OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shard
       lies_as.partial = lies_as.dims[0];
       lies_as.dims.erase(lies_as.dims.begin());
     }
-    on.params.push_back(ShardLayout::Make(attrs.Get<Mesh>("mesh"), std::move(lies_as),
-                                          attrs.Get<Ints>("processes"), type.dtype,
-                                          StaticSizes(type.dims, "a program for several devices"), nullptr));
+    on.params.push_back(ShardLayout::Make(attrs.Get<Mesh>("mesh"), std::move(lies_as), attrs.Get<Ints>("processes"),
+                                          type.dtype, StaticSizes(type.dims, "a program for several devices"),
+                                          nullptr));
     PyObject* const lies = i < shardings.size() ? shardings[i] : nullptr;
     on.fits.push_back(lies != nullptr && LayoutOf(lies, type)->SameBlocks(*on.params[i]));
   }
@@ -92,7 +92,7 @@ Tensor StackFor(const OnDevices& on, size_t i, const Value& v) {
                                              : v.shards()->StackAs(to);
   const Type& wanted = on.fn->params()[i].type;
   return wanted.rank() == static_cast<int>(to.stack.size()) ? stack
-                                                             : stack.Reshaped(StaticSizes(wanted.dims, "a stack"));
+                                                            : stack.Reshaped(StaticSizes(wanted.dims, "a stack"));
 }
 
 Value PlacedResult(const OnDevices& on, size_t i, Tensor result, bool weak) {

@@ -97,14 +97,15 @@ void BindPartition(py::module_& m) {
       },
       py::arg("x"), py::arg("axes"), py::arg("devices"), py::arg("cuts"), py::arg("open"),
       py::arg("unreduced") = Strings{}, py::arg("reduced") = Strings{});
-  // The parts of a sum along these axes, side by side along dimension 0, which x has with size 1: those that devices hold
-  // where x is such a sum already, else x and zeros.
+  // The parts of a sum along these axes, side by side along dimension 0, which x has with size 1: those that devices
+  // hold where x is such a sum already, else x and zeros.
   m.def("parts_beside", [](py::handle x, const Strings& axes, int64_t count) {
     const Value v = ValueFrom(x, "shard_map");
     Ints none(static_cast<size_t>(v.rank()), 0), hi = none;
     hi[0] = count - 1;
     const Attrs attrs = {{"lo", none}, {"hi", hi}, {"interior", none}, {"parts", axes}};
-    return Take(WrapValue(Bind(FindPrim("pad"), {v, Value(Tensor::Zeros(v.dtype(), {}))}, attrs)[0].WithWeak(v.weak())));
+    return Take(
+        WrapValue(Bind(FindPrim("pad"), {v, Value(Tensor::Zeros(v.dtype(), {}))}, attrs)[0].WithWeak(v.weak())));
   });
   // The meshes of the constraints and the spmd equations of a program: [(axes, devices), ...].
   m.def("meshes_of", [](const Traced& t) {

@@ -310,28 +310,53 @@ alone(given[0])
 """)
 
 
-def test_default_device():
-    """Where arrays are made and programs run that nobody put anywhere; what was put somewhere stays there."""
+def test_what_devices_hold_is_called_with():
+    """debug.callback(partitioned=True): each device with its part."""
     run("""
-first, second, third = jax.devices()[:3]
-where = lambda x: [sorted(d.id for d in x.devices()), bool(x._committed)]
-f = jax.jit(lambda x, y: x + y)
-a, put = jnp.ones(3), jax.device_put(np.ones(3, np.float32), third)
-out["before"] = where(f(a, a))
-with jax.default_device(second):
-    b = jnp.arange(3.0)
-    out["made"] = [where(b), where(jax.random.key_data(jax.random.key(0))), where(jnp.asarray(np.ones(2)))]
-    out["computed"] = [where(b + 1), where(f(b, b)), where(f(1.0, 2.0)), where(jax.vmap(jnp.sin)(b))]
-    out["put"] = [where(f(b, put)), where(put * 2), where(jax.grad(lambda x: (x * x).sum())(put))]
-    out["said"] = str(jax.config.jax_default_device)
-    with jax.default_device(first):
-        out["inner"] = where(jnp.zeros(2))
-    out["again"] = where(jnp.zeros(2))
-out["after"] = [where(jnp.zeros(2)), where(b), where(f(b, b)), str(jax.config.jax_default_device)]
-jax.config.update("jax_default_device", third)
-out["of the process"] = [where(jnp.zeros(2)), where(f(b, 1.0))]
-with jax.default_device(second):
-    out["nearer"] = where(jnp.zeros(2))
-jax.config.update("jax_default_device", None)
-out["none"] = where(jnp.zeros(2))
+x = jax.device_put(np.arange(16.0, dtype=np.float32).reshape(4, 4), NamedSharding(auto, P("x", "y")))
+seen = []
+def f(x):
+    jax.debug.callback(lambda part: seen.append(np.asarray(part).tolist()), x * 2, partitioned=True)
+    return x + 1
+with jax.set_mesh(auto):
+    jax.block_until_ready(jax.jit(f)(x))
+    jax.effects_barrier()
+    out["parts"] = sorted(seen)
+    seen.clear()
+    jax.block_until_ready(jax.jit(jax.vmap(f))(x))
+    jax.effects_barrier()
+    out["of rows"] = sorted(seen)
+""")
+
+
+def test_convolutions_say_how_they_lie():
+    run("""
+jax.set_mesh(explicit)
+w = np.arange(5 * 8 * 4, dtype=np.float32).reshape(5, 8, 4) % 7
+x = np.arange(8 * 16 * 8, dtype=np.float32).reshape(8, 16, 8) % 5
+def f(x, where=None):
+    return jax.lax.conv_general_dilated(
+        x, w, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"), out_sharding=where
+    )
+features = P("x", None, "y")
+for cut, where in ((P("x", "y"), None), (features, None), (features, P("x")), (P("x"), P(None, "y"))):
+    a = jax.device_put(x, cut)
+    for name, g in (("plain", f), ("jit", jax.jit(f, static_argnums=1))):
+        try:
+            y = g(a, where)
+            out[f"{cut} {where} {name}"] = [str(y.sharding.spec), np.asarray(y).sum().item()]
+        except Exception as error:
+            out[f"{cut} {where} {name}"] = [isinstance(error, ValueError), "`out_sharding`" in str(error)]
+""")
+
+
+def test_what_shard_map_closes_over():
+    run("""
+jax.set_mesh(explicit)
+whole, x = jnp.ones((2, 4)), jax.device_put(np.ones((8, 4), np.float32), P("x"))
+inside = lambda **specs: str(jax.shard_map(lambda part: (whole * part).sum(1), **specs)(x))
+out["array"] = words(lambda: inside(in_specs=P("x"), out_specs=P("x")), "Closing over inputs to shard_map")
+numbers = np.ones((2, 4), np.float32)
+f = jax.shard_map(lambda part: (numbers[:1] * part).sum(1), in_specs=P("x"), out_specs=P("x"))
+out["numbers"] = np.asarray(f(x)).tolist()
 """)

@@ -151,7 +151,9 @@ parts = lambda value: [np.asarray(shard.data).tolist() for shard in value.addres
 def test_each_device_holds_its_part():
     """Of products and sums what it found, of what was cut its block among zeros, and of whole values the first has all;
     programs, shard_map and derivatives pass parts on."""
-    run(PARTS + """
+    run(
+        PARTS
+        + """
 product = jax.jit(lambda u, v: jnp.einsum("ab,bc->ac", u, v, out_sharding=P("x", None, unreduced={"y"})))(a, b)
 out["product"] = [spec(product), parts(product), numbers(jax.reshard(product, P()))]
 more = jax.jit(lambda p: (p + p).T)(product)
@@ -188,4 +190,5 @@ for kind in ("int8", "bfloat16", "complex64"):
         jax.device_put(np.arange(8).reshape(4, 2).astype(kind), P("x", None))
     )
     out[kind] = [str(np.asarray(shard.data).tolist()) for shard in made.addressable_shards]
-""")
+"""
+    )

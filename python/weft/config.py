@@ -10,7 +10,7 @@ from ._core import options
 from ._core.errors import runtime_error, value_error
 from ._sharding.devices import default_backend
 from .optimization import level_here, set_for_process
-from .options import checked_precision
+from .options import checked_device, checked_precision
 
 
 class _Config:
@@ -93,8 +93,8 @@ class _Config:
 
     @property
     def jax_default_device(self) -> Any:
-        """The device on which arrays are made; None: the first."""
-        return options.default_device_here()
+        """The device on which arrays are made: the first, which None stands for."""
+        return None
 
     @property
     def jax_transfer_guard(self) -> str:
@@ -133,7 +133,7 @@ class _Config:
         elif name == "jax_default_matmul_precision":
             checked_precision(value)
         elif name == "jax_default_device":
-            options.set_default_device(value)
+            checked_device(value)
         elif name == "jax_transfer_guard":
             for direction in ("host_to_device", "device_to_host", "device_to_device"):
                 OPTIONS[f"transfer_guard_{direction}"].set(value)

@@ -332,9 +332,9 @@ def _run(
 
 def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str, lanes: bool = False) -> list:
     """Traces the function for one device, whose arguments are cut over the mesh as `cuts` says, and applies it to the
-    leaves of the call. cut_results(traced) gives for each result the axes that cut its dimensions, those along which the
-    first device's is taken, and those along which it is the sum of what devices have. `lanes`: derivatives inside are
-    those of one device (derivatives.lanes_apart)."""
+    leaves of the call. cut_results(traced) gives for each result the axes that cut its dimensions, those along which
+    the first device's is taken, and those along which it is the sum of what devices have. `lanes`: derivatives inside
+    are those of one device (derivatives.lanes_apart)."""
     specs = []
     for leaf, axes in zip(flat.leaves, cuts):
         shape, dtype, weak, _ = _weft.abstract(leaf)

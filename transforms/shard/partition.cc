@@ -80,8 +80,8 @@ class Partitioner {
     for (size_t i = 0; i < params.size(); ++i) {
       const Param& p = scope.fn->params()[i];
       if (const uint32_t parts = outermost_ ? At(params_in_parts_, i) : 0; parts != 0) {
-        const Atom side_by_side = b.Parameter(
-            LocalTypeOf(mesh(), SideBySide(params[i], parts), SideBySide(mesh(), p.type, parts)), p.name);
+        const Atom side_by_side =
+            b.Parameter(LocalTypeOf(mesh(), SideBySide(params[i], parts), SideBySide(mesh(), p.type, parts)), p.name);
         const Layout lies = WithPartial(params[i], parts);
         given_.push_back({static_cast<int>(i), lies, side_by_side});
         env[i] = {p.type, {{lies, side_by_side}}, static_cast<int>(i), false, true};
@@ -177,8 +177,8 @@ class Partitioner {
   // A whole value as parts of a sum along those of `axes` that cut it: each device's block among zeros.
   std::pair<Layout, Atom> Among(Builder& b, const CutValue& v, uint32_t axes) {
     const auto cut_most = std::max_element(v.versions.begin(), v.versions.end(), [&](const auto& l, const auto& r) {
-      return l.first.partial != 0 || (r.first.partial == 0 && std::popcount(l.first.Cuts() & axes) <
-                                                                  std::popcount(r.first.Cuts() & axes));
+      return l.first.partial != 0 ||
+             (r.first.partial == 0 && std::popcount(l.first.Cuts() & axes) < std::popcount(r.first.Cuts() & axes));
     });
     auto [layout, a] = *cut_most;
     for (size_t d = 0; d < layout.dims.size(); ++d) {

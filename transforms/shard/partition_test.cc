@@ -425,7 +425,8 @@ fn f(w: f64[4,8], v: f64[8,6], s: f64[4,6]) -> (f64[6,4]) {
   const Tensor parts = Eval(*p.fn, x)[0];
   const auto sum_of_two = [](const Tensor& both, Shape shape) {
     Tensor sum(DType::kF64, std::move(shape));
-    for (int64_t i = 0; i < sum.size(); ++i) sum.data<double>()[i] = both.at<double>(i) + both.at<double>(sum.size() + i);
+    for (int64_t i = 0; i < sum.size(); ++i)
+      sum.data<double>()[i] = both.at<double>(i) + both.at<double>(sum.size() + i);
     return sum;
   };
   x[2] = sum_of_two(x[2], {4, 6});

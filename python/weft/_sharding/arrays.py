@@ -46,7 +46,7 @@ def put(x: Any, sharding: Sharding, own: bool | None = False):
 
 
 def _is_cut_along_sum(x: Any, sharding: NamedSharding) -> bool:
-    """Whether an array is to be a sum in parts along axes that cut it: each device's block is its part then, among zeros."""
+    """Whether an array is to be a sum in parts along axes that cut it: a device's part is its block then."""
     axes, place = axes_in_parts(sharding.mesh, sharding.spec), _weft.sharding_of(x)
     return (
         bool(axes)
@@ -233,7 +233,7 @@ class Shard:
 
 def _sharding_of(array: Any) -> Sharding:
     """Array.sharding."""
-    return _weft.sharding_of(array) or _weft.made_on(array) or SingleDeviceSharding(local_devices()[0])
+    return _weft.sharding_of(array) or SingleDeviceSharding(local_devices()[0])
 
 
 def _shards_of(array: Any) -> list[Shard]:

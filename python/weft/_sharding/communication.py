@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from .. import _weft
 from .meshes import AbstractMesh, mesh_axes
-from .partitioning import cuts_of_arguments, program_mesh, said_by_types, sums_in_parts, spec_of
+from .partitioning import cuts_of_arguments, program_mesh, said_by_types, spec_of, sums_in_parts
 
 
 class Communication(NamedTuple):

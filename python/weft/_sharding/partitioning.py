@@ -486,8 +486,8 @@ def said_by_types(traced: Any, mesh: Mesh | AbstractMesh, cuts: list, shardings:
 
 
 def sums_in_parts(mesh: Mesh, cuts: list, shardings: list, said: list) -> tuple[list, list]:
-    """The axes along which each argument, and each result, is a sum whose parts a program over blocks takes and gives as
-    they are."""
+    """The axes along which each argument, and each result, is a sum whose parts a program over blocks takes and gives
+    as they are."""
     given = [[] if cut is None else axes_in_parts(mesh, place.spec) for cut, place in zip(cuts, shardings)]
     return given, [axes_in_parts(mesh, spec_of(dims, True, *sums)) for dims, *sums in said]
 

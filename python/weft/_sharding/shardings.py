@@ -489,16 +489,16 @@ def shown_part(index: tuple[slice, ...], shape: Sequence[int]) -> tuple[slice, .
 
 
 def axes_in_parts(mesh: Mesh, spec: PartitionSpec) -> list[str]:
-    """The axes along which devices hold parts of a sum, each its own. Those of several processes do not: there the first
-    device along these axes has all of it."""
+    """The axes along which devices hold parts of a sum, each its own. Those of several processes do not: there the
+    first device along these axes has all of it."""
     if not spec.unreduced or any(d.process_index != process_index() for d in mesh.devices.flat):
         return []
     return [name for name in mesh.axis_names if name in spec.unreduced and mesh.shape[name] > 1]
 
 
 def holds_sum(sharding: Sharding, device: Device) -> bool:
-    """Whether a device holds its block of an array: where the array is a sum in parts over several processes, those that
-    are first along the axes of the sum do, and the others hold zeros."""
+    """Whether a device holds its block of an array: where the array is a sum in parts over several processes, those
+    that are first along the axes of the sum do, and the others hold zeros."""
     if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
         return True
     if axes_in_parts(sharding.mesh, sharding.spec):

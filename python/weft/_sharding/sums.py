@@ -39,8 +39,8 @@ def axes_beside(mesh: Mesh, spec: PartitionSpec | None) -> list[list[str]]:
 
 
 def beside(x: Any, mesh: Mesh, spec: PartitionSpec | None) -> Any:
-    """x as shard_map takes it, with a dimension in front of what devices along the axes of a sum have, side by side: the
-    parts of one that is unreduced (those that devices hold already, else x and zeros), and copies of one that is
+    """x as shard_map takes it, with a dimension in front of what devices along the axes of a sum have, side by side:
+    the parts of one that is unreduced (those that devices hold already, else x and zeros), and copies of one that is
     reduced, whose cotangents are parts."""
     if spec is None:
         return x
@@ -64,8 +64,8 @@ def with_sums(
     check: bool,
     summed: list[list[str]],
 ) -> Any:
-    """function(*args) on one device. Arguments that are unreduced or reduced along some axes have dimensions of size 1 in
-    front (`beside`). `summed` is told the axes along which each result is the sum of what devices have: of
+    """function(*args) on one device. Arguments that are unreduced or reduced along some axes have dimensions of size 1
+    in front (`beside`). `summed` is told the axes along which each result is the sum of what devices have: of
     those that are unreduced, without `check` also where they are the same on all devices, which otherwise are what the
     first one has."""
     leaves, tree = _tree.flatten(args)

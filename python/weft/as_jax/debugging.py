@@ -1,5 +1,5 @@
 """jax.debug: prints, calls and logs of running programs, which may be told their options first:
-jax.debug.print(ordered=True)("x: {x}", x=x). With partitioned=True each device of a mesh does it, with what it holds."""
+jax.debug.print(ordered=True)("x: {x}", x=x). With partitioned=True each device of a mesh does it with its part."""
 
 from __future__ import annotations
 
