@@ -8,12 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
-from .._core.errors import not_implemented, type_error, value_error
+from .._core.errors import type_error, value_error
 from .._sharding import agreement
-from .._sharding.meshes import current_mesh
-from .._sharding.shardings import NamedSharding
-from .._sharding.typed import place_of
-from ..collectives import axes_left_alone
 from . import jaxprs
 from .settings import config
 
@@ -98,26 +94,9 @@ def _check_bounds(lower: Any, upper: Any, unroll: Any) -> None:
         raise value_error("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
 
 
-def _check_captured(what: str, traced: Any) -> None:
-    """Raises NotImplementedError for arrays that a function for devices closes over which lie on a mesh whose types say
-    how values lie: inside nobody knows their parts."""
-    around, alone = current_mesh(), axes_left_alone()
-    if what == "pmap" or around is None or alone & set(around.explicit_axes):
-        return
-    for array in traced.captures:
-        place = place_of(array)
-        if isinstance(place, NamedSharding) and place.mesh.explicit_axes:
-            raise not_implemented(
-                "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not implemented. "
-                "As a workaround, please pass those inputs as an argument to shard_map. Got input with shape "
-                f"{_weft.abstract(array)[3]} and {place.spec}"
-            )
-
-
 def _check_operands(what: str, traced: Any) -> None:
     """Raises ValueError, where the option jax_auto_pcast is off, for operands of one operation of which some differ
     between devices along other axes than others."""
-    _check_captured(what, traced)
     if config.read("jax_auto_pcast"):
         return
     for eqn in jaxprs.Region(traced.fn).jaxpr.eqns:
