@@ -348,3 +348,19 @@ for cut, where in ((P("x", "y"), None), (features, None), (features, P("x")), (P
         except Exception as error:
             out[f"{cut} {where} {name}"] = "`out_sharding`" in str(error)
 """)
+
+
+def test_results_without_values():
+    """Arrays of dtype float0 are results of programs over meshes, too."""
+    run("""
+float0 = jax.dtypes.float0
+out["made"] = [list(f(b"", dtype=float0).shape) for f in (jnp.array, jnp.asarray)]
+out["of bools"] = list(jnp.asarray(np.zeros(3, bool), dtype=float0).shape)
+out["jit"] = list(jax.jit(lambda x: jnp.array(b"", dtype=float0))(1.0).shape)
+place = NamedSharding(auto, P("x"))
+gradients = jax.grad(lambda x, n: (x * n).sum(), (0, 1), allow_int=True)
+f = jax.jit(gradients, out_shardings=NamedSharding(auto, P()))
+dx, dn = f(jax.device_put(np.arange(4.0, dtype=np.float32), place), np.arange(4, dtype=np.int32))
+out["gradients"] = [np.asarray(dx).tolist(), list(dn.shape)]
+jax.pmap(lambda x: jnp.array(b"", dtype=float0))(np.ones(8, np.float32))
+""")

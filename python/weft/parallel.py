@@ -15,7 +15,7 @@ from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
-from ._core.tracing import Flat, call_name, flat_function, trace_flat
+from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
 from ._sharding import agreement, committed
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
@@ -527,6 +527,8 @@ def _pmap(
         outs[:] = _tree.prefix_leaves(out_axes, results, "pmap: out_axes")
         wide = []
         for leaf, axis in zip(found, outs):
+            if is_float0(leaf):
+                leaf = _weft.full(leaf.shape, 0, "bool")
             rank = len(_weft.abstract(leaf)[0])
             if axis is not None and not -rank - 1 <= axis <= rank:
                 raise value_error(

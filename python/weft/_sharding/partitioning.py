@@ -13,7 +13,7 @@ from .._core import tree as _tree
 from .._core import watching
 from .._core.errors import not_implemented, runtime_error, value_error
 from .._core.names import wraps
-from .._core.tracing import flat_function, trace_flat
+from .._core.tracing import flat_function, is_float0, trace_flat
 from ..collectives import axes_left_alone
 from . import committed
 from .arrays import put
@@ -320,7 +320,7 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
             out = _tree.unflatten(
                 tree,
                 [
-                    constrain(leaf, place, f"jit: out_shardings, result{path}")
+                    leaf if is_float0(leaf) else constrain(leaf, place, f"jit: out_shardings, result{path}")
                     for leaf, place, path in zip(leaves, places, _tree.path_texts(tree))
                 ],
             )
