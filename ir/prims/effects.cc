@@ -107,8 +107,7 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
           " Under vmap it is called for one batch element after the other." +
           (pure ? ""
                 : " With `each_device`, which one without results may have, each device of a program that is cut calls "
-                  "it "
-                  "with what it holds of the operands, and not the first one with all of them."));
+                  "it with what it holds of the operands, and not the first one with all of them."));
   p.lane_by_lane = true;
   if (!pure) p.more_attributes = {"each_device"};
   p.has_effect = !pure;

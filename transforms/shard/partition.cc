@@ -13,10 +13,9 @@
 #include "ir/prims/collectives.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
-#include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/shard/device_parts.h"
 #include "transforms/shard/equation_cuts.h"
-#include "transforms/shard/implicit_batch.h"
 #include "transforms/shard/program_meshes.h"
 
 namespace weft {
@@ -45,54 +44,33 @@ bool IsSum(const Prim& prim) {
   return sums.Has(prim);
 }
 
-// Of a sum in parts along `axes` that lies so otherwise, the parts side by side.
-Layout SideBySide(Layout l, uint32_t axes) {
-  l = Stacked(std::move(l));
-  for (int a = 0; axes >> a != 0; ++a) {
-    if (axes & AxisBit(a)) l.dims[0].push_back(a);
-  }
-  return l;
-}
-Type SideBySide(const Mesh& mesh, Type type, uint32_t axes) {
-  int64_t parts = 1;
-  for (const std::string& axis : AxisNames(mesh, axes)) parts *= mesh.Size(axis);
-  type.dims.insert(type.dims.begin(), Dim(parts));
-  return type;
-}
 uint32_t At(const std::vector<uint32_t>& all, size_t i) { return i < all.size() ? all[i] : 0; }
 
 class Partitioner {
  public:
-  Partitioner(const Mesh& mesh, bool deterministic) : reshard_(mesh), deterministic_(deterministic) {}
+  explicit Partitioner(const PartitionOptions& options) : reshard_(options.mesh), options_(options) {}
 
-  // The whole program. Parameters and results that are sums in parts have them side by side.
-  FnRef Program(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results,
-                const PartitionOptions& options) {
-    params_in_parts_ = options.params_in_parts;
-    results_in_parts_ = options.results_in_parts;
-    return Region(scope, params, results);
-  }
-
-  // The region of the scope: parameters lie as `params`, results as `results`.
+  // The region of the scope: parameters lie as `params`, results as `results`; those of the program that are sums in
+  // parts have them side by side.
   FnRef Region(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results) {
     Builder b(scope.fn->name());
     std::vector<CutValue> env(scope.fn->num_vars());
+    const auto parts_of = [&](size_t i) { return outermost_ ? At(options_.params_in_parts, i) : 0; };
+    Atoms given;
     for (size_t i = 0; i < params.size(); ++i) {
       const Param& p = scope.fn->params()[i];
-      if (const uint32_t parts = outermost_ ? At(params_in_parts_, i) : 0; parts != 0) {
-        const Atom side_by_side =
-            b.Parameter(LocalTypeOf(mesh(), SideBySide(params[i], parts), SideBySide(mesh(), p.type, parts)), p.name);
-        const Layout lies = WithPartial(params[i], parts);
-        given_.push_back({static_cast<int>(i), lies, side_by_side});
-        env[i] = {p.type, {{lies, side_by_side}}, static_cast<int>(i), false, true};
-        continue;
-      }
-      const Atom a = b.Parameter(LocalTypeOf(mesh(), params[i], p.type), p.name);
-      env[i] = {p.type, {{params[i], a}}, outermost_ ? static_cast<int>(i) : -1};
+      const uint32_t parts = parts_of(i);
+      const Type local = parts == 0
+                             ? LocalTypeOf(mesh(), params[i], p.type)
+                             : LocalTypeOf(mesh(), SideBySide(params[i], parts), SideBySide(mesh(), p.type, parts));
+      given.push_back(b.Parameter(local, p.name));
     }
-    for (const auto& [i, lies, side_by_side] : std::exchange(given_, {})) {
-      const Dims block = LocalTypeOf(mesh(), lies, scope.fn->params()[i].type).dims;
-      env[i].versions = {{lies, Reshape(b, side_by_side, block)}};
+    for (size_t i = 0; i < params.size(); ++i) {
+      const Type& type = scope.fn->params()[i].type;
+      const Layout lies = WithPartial(params[i], parts_of(i));
+      const Dims block = LocalTypeOf(mesh(), params[i], type).dims;
+      const Atom a = lies.partial == 0 ? given[i] : Reshape(b, given[i], block);
+      env[i] = {type, {{lies, a}}, outermost_ ? static_cast<int>(i) : -1, false, lies.partial != 0};
     }
     return Finish(b, scope, env, results);
   }
@@ -140,7 +118,7 @@ class Partitioner {
     for (size_t i = 0; i < results.size(); ++i) {
       CutValue v = Read(scope, env, scope.fn->results()[i]);
       const std::string who = (outermost ? "result " : "result of the region ") + std::to_string(i);
-      if (const uint32_t parts = outermost ? At(results_in_parts_, i) : 0; parts != 0) {
+      if (const uint32_t parts = outermost ? At(options_.results_in_parts, i) : 0; parts != 0) {
         const Atom a = InParts(b, v, results[i], parts, who, LocOf(scope, scope.fn->results()[i]));
         out.push_back(Declare(b, a, SideBySide(results[i], parts)));
         continue;
@@ -160,41 +138,12 @@ class Partitioner {
     if (has_all != v.versions.end())
       v.versions = {*has_all};
     else if (PartialOf(v) == 0)
-      v.versions = {Among(b, v, axes)};
+      v.versions = {BlocksAmongZeros(b, mesh(), v, axes)};
     const uint32_t kept = PartialOf(v) & axes;
-    Atom a = Reach(b, v, WithPartial(to, kept), who, loc);
-    const Dims dims = b.TypeOf(a).dims;
-    for (const std::string& axis : AxisNames(mesh(), axes & ~kept)) {
-      const Atom at = b.Emit1(FindPrim("axis_index"), {}, {{"axes", Strings{axis}}, {"varying", true}});
-      const Atom first = Broadcast(b, Eq(b, at, Atom::Scalar(DType::kI32, 0)), dims, {});
-      a = Select(b, first, a, Zeros(b, b.TypeOf(a)));
-    }
-    Dims stacked = dims;
+    const Atom a = OnFirstDevice(b, Reach(b, v, WithPartial(to, kept), who, loc), AxisNames(mesh(), axes & ~kept));
+    Dims stacked = b.TypeOf(a).dims;
     stacked.insert(stacked.begin(), Dim(1));
     return Reshape(b, a, stacked);
-  }
-
-  // A whole value as parts of a sum along those of `axes` that cut it: each device's block among zeros.
-  std::pair<Layout, Atom> Among(Builder& b, const CutValue& v, uint32_t axes) {
-    const auto cut_most = std::max_element(v.versions.begin(), v.versions.end(), [&](const auto& l, const auto& r) {
-      return l.first.partial != 0 ||
-             (r.first.partial == 0 && std::popcount(l.first.Cuts() & axes) < std::popcount(r.first.Cuts() & axes));
-    });
-    auto [layout, a] = *cut_most;
-    for (size_t d = 0; d < layout.dims.size(); ++d) {
-      while (!layout.dims[d].empty() && (axes & AxisBit(layout.dims[d].back())) != 0) {
-        const int axis = layout.dims[d].back();
-        layout.dims[d].pop_back();
-        layout.partial |= AxisBit(axis);
-        const Type block = b.TypeOf(a), whole = LocalTypeOf(mesh(), layout, v.type);
-        const Atom at = b.Emit1(FindPrim("axis_index"), {},
-                                {{"axes", Strings{mesh().axes[static_cast<size_t>(axis)].name}}, {"varying", true}});
-        Atoms start(layout.dims.size(), Atom::Scalar(DType::kI32, 0));
-        start[d] = Mul(b, at, Atom::Scalar(DType::kI32, block.dims[d].value("a block")));
-        a = DynamicUpdateSlice(b, Zeros(b, whole), a, start);
-      }
-    }
-    return {layout, a};
   }
 
   static Loc LocOf(const Scope& scope, const Atom& a) {
@@ -272,7 +221,7 @@ class Partitioner {
       // What is to be a sum in parts stays one, and blocks along its axes become parts without moving.
       if (const Attr* unreduced = e.attrs.Find("unreduced")) {
         const uint32_t axes = LayoutOf(mesh(), Sharding{{}, std::get<Strings>(*unreduced)}).partial & ~to.Cuts();
-        if (PartialOf(v) == 0 && !deterministic_) v.versions.push_back(Among(b, v, axes));
+        if (PartialOf(v) == 0 && !options_.deterministic) v.versions.push_back(BlocksAmongZeros(b, mesh(), v, axes));
         const auto parts = std::max_element(v.versions.begin(), v.versions.end(), [&](const auto& l, const auto& r) {
           return std::popcount(l.first.partial & axes) < std::popcount(r.first.partial & axes);
         });
@@ -348,33 +297,11 @@ class Partitioner {
     Strings axes;
     for (const Mesh::Axis& a : mesh().axes) axes.push_back(a.name);
     std::sort(axes.begin(), axes.end());
-    std::optional<Atom> first;
-    for (const std::string& axis : axes) {
-      const Atom at = b.Emit1(FindPrim("axis_index"), {}, {{"axes", Strings{axis}}, {"varying", true}});
-      const Atom here = Eq(b, at, Atom::Scalar(DType::kI32, 0));
-      first = first ? And(b, *first, here) : here;
-    }
-    // Operands: the predicate, what stands for results on other devices, then those of the operation. All of them vary,
-    // so that results do without a collective inside.
-    Builder yes(e.prim->name), no(e.prim->name);
-    Atoms operands = {*first}, args, instead, done, nothing;
-    auto pass = [&](const Atom& a) {
-      operands.push_back(Pvary(b, a, axes));
-      nothing.push_back(no.Parameter(b.TypeOf(operands.back())));
-      return yes.Parameter(b.TypeOf(operands.back()));
-    };
-    const Atom here = pass(*first);
-    for (uint32_t i = 0; i < e.num_results; ++i)
-      instead.push_back(pass(Zeros(b, scope.fn->TypeOf(Var{e.first_result + i}))));
-    for (const Atom& a : WholeOperands(b, scope, e, env)) args.push_back(pass(a));
-    yes.set_loc(e.loc);
-    const Atoms result = yes.Emit(*e.prim, args, e.attrs, e.regions);
-    for (size_t i = 0; i < result.size(); ++i)
-      done.push_back(Select(yes, Broadcast(yes, here, yes.TypeOf(result[i]).dims, {}), result[i], instead[i]));
-    nothing = Part(nothing, 1, 1 + result.size());
-    const Atoms y = b.Emit(FindPrim("cond"), operands, {}, {no.Build(nothing), yes.Build(done, true)});
+    Types results;
+    for (uint32_t i = 0; i < e.num_results; ++i) results.push_back(scope.fn->TypeOf(Var{e.first_result + i}));
+    const Atoms y = DoneByFirstDevice(b, e, WholeOperands(b, scope, e, env), results, axes);
     for (size_t i = 0; i < y.size(); ++i) {
-      const Type type = scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)});
+      const Type& type = results[i];
       const Atom all = GatherStacked(b, y[i], mesh(), axes);
       Ints start(type.rank() + 1, 0), limit = {1}, ones(type.rank() + 1, 1);
       for (const Dim& d : type.dims) limit.push_back(d.value("a callback"));
@@ -396,9 +323,7 @@ class Partitioner {
     const uint32_t axes = LayoutOf(mesh(), Sharding{{}, names}).partial;
     CutValue v = Read(scope, env, e.operands[0]);
     Layout to = Slice(Target(scope, e, 0));
-    for (auto& of_dim : to.dims)
-      of_dim.erase(std::find_if(of_dim.begin(), of_dim.end(), [&](int a) { return (axes & AxisBit(a)) != 0; }),
-                   of_dim.end());
+    for (auto& of_dim : to.dims) std::erase_if(of_dim, [&](int a) { return (axes & AxisBit(a)) != 0; });
     const Atom a = InParts(b, v, Stacked(to), axes, "the parts of a sum", e.loc);
     Dims dims = b.TypeOf(a).dims;
     dims.erase(dims.begin());
@@ -551,7 +476,7 @@ class Partitioner {
       x.push_back(Read(scope, env, a));
       global.push_back(x.back().type);
     }
-    const EquationCuts best = ChooseCuts(reshard_, deterministic_, {scope, e, map, x, uses});
+    const EquationCuts best = ChooseCuts(reshard_, options_.deterministic, {scope, e, map, x, uses});
     Atoms operands;
     for (size_t i = 0; i < x.size(); ++i) {
       // A number stands beside arrays as it is.
@@ -604,16 +529,8 @@ class Partitioner {
     return y;
   }
 
-  struct SideBySideParameter {
-    int param;
-    Layout layout;
-    Atom atom;
-  };
-
   Resharder reshard_;
-  const bool deterministic_;
-  std::vector<uint32_t> params_in_parts_, results_in_parts_;  // of the program
-  std::vector<SideBySideParameter> given_;
+  const PartitionOptions& options_;
   double times_ = 1;  // that what is emitted runs when its body runs
   std::vector<Body> bodies_{1};
   size_t body_ = 0;
@@ -633,26 +550,6 @@ void CheckLayouts(const Mesh& mesh, const OptionalLayouts& layouts, const Types&
 
 }  // namespace
 
-double Partitioned::Bytes() const {
-  double bytes = 0;
-  for (const Communication& c : comms) bytes += c.bytes * c.times;
-  return bytes;
-}
-
-FnRef PreparedToCut(const FnRef& given, const Mesh& mesh) {
-  if (!given->Symbols().empty())
-    throw TypeError("a program is cut over devices for sizes that are known; '", given->name(), "' has the symbols ",
-                    absl::StrJoin(given->Symbols(), ", "));
-  for (const PlacedMesh& own : MeshesOf(*given)) {
-    if (!(own.mesh == mesh))
-      throw ValueError("'", given->name(), "' is cut over ", mesh.ToString(),
-                       ", but holds a constraint or function for ", own.mesh.ToString(),
-                       "; all have to be for one mesh");
-  }
-  const FnRef plain = RunPasses(given, {"drop-rules", "snapshots", "inline-most", "fold", "simplify", "cse"});
-  return EliminateDeadCode(FindBatchDimensions(plain));
-}
-
 Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) {
   const Mesh& mesh = options.mesh;
   const std::shared_ptr<Scope> scope = Propagate(fn, mesh, options.params, options.results);
@@ -669,8 +566,8 @@ Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) 
     p.fn = fn;
     return p;
   }
-  Partitioner partitioner(mesh, options.deterministic);
-  const FnRef body = partitioner.Program(*scope, p.params, p.results, options);
+  Partitioner partitioner(options);
+  const FnRef body = partitioner.Region(*scope, p.params, p.results);
   p.comms = partitioner.Communications();
   Builder b(fn->name());
   Atoms params;
