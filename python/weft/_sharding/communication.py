@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from .. import _weft
 from .meshes import AbstractMesh, mesh_axes
-from .partitioning import cuts_of_arguments, program_mesh, said_by_types, spec_of, sums_in_parts
+from .partitioning import cuts_of_arguments, program_mesh, said_by_types
+from .results import spec_of, sums_in_parts
 
 
 class Communication(NamedTuple):

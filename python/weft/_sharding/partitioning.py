@@ -29,11 +29,10 @@ from .meshes import (
     mesh_devices,
     mesh_of,
 )
-from .results import as_said, given_through, with_single_axes
+from .results import as_said, given_through, spec_of, sums_in_parts, with_single_axes
 from .shardings import (
     NamedSharding,
     PartitionSpec,
-    axes_in_parts,
     check_entries,
     cuts_of,
     prefix_entries,
@@ -419,14 +418,6 @@ def program_mesh(traced: Any, shardings: list) -> Mesh | None:
     return next(iter(meshes), _mesh_around_programs())
 
 
-def spec_of(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:
-    """`each`: an entry for each dimension, those after the last one that is cut, too."""
-    while dims and not dims[-1] and not each:
-        dims = dims[:-1]
-    each_dim = [None if not names else names[0] if len(names) == 1 else tuple(names) for names in dims]
-    return PartitionSpec(*each_dim, unreduced=unreduced, reduced=reduced)
-
-
 def _is_same_place(one: Mesh | AbstractMesh, other: Mesh | AbstractMesh) -> bool:
     """Whether shardings on one mesh say how values lie on the other one; of types alone, if one has no devices."""
     if isinstance(one, Mesh) and isinstance(other, Mesh):
@@ -483,13 +474,6 @@ def said_by_types(traced: Any, mesh: Mesh | AbstractMesh, cuts: list, shardings:
     shardings = [*shardings[:own], *[None] * (own - len(shardings)), *held]
     given = given_layouts([*cuts[:own], *cuts_of_arguments(traced, mesh, shardings)[own:]], shardings)
     return _weft.explicit_cuts(traced, mesh_axes(mesh), list(mesh.typed_axes), given)
-
-
-def sums_in_parts(mesh: Mesh, cuts: list, shardings: list, said: list) -> tuple[list, list]:
-    """The axes along which each argument, and each result, is a sum whose parts a program over blocks takes and gives
-    as they are."""
-    given = [[] if cut is None else axes_in_parts(mesh, place.spec) for cut, place in zip(cuts, shardings)]
-    return given, [axes_in_parts(mesh, spec_of(dims, True, *sums)) for dims, *sums in said]
 
 
 def _asked_for(traced: Any) -> list[NamedSharding | None]:
