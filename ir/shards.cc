@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/error.h"
+#include "ir/prim.h"
 
 namespace weft {
 namespace {
@@ -105,6 +106,97 @@ bool InOrder(const ShardLayout& layout) {
   return true;
 }
 
+// The blocks of an array that is a sum in parts: each device along `sharding.partial` has a part of its own, so the
+// same block is there several times.
+HeldBlocks PartsHeld(const Mesh& mesh, const Sharding& sharding, const Ints& processes) {
+  HeldBlocks held;
+  std::map<std::vector<int64_t>, size_t> places;
+  const HeldBlocks each = BlocksHeld(mesh, sharding, processes);
+  for (size_t k = 0; k < each.devices.size(); ++k) {
+    const std::vector<int64_t> at = mesh.Coordinates(each.devices[k]);
+    const std::vector<int64_t>& index = each.index[each.place[k]];
+    std::vector<int64_t> which = index;
+    for (size_t a = 0; a < at.size(); ++a) {
+      const auto& partial = sharding.partial;
+      if (std::find(partial.begin(), partial.end(), mesh.axes[a].name) != partial.end()) which.push_back(at[a]);
+    }
+    const auto [it, added] = places.try_emplace(which, held.index.size());
+    if (added) held.index.push_back(index);
+    held.devices.push_back(each.devices[k]);
+    held.place.push_back(it->second);
+  }
+  return held;
+}
+
+// For each block of a stack whether it is the first of those with its index: of a sum in parts there are several.
+std::vector<bool> FirstParts(const ShardLayout& layout) {
+  std::map<std::vector<int64_t>, size_t> seen;
+  std::vector<bool> first;
+  for (const auto& index : layout.held.index) first.push_back(seen.try_emplace(index, first.size()).second);
+  return first;
+}
+bool IsInParts(const ShardLayout& layout) {
+  const std::vector<bool> first = FirstParts(layout);
+  return std::find(first.begin(), first.end(), false) != first.end();
+}
+
+// The indices of the first parts.
+std::vector<std::vector<int64_t>> DistinctBlocks(const ShardLayout& layout) {
+  const std::vector<bool> first = FirstParts(layout);
+  std::vector<std::vector<int64_t>> distinct;
+  for (size_t k = 0; k < first.size(); ++k) {
+    if (first[k]) distinct.push_back(layout.held.index[k]);
+  }
+  return distinct;
+}
+
+// The stack of a sum in parts from one of its blocks, each once: the first part has all, and the others nothing.
+Tensor FirstHaveAll(const Tensor& distinct, const ShardLayout& layout) {
+  Tensor stack(layout.dtype, layout.stack);
+  const std::vector<bool> first = FirstParts(layout);
+  const auto bytes = static_cast<size_t>(layout.block_bytes);
+  const char* from = distinct.data<char>();
+  for (size_t k = 0; k < first.size(); ++k) {
+    char* to = stack.data<char>() + k * bytes;
+    if (first[k]) {
+      std::memcpy(to, from, bytes);
+      from += bytes;
+    } else {
+      std::memset(to, 0, bytes);
+    }
+  }
+  return stack;
+}
+
+Tensor Sum(const Tensor& a, const Tensor& b) {
+  const Prim& add = FindPrim("add");
+  const Types operands = {a.type(), b.type()}, results = {a.type()};
+  const Mask literal(2, false);
+  const Attrs attrs;
+  const std::vector<FnRef> regions;
+  return add.eval(EvalContext{Sig{add, operands, literal, attrs, regions}, results, nullptr}, {a, b})[0];
+}
+
+// The blocks of the sum, each once.
+Tensor SumOfParts(Tensor stack, const ShardLayout& layout) {
+  std::map<std::vector<int64_t>, Tensor> sum_of;
+  const std::vector<std::vector<int64_t>> distinct = DistinctBlocks(layout);
+  for (size_t k = 0; k < layout.held.index.size(); ++k) {
+    char* const address = stack.data<char>() + static_cast<int64_t>(k) * layout.block_bytes;
+    const Tensor part(layout.dtype, layout.block, stack.owner(), address);
+    Tensor& sum = sum_of[layout.held.index[k]];
+    sum = sum.defined() ? Sum(sum, part) : part;
+  }
+  Shape shape = layout.block;
+  shape.insert(shape.begin(), static_cast<int64_t>(distinct.size()));
+  Tensor sums(layout.dtype, shape);
+  const auto bytes = static_cast<size_t>(layout.block_bytes);
+  for (size_t k = 0; k < distinct.size(); ++k) {
+    std::memcpy(sums.data<char>() + k * bytes, sum_of[distinct[k]].raw(), bytes);
+  }
+  return sums;
+}
+
 }  // namespace
 
 HeldBlocks BlocksHeld(const Mesh& mesh, const Sharding& sharding, const Ints& processes) {
@@ -142,7 +234,7 @@ std::shared_ptr<const ShardLayout> ShardLayout::Make(const Mesh& mesh, Sharding 
   layout->dtype = dtype;
   layout->block = StaticSizes(local.dims, "an array on several devices");
   layout->shape = std::move(shape);
-  layout->held = BlocksHeld(mesh, sharding, processes);
+  layout->held = PartsHeld(mesh, sharding, processes);
   if (layout->held.devices.empty()) throw ValueError("process ", processes[0], " has no device of ", mesh.ToString());
   layout->block_bytes = NumElements(layout->block) * ByteWidth(dtype);
   layout->stack = layout->block;
@@ -151,9 +243,10 @@ std::shared_ptr<const ShardLayout> ShardLayout::Make(const Mesh& mesh, Sharding 
   for (const auto& axes : sharding.dims) {
     for (const std::string& axis : axes) blocks *= mesh.Size(axis);
   }
+  for (const std::string& axis : sharding.partial) blocks *= mesh.Size(axis);
   layout->complete =
       static_cast<int64_t>(layout->held.index.size()) == blocks && (placement == nullptr || !placement->Spans());
-  layout->in_order = layout->complete && InOrder(*layout);
+  layout->in_order = layout->complete && !IsInParts(*layout) && InOrder(*layout);
   return layout;
 }
 
@@ -179,6 +272,18 @@ ShardCopies& CountedShardCopies() {
 Tensor StackOfBlocks(const Tensor& whole, const ShardLayout& layout) {
   WEFT_CHECK(whole.shape() == layout.shape) << "an array does not fit its layout";
   if (layout.in_order) return whole.Reshaped(layout.stack);
+  if (IsInParts(layout)) {
+    const std::vector<std::vector<int64_t>> distinct = DistinctBlocks(layout);
+    Shape shape = layout.block;
+    shape.insert(shape.begin(), static_cast<int64_t>(distinct.size()));
+    Tensor each(layout.dtype, shape);
+    const std::vector<std::vector<int64_t>> only(1, std::vector<int64_t>(layout.shape.size(), 0));
+    CopyBlocks(
+        ByteWidth(layout.dtype), {layout.shape, only}, [&](size_t) { return whole.data<char>(); },
+        {layout.block, distinct}, each.data<char>());
+    ++CountedShardCopies().cut;
+    return FirstHaveAll(each, layout);
+  }
   Tensor stack(layout.dtype, layout.stack);
   const std::vector<std::vector<int64_t>> only(1, std::vector<int64_t>(layout.shape.size(), 0));
   CopyBlocks(
@@ -291,6 +396,17 @@ Tensor Shards::Assembled() const {
   if (!layout.complete) ThrowElsewhere(layout);
   if (layout.in_order) return Stack().Reshaped(layout.shape);
   Tensor whole(layout.dtype, layout.shape);
+  if (IsInParts(layout)) {
+    const Tensor sums = SumOfParts(Stack(), layout);
+    const std::vector<std::vector<int64_t>> distinct = DistinctBlocks(layout);
+    const std::vector<std::vector<int64_t>> only(1, std::vector<int64_t>(layout.shape.size(), 0));
+    CopyBlocks(
+        ByteWidth(layout.dtype), {layout.block, distinct},
+        [&](size_t place) { return sums.data<char>() + static_cast<int64_t>(place) * layout.block_bytes; },
+        {layout.shape, only}, whole.data<char>());
+    ++CountedShardCopies().assembled;
+    return whole;
+  }
   CopyTo(layout.shape, std::vector<std::vector<int64_t>>(1, std::vector<int64_t>(layout.shape.size(), 0)),
          whole.data<char>());
   ++CountedShardCopies().assembled;
@@ -301,6 +417,7 @@ Tensor Shards::StackAs(const ShardLayout& to) const {
   WEFT_CHECK(to.shape == layout_->shape && to.dtype == layout_->dtype) << "an array does not fit its layout";
   if (layout_->SameBlocks(to)) return Stack();
   if (layout_->in_order && to.in_order) return Stack().Reshaped(to.stack);  // both are the whole array
+  if (IsInParts(*layout_) || IsInParts(to)) return StackOfBlocks(Whole(), to);
   Tensor stack(to.dtype, to.stack);
   if (!CopyTo(to.block, to.held.index, stack.data<char>())) ThrowElsewhere(*layout_);
   ++CountedShardCopies().moved;

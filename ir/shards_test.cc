@@ -76,6 +76,30 @@ TEST(Shards, CutsAndPutsTogether) {
   }
 }
 
+// Of a sum in parts each device has a block of its own; all of it is their sum.
+TEST(Shards, HoldsSumsInParts) {
+  const Tensor whole = Counting({6, 4, 6});
+  for (const Sharding& s :
+       {Sharding{{{"x"}, {}, {}}, {"y"}}, Sharding{{{}, {}, {"y"}}, {"x"}}, Sharding{{}, {"x", "y"}}}) {
+    const auto layout = ShardLayout::Make(On(kGrid, s), DType::kI32, whole.shape());
+    EXPECT_EQ(layout->held.index.size(), kDevices.size());
+    EXPECT_TRUE(layout->complete && !layout->in_order);
+    const auto shards = Shards::Cut(layout, whole);  // the first device has all, and the others nothing
+    EXPECT_TRUE(shards->Whole().BitEquals(whole)) << s.ToString();
+    Tensor stack = shards->Stack().Copy();
+    for (int64_t i = 0; i < stack.size(); ++i) stack.data<int32_t>()[i] = 1;
+    const Shards ones(layout, stack);
+    const int64_t parts = s.partial.size() == 2 ? 6 : kGrid.Size(s.partial[0]);
+    for (int64_t i = 0; i < whole.size(); ++i) ASSERT_EQ(ones.Whole().at<int32_t>(i), parts);
+    // To blocks of the sum, and back.
+    const Placement cut = On(kGrid, {{{"y"}, {}, {"x"}}, {}});
+    const auto to = ShardLayout::Make(cut, DType::kI32, whole.shape());
+    ExpectBlocks(Shards(to, shards->StackAs(*to)), whole, cut);
+    const Shards back(layout, Shards(to, shards->StackAs(*to)).StackAs(*layout));
+    EXPECT_TRUE(back.Stack().BitEquals(shards->Stack())) << s.ToString();
+  }
+}
+
 TEST(Shards, CopiesNothingThatLiesInOrder) {
   const Tensor whole = Counting({6, 4, 6});
   const int64_t cut = CountedShardCopies().cut, assembled = CountedShardCopies().assembled;

@@ -104,8 +104,12 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
       std::string("Calls host function number `callback` with the operands; its results have the types `results`. ") +
           (pure ? "The function depends on its operands alone: calls whose results are not used are dropped."
                 : "Calls keep their order and are never dropped.") +
-          " Under vmap it is called for one batch element after the other.");
+          " Under vmap it is called for one batch element after the other." +
+          (pure ? ""
+                : " With `each_device`, which one without results may have, each device of a program that is cut calls "
+                  "it with what it holds of the operands, and not the first one with all of them."));
   p.lane_by_lane = true;
+  if (!pure) p.more_attributes = {"each_device"};
   p.has_effect = !pure;
   p.host_functions = [](const Attrs& attrs) -> Ints { return {attrs.GetInt("callback")}; };
   p.infer = [](const Sig& s) -> Types {

@@ -340,10 +340,14 @@ void RegisterSlice(PrimRegistry& r) {
 }
 
 void RegisterPad(PrimRegistry& r) {
-  Prim& p = r.Add("pad", Family::kShape, 2,
-                  "x surrounded by the scalar operand 1: lo[d] before, hi[d] after, interior[d] between neighbours "
-                  "along dimension d; negative lo and hi cut off. "
-                  "Result size: lo + hi + n + max(n - 1, 0) * interior.");
+  Prim& p =
+      r.Add("pad", Family::kShape, 2,
+            "x surrounded by the scalar operand 1: lo[d] before, hi[d] after, interior[d] between neighbours "
+            "along dimension d; negative lo and hi cut off. "
+            "Result size: lo + hi + n + max(n - 1, 0) * interior. With `parts`, axes of a mesh, the operand is the "
+            "first of the parts of a sum that devices along them hold, and the zeros are the others: where a "
+            "program is cut, what each device has of the operand.");
+  p.more_attributes = {"parts"};
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     if (s.operands[1].rank() != 0 || s.operands[1].dtype != x.dtype)

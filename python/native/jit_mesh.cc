@@ -70,9 +70,15 @@ OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shard
   const Attrs& attrs = on.fn->eqns()[0].attrs;
   for (size_t i = 0; i < traced.fn->params().size(); ++i) {
     const Type& type = traced.fn->params()[i].type;
-    on.params.push_back(ShardLayout::Make(attrs.Get<Mesh>("mesh"), attrs.Get<Shardings>("in_shardings")[i],
-                                          attrs.Get<Ints>("processes"), type.dtype,
-                                          StaticSizes(type.dims, "a program for several devices"), nullptr));
+    // A sum in parts has them side by side, along a dimension of its own.
+    Sharding lies_as = attrs.Get<Shardings>("in_shardings")[i];
+    if (static_cast<int>(lies_as.dims.size()) > type.rank()) {
+      lies_as.partial = lies_as.dims[0];
+      lies_as.dims.erase(lies_as.dims.begin());
+    }
+    on.params.push_back(ShardLayout::Make(attrs.Get<Mesh>("mesh"), std::move(lies_as), attrs.Get<Ints>("processes"),
+                                          type.dtype, StaticSizes(type.dims, "a program for several devices"),
+                                          nullptr));
     PyObject* const lies = i < shardings.size() ? shardings[i] : nullptr;
     on.fits.push_back(lies != nullptr && LayoutOf(lies, type)->SameBlocks(*on.params[i]));
   }
@@ -80,15 +86,23 @@ OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shard
 }
 
 Tensor StackFor(const OnDevices& on, size_t i, const Value& v) {
-  if (v.shards() == nullptr) return StackOfBlocks(v.tensor(), *on.params[i]);
-  return on.fits[i] ? v.shards()->Stack() : v.shards()->StackAs(*on.params[i]);
+  const ShardLayout& to = *on.params[i];
+  const Tensor stack = v.shards() == nullptr ? StackOfBlocks(v.tensor(), to)
+                       : on.fits[i]          ? v.shards()->Stack()
+                                             : v.shards()->StackAs(to);
+  const Type& wanted = on.fn->params()[i].type;
+  return wanted.rank() == static_cast<int>(to.stack.size()) ? stack
+                                                            : stack.Reshaped(StaticSizes(wanted.dims, "a stack"));
 }
 
 Value PlacedResult(const OnDevices& on, size_t i, Tensor result, bool weak) {
   if (i >= on.results.size() || on.results[i] == nullptr) return Value(std::move(result), weak);
   const std::shared_ptr<const ShardLayout>& layout = on.results[i];
   if (layout->placement->one_device && !on.part) return Value(std::move(result), *layout->placement, weak);
-  if (on.part) return FromStack(layout, std::move(result), weak);
+  if (on.part) {
+    const bool as_is = result.shape() == layout->stack;  // parts of a sum have a dimension of their own
+    return FromStack(layout, as_is ? std::move(result) : result.Reshaped(layout->stack), weak);
+  }
   return Value(Shards::Cut(layout, result), weak);
 }
 

@@ -86,10 +86,11 @@ void BindMesh(py::module_& m) {
     return py::make_tuple(type.varying, what);
   });
   // spmd(traced, axes of the mesh, its devices, cuts of the operands, of the results, axes along which the first
-  // device's result is taken, operands): what the function captured is the same on all devices.
+  // device's result is taken, axes along which a result is the sum of what devices have, operands): what the function
+  // captured is the same on all devices.
   m.def("spmd", [](const Traced& t, const std::vector<std::pair<std::string, int64_t>>& axes, const Ints& devices,
                    const std::vector<std::vector<Strings>>& in_cuts, const std::vector<std::vector<Strings>>& out_cuts,
-                   const std::vector<Strings>& unchecked, py::handle operands) {
+                   const std::vector<Strings>& unchecked, const std::vector<Strings>& sums, py::handle operands) {
     Mesh mesh;
     for (const auto& [name, size] : axes) mesh.axes.push_back({name, size});
     Shardings in = ShardingsFrom(in_cuts), out = ShardingsFrom(out_cuts);
@@ -106,7 +107,8 @@ void BindMesh(py::module_& m) {
     Atoms results = b.Inline(*a.fns[0], params);
     for (size_t i = 0; i < results.size(); ++i) {
       for (const std::string& axis : unchecked[i]) results[i] = OfFirstDevice(b, results[i], axis);
-      results[i] = Pvary(b, results[i], out[i].Axes());
+      out[i].partial = sums[i];
+      results[i] = Pvary(b, results[i], UnionOfAxes(out[i].Axes(), out[i].partial));
     }
     Attrs attrs = {{"mesh", mesh}, {"in_shardings", in}, {"out_shardings", out}};
     if (!devices.empty()) attrs.Set("devices", devices);

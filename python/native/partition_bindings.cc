@@ -97,6 +97,16 @@ void BindPartition(py::module_& m) {
       },
       py::arg("x"), py::arg("axes"), py::arg("devices"), py::arg("cuts"), py::arg("open"),
       py::arg("unreduced") = Strings{}, py::arg("reduced") = Strings{});
+  // The parts of a sum along these axes, side by side along dimension 0, which x has with size 1: those that devices
+  // hold where x is such a sum already, else x and zeros.
+  m.def("parts_beside", [](py::handle x, const Strings& axes, int64_t count) {
+    const Value v = ValueFrom(x, "shard_map");
+    Ints none(static_cast<size_t>(v.rank()), 0), hi = none;
+    hi[0] = count - 1;
+    const Attrs attrs = {{"lo", none}, {"hi", hi}, {"interior", none}, {"parts", axes}};
+    return Take(
+        WrapValue(Bind(FindPrim("pad"), {v, Value(Tensor::Zeros(v.dtype(), {}))}, attrs)[0].WithWeak(v.weak())));
+  });
   // The meshes of the constraints and the spmd equations of a program: [(axes, devices), ...].
   m.def("meshes_of", [](const Traced& t) {
     std::vector<std::pair<Axes, Ints>> meshes;
@@ -180,12 +190,21 @@ void BindPartition(py::module_& m) {
     return fixed;
   });
   // partition(traced, axes of the mesh, cuts of each parameter or None, with cheaper layouts, deterministic sums,
-  //           cuts of each result or None; [] where nothing is said of them)
+  //           cuts of each result or None; [] where nothing is said of them, axes along which each parameter, and
+  //           result, is a sum in parts, which lie side by side in the program that is made)
   //   -> (Fn, cuts of each parameter, cuts of each result, communications, bytes in all)
   m.def("partition", [](const Traced& t, const Axes& axes, const std::vector<std::optional<CutsOfDims>>& cuts,
-                        bool cheaper, bool deterministic, const std::vector<std::optional<CutsOfDims>>& results_as) {
+                        bool cheaper, bool deterministic, const std::vector<std::optional<CutsOfDims>>& results_as,
+                        const std::vector<Strings>& params_in_parts, const std::vector<Strings>& results_in_parts) {
     const Mesh mesh = MeshFrom(axes);
-    PartitionOptions options{mesh, LayoutsFrom(mesh, cuts), LayoutsFrom(mesh, results_as), deterministic};
+    PartitionOptions options{.mesh = mesh,
+                             .params = LayoutsFrom(mesh, cuts),
+                             .results = LayoutsFrom(mesh, results_as),
+                             .deterministic = deterministic};
+    for (const Strings& names : params_in_parts)
+      options.params_in_parts.push_back(LayoutOf(mesh, Sharding{{}, names}).partial);
+    for (const Strings& names : results_in_parts)
+      options.results_in_parts.push_back(LayoutOf(mesh, Sharding{{}, names}).partial);
     Partitioned p;
     std::vector<CheaperLayout> less;
     {

@@ -15,11 +15,11 @@ namespace {
 std::string AxisName(PyObject* name) { return Text(name); }
 
 // sharding._description() -> (numbers of the devices, [(axis, size), ...] or None for one device, the axes of each
-// dimension, [this process, then that of each device])
+// dimension, [this process, then that of each device], the axes along which devices hold parts of a sum)
 Placement Described(PyObject* sharding) {
-  Ref four(Check(RunningPython([&] { return PyObject_CallMethod(sharding, "_description", nullptr); })));
-  PyObject *devices, *axes, *cuts, *processes;
-  if (!PyArg_ParseTuple(four.get(), "OOOO", &devices, &axes, &cuts, &processes)) throw PythonError();
+  Ref five(Check(RunningPython([&] { return PyObject_CallMethod(sharding, "_description", nullptr); })));
+  PyObject *devices, *axes, *cuts, *processes, *partial;
+  if (!PyArg_ParseTuple(five.get(), "OOOOO", &devices, &axes, &cuts, &processes, &partial)) throw PythonError();
   const auto each = [](PyObject* sequence, const auto& f) {
     Ref items(Check(PySequence_Fast(sequence, "the description of a sharding")));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) f(PySequence_Fast_GET_ITEM(items.get(), i));
@@ -36,6 +36,7 @@ Placement Described(PyObject* sharding) {
     p.sharding.dims.emplace_back();
     each(names, [&](PyObject* name) { p.sharding.dims.back().push_back(AxisName(name)); });
   });
+  each(partial, [&](PyObject* name) { p.sharding.partial.push_back(AxisName(name)); });
   each(processes, [&](PyObject* n) { p.processes.push_back(IntFrom(n, "a process")); });
   return p;
 }

@@ -461,14 +461,17 @@ void BindTracing(py::module_& m) {
     });
   });
   // callback(primitive, function, operands, specs): function takes and returns a list of arrays.
-  m.def("callback", [](const std::string& prim, py::handle function, py::handle operands, const py::list& specs) {
-    Types results;
-    for (py::handle spec : specs) results.push_back(SpecFrom(spec).type);
-    // A trace that is open makes it stay; who gets the traced function holds it.
-    const HostFunctions held(HeldFunction(function.ptr()));
-    return ListOf(
-        Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), {{"callback", held.number()}, {"results", results}}));
-  });
+  // `each_device`: devices of a mesh call it with what they hold.
+  m.def("callback",
+        [](const std::string& prim, py::handle function, py::handle operands, const py::list& specs, bool each_device) {
+          Types results;
+          for (py::handle spec : specs) results.push_back(SpecFrom(spec).type);
+          // A trace that is open makes it stay; who gets the traced function holds it.
+          const HostFunctions held(HeldFunction(function.ptr()));
+          Attrs attrs = {{"callback", held.number()}, {"results", results}};
+          if (each_device) attrs.Set("each_device", true);
+          return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), attrs));
+        });
   // functions: solve, matvec and perhaps the transposed solve, all of the right side b.
   m.def("linear_solve", [](const std::vector<Traced>& functions, py::handle b, bool symmetric) {
     const Aligned a = AlignCaptures(functions);

@@ -308,3 +308,59 @@ def alone(x):
     return x
 alone(given[0])
 """)
+
+
+def test_what_devices_hold_is_called_with():
+    """debug.callback(partitioned=True): each device with its part."""
+    run("""
+x = jax.device_put(np.arange(16.0, dtype=np.float32).reshape(4, 4), NamedSharding(auto, P("x", "y")))
+seen = []
+def f(x):
+    jax.debug.callback(lambda part: seen.append(np.asarray(part).tolist()), x * 2, partitioned=True)
+    return x + 1
+with jax.set_mesh(auto):
+    jax.block_until_ready(jax.jit(f)(x))
+    jax.effects_barrier()
+    out["parts"] = sorted(seen)
+    seen.clear()
+    jax.block_until_ready(jax.jit(jax.vmap(f))(x))
+    jax.effects_barrier()
+    out["of rows"] = sorted(seen)
+""")
+
+
+def test_convolutions_say_how_they_lie():
+    run("""
+jax.set_mesh(explicit)
+w = np.arange(5 * 8 * 4, dtype=np.float32).reshape(5, 8, 4) % 7
+x = np.arange(8 * 16 * 8, dtype=np.float32).reshape(8, 16, 8) % 5
+def f(x, where=None):
+    return jax.lax.conv_general_dilated(
+        x, w, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"), out_sharding=where
+    )
+features = P("x", None, "y")
+for cut, where in ((P("x", "y"), None), (features, None), (features, P("x")), (P("x"), P(None, "y"))):
+    a = jax.device_put(x, cut)
+    for name, g in (("plain", f), ("jit", jax.jit(f, static_argnums=1))):
+        try:
+            y = g(a, where)
+            out[f"{cut} {where} {name}"] = [str(y.sharding.spec), np.asarray(y).sum().item()]
+        except Exception as error:
+            out[f"{cut} {where} {name}"] = "`out_sharding`" in str(error)
+""")
+
+
+def test_results_without_values():
+    """Arrays of dtype float0 are results of programs over meshes, too."""
+    run("""
+float0 = jax.dtypes.float0
+out["made"] = [list(f(b"", dtype=float0).shape) for f in (jnp.array, jnp.asarray)]
+out["of bools"] = list(jnp.asarray(np.zeros(3, bool), dtype=float0).shape)
+out["jit"] = list(jax.jit(lambda x: jnp.array(b"", dtype=float0))(1.0).shape)
+place = NamedSharding(auto, P("x"))
+gradients = jax.grad(lambda x, n: (x * n).sum(), (0, 1), allow_int=True)
+f = jax.jit(gradients, out_shardings=NamedSharding(auto, P()))
+dx, dn = f(jax.device_put(np.arange(4.0, dtype=np.float32), place), np.arange(4, dtype=np.int32))
+out["gradients"] = [np.asarray(dx).tolist(), list(dn.shape)]
+jax.pmap(lambda x: jnp.array(b"", dtype=float0))(np.ones(8, np.float32))
+""")

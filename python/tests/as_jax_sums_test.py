@@ -141,3 +141,54 @@ text = str(jax.jit(f).trace(u, b).jaxpr)
 out["names"] = [name in text for name in ("unreduced_reduce_scatter", "unreduced_psum")]
 out["numbers"] = [numbers(g) for g in jax.jit(f)(u, b)]
 """)
+
+
+PARTS = """
+parts = lambda value: [np.asarray(shard.data).tolist() for shard in value.addressable_shards]
+"""
+
+
+def test_each_device_holds_its_part():
+    """Of products and sums what it found, of what was cut its block among zeros, and of whole values the first has all;
+    programs, shard_map and derivatives pass parts on."""
+    run(
+        PARTS
+        + """
+product = jax.jit(lambda u, v: jnp.einsum("ab,bc->ac", u, v, out_sharding=P("x", None, unreduced={"y"})))(a, b)
+out["product"] = [spec(product), parts(product), numbers(jax.reshard(product, P()))]
+more = jax.jit(lambda p: (p + p).T)(product)
+out["more"] = [spec(more), parts(more), numbers(jax.jit(lambda p: jax.reshard(p, P("y", "x")))(more))]
+rows = jax.jit(lambda u: jax.lax.reduce_sum(u, axes=(0,), out_sharding=P(None, unreduced={"x"})))(
+    jax.device_put(a, P("x", None))
+)
+out["rows"] = [spec(rows), parts(rows)]
+whole = jnp.arange(4, dtype=jnp.float32)
+out["whole"] = parts(jax.jit(lambda v: jax.reshard(v, P(unreduced={"x"})))(whole))
+out["blocks"] = parts(jax.jit(lambda v: jax.reshard(v, P(unreduced={"x"})))(jax.device_put(whole, P("x"))))
+out["put"] = parts(jax.device_put(jax.device_put(whole, P("x")), P(unreduced={"x"})))
+counts = jax.jit(lambda v: jnp.bincount(v, length=3, out_sharding=P(unreduced={"x", "y"})))(
+    jax.device_put(np.array([0, 1, 1, 2], np.int32), P(("x", "y")))
+)
+out["counts"] = parts(counts)
+found = jax.jit(jax.shard_map(lambda u: u, in_specs=P("x", "y"), out_specs=P("x", None, unreduced={"y"})))(a)
+out["found"] = [spec(found), parts(found)]
+same = jax.shard_map(lambda p: p, in_specs=P("x", None, unreduced={"y"}), out_specs=P("x", "y"), check_vma=False)
+out["back"] = numbers(jax.jit(same)(found))
+w = jax.device_put(np.arange(4.0, dtype=np.float32), P(None, reduced={"x"}))
+slope = jax.jit(jax.grad(lambda w: (jax.reshard(w, P("x")) ** 2).sum()))(w)
+out["slope"] = [spec(slope), parts(slope)]
+layer = jax.shard_map(
+    lambda u, w: jax.lax.psum((u @ w)[None], ("x", "y")), in_specs=(P(("x", "y"), None), P(None, reduced={"x", "y"})),
+    out_specs=P(None),
+)
+sides = jax.device_put(np.arange(16.0, dtype=np.float32).reshape(4, 4), P(("x", "y"), None))
+w = jax.device_put(np.ones(4, np.float32), P(None, reduced={"x", "y"}))
+slope = jax.jit(jax.grad(lambda w: layer(sides[:, :4], w).sum()))(w)
+out["of a layer"] = [spec(slope), parts(slope)]
+for kind in ("int8", "bfloat16", "complex64"):
+    made = jax.jit(lambda v: jax.lax.reduce_sum(v, axes=(0,), out_sharding=P(None, unreduced={"x"})))(
+        jax.device_put(np.arange(8).reshape(4, 2).astype(kind), P("x", None))
+    )
+    out[kind] = [str(np.asarray(shard.data).tolist()) for shard in made.addressable_shards]
+"""
+    )

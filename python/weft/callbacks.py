@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _weft
@@ -105,6 +107,26 @@ def io_callback(
     return _call("io_callback", callback, result_shape_dtypes, args, kwargs)
 
 
+class _Callers(threading.local):
+    """Whether each device of a mesh calls the functions that are traced now."""
+
+    are_all_devices = False
+
+
+_callers = _Callers()
+
+
+@contextlib.contextmanager
+def on_each_device() -> Iterator[None]:
+    """Inside it, an io_callback without results is one that each device of the mesh that a program runs on calls with
+    what it holds of the arguments; else the first one calls it with all of them."""
+    before, _callers.are_all_devices = _callers.are_all_devices, True
+    try:
+        yield
+    finally:
+        _callers.are_all_devices = before
+
+
 def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: dict):
     kwargs.pop("vmap_method", None)
     kwargs.pop("sharding", None)
@@ -130,5 +152,6 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
         # A Python number has all its digits until it gets the dtype that is declared.
         return [v if isinstance(v, (int, float, complex)) else _weft.array(v, None, True) for v in out]
 
-    results = _weft.callback(primitive, on_leaves, leaves, spec_leaves)
+    each_device = _callers.are_all_devices and not spec_leaves and primitive == "io_callback"
+    results = _weft.callback(primitive, on_leaves, leaves, spec_leaves, each_device)
     return _tree.unflatten(out_tree, _weft.with_weak(results, [False] * len(results)))

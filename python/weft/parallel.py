@@ -15,7 +15,7 @@ from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
-from ._core.tracing import Flat, call_name, flat_function, trace_flat
+from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
 from ._sharding import agreement, committed
 from ._sharding.arrays import put
 from ._sharding.devices import Device, first_devices, process_count
@@ -31,7 +31,7 @@ from ._sharding.shardings import (
     prefix_specs,
     spec_axes,
 )
-from ._sharding.sums import with_sums
+from ._sharding.sums import axes_beside, beside, with_sums
 from ._sharding.typed import place_inside, place_of, with_the_rest
 from ._sharding.typing_rules import typing_rules
 from .arguments import check_axes, ints
@@ -274,11 +274,14 @@ def _run(
     _check_not_mapped([*in_specs, *_tree.leaves(out_specs, is_leaf=lambda x: isinstance(x, PartitionSpec))], what)
 
     inside: list[tuple | None] = []
+    summed: list[list[str]] = []
+    leaves, tree = _tree.flatten(args)
+    args = _tree.unflatten(tree, [beside(leaf, mesh, spec) for leaf, spec in zip(leaves, in_specs)])
 
     @functools.wraps(f, updated=())
     def on_these(*given):
         with mesh_around(mesh), agreement.following(check):
-            result = with_sums(f, given, in_specs, out_specs, f"{what}: out_specs", check)
+            result = with_sums(f, given, in_specs, out_specs, f"{what}: out_specs", check, summed)
             inside[:] = map(_weft.typed_layout, _tree.leaves(result))
             return result
 
@@ -286,10 +289,12 @@ def _run(
     cuts = []
     for leaf, spec, name in zip(flat.leaves, in_specs, flat.names):
         where = f"{what}: argument {name} of '{flat.name}'"
-        cuts.append(cuts_of(mesh, _spec(spec), _weft.abstract(leaf)[0], where))
+        in_front = axes_beside(mesh, spec)
+        own = cuts_of(mesh, _spec(spec), _weft.abstract(leaf)[0][len(in_front) :], where)
+        cuts.append([*in_front, *own])
     outs: list = []
 
-    def cut_results(t: Any) -> tuple[list, list]:
+    def cut_results(t: Any) -> tuple[list, list, list]:
         made = flat.out_tree.unflatten([_tree.LEAF] * flat.out_tree.num_leaves)
         outs[:] = prefix_specs(out_specs, made, f"{what}: out_specs")
         _check_named(outs, manual, f"{what}: out_specs")
@@ -300,7 +305,7 @@ def _run(
             outs[i] = spec = _spec(outs[i])
             axes = cuts_of(mesh, spec, [0] * len(shape), f"{what}: {which} of '{flat.name}'")
             differ, because = _weft.result_varying(t, i)
-            named = {a for names in axes for a in names} | spec.reduced
+            named = {a for names in axes for a in names} | spec.reduced | set(summed[i])
             missing = [a for a in differ if a in mesh.shape and a not in named]
             if check and any(typing_rules.keeps_axis(mesh.shape[a]) for a in missing):
                 raise value_error(
@@ -312,7 +317,7 @@ def _run(
                 )
             out_cuts.append(axes)
             unchecked.append(missing + [a for a in differ if a in spec.reduced])
-        return out_cuts, unchecked
+        return out_cuts, unchecked, summed
 
     with leaving_alone(set(mesh.axis_names) - manual), mesh_around(mesh):
         results = _on_devices(flat, mesh, cuts, cut_results, what)
@@ -327,8 +332,9 @@ def _run(
 
 def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str, lanes: bool = False) -> list:
     """Traces the function for one device, whose arguments are cut over the mesh as `cuts` says, and applies it to the
-    leaves of the call. cut_results(traced) gives for each result the axes that cut its dimensions, and the axes along
-    which the first device's is taken. `lanes`: derivatives inside are those of one device (derivatives.lanes_apart)."""
+    leaves of the call. cut_results(traced) gives for each result the axes that cut its dimensions, those along which
+    the first device's is taken, and those along which it is the sum of what devices have. `lanes`: derivatives inside
+    are those of one device (derivatives.lanes_apart)."""
     specs = []
     for leaf, axes in zip(flat.leaves, cuts):
         shape, dtype, weak, _ = _weft.abstract(leaf)
@@ -342,8 +348,7 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
     if agreement.check_operands is not None:
         agreement.check_operands(what, t)
-    out_cuts, unchecked = cut_results(t)
-    return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, out_cuts, unchecked, flat.leaves)
+    return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, *cut_results(t), flat.leaves)
 
 
 def smap(
@@ -522,6 +527,8 @@ def _pmap(
         outs[:] = _tree.prefix_leaves(out_axes, results, "pmap: out_axes")
         wide = []
         for leaf, axis in zip(found, outs):
+            if is_float0(leaf):
+                leaf = _weft.full(leaf.shape, 0, "bool")
             rank = len(_weft.abstract(leaf)[0])
             if axis is not None and not -rank - 1 <= axis <= rank:
                 raise value_error(
@@ -530,12 +537,12 @@ def _pmap(
             wide.append(leaf if axis is None else _weft.expand_dims(leaf, axis))
         return _tree.unflatten(out_tree, wide)
 
-    def cut_results(t: Any) -> tuple[list, list]:
+    def cut_results(t: Any) -> tuple[list, list, list]:
         out_cuts, unchecked = [], []
         for i, ((shape, _, _), axis) in enumerate(zip(_weft.result_specs(t), outs)):
             out_cuts.append([(name,) if axis is not None and d == axis % len(shape) else () for d in range(len(shape))])
             unchecked.append([name] if axis is None and name in _weft.result_varying(t, i)[0] else [])
-        return out_cuts, unchecked
+        return out_cuts, unchecked, [[]] * len(out_cuts)
 
     flat.function = on_one_device
     cuts = [cuts_of(mesh, spec, _weft.abstract(leaf)[0], "pmap") for leaf, spec in zip(flat.leaves, specs)]

@@ -49,7 +49,8 @@ class Chooser {
   EquationCuts Best() {
     const uint32_t keepable = Keepable();
     if (keepable != 0) Choose(keepable);
-    Choose(0);
+    const bool said = std::any_of(x_.begin(), x_.end(), [](const CutValue& v) { return v.said; });
+    if (best_.kept == 0 || !said) Choose(0);
     return std::move(best_);
   }
 
@@ -83,7 +84,7 @@ class Chooser {
         if (linear && !p.multilinear && !IsZero(e_.operands[i])) return 0;
         continue;
       }
-      if (!linear || uses_[e_.operands[i].id()] > 1) return 0;
+      if (!linear || (uses_[e_.operands[i].id()] > 1 && !x_[i].said)) return 0;
       if (x_[i].picked && !KeepsNegativeZeros(p)) return 0;
       if (!ExactlyLinear(p) && (!IsInexact(x_[i].type.dtype) || !IsInexact(result.dtype) ||
                                 ByteWidth(result.dtype) < ByteWidth(x_[i].type.dtype)))

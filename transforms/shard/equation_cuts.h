@@ -19,6 +19,7 @@ struct CutValue {
   std::vector<std::pair<Layout, Atom>> versions;
   int param = -1;
   bool picked = false;  // its parts are what one device found, and -0.0 on the others: the sum is that, bit by bit
+  bool said = false;    // the program says that it is a sum in parts: what is linear in it is one, too
 };
 // The axes along which all its versions are parts of a sum.
 uint32_t PartialOf(const CutValue& v);

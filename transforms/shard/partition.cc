@@ -1,6 +1,7 @@
 #include "transforms/shard/partition.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 #include <utility>
 
@@ -12,10 +13,9 @@
 #include "ir/prims/collectives.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
-#include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/shard/device_parts.h"
 #include "transforms/shard/equation_cuts.h"
-#include "transforms/shard/implicit_batch.h"
 #include "transforms/shard/program_meshes.h"
 
 namespace weft {
@@ -44,18 +44,33 @@ bool IsSum(const Prim& prim) {
   return sums.Has(prim);
 }
 
+uint32_t At(const std::vector<uint32_t>& all, size_t i) { return i < all.size() ? all[i] : 0; }
+
 class Partitioner {
  public:
-  Partitioner(const Mesh& mesh, bool deterministic) : reshard_(mesh), deterministic_(deterministic) {}
+  explicit Partitioner(const PartitionOptions& options) : reshard_(options.mesh), options_(options) {}
 
-  // The region of the scope: parameters lie as `params`, results as `results`.
+  // The region of the scope: parameters lie as `params`, results as `results`; those of the program that are sums in
+  // parts have them side by side.
   FnRef Region(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results) {
     Builder b(scope.fn->name());
     std::vector<CutValue> env(scope.fn->num_vars());
+    const auto parts_of = [&](size_t i) { return outermost_ ? At(options_.params_in_parts, i) : 0; };
+    Atoms given;
     for (size_t i = 0; i < params.size(); ++i) {
       const Param& p = scope.fn->params()[i];
-      const Atom a = b.Parameter(LocalTypeOf(mesh(), params[i], p.type), p.name);
-      env[i] = {p.type, {{params[i], a}}, outermost_ ? static_cast<int>(i) : -1};
+      const uint32_t parts = parts_of(i);
+      const Type local = parts == 0
+                             ? LocalTypeOf(mesh(), params[i], p.type)
+                             : LocalTypeOf(mesh(), SideBySide(params[i], parts), SideBySide(mesh(), p.type, parts));
+      given.push_back(b.Parameter(local, p.name));
+    }
+    for (size_t i = 0; i < params.size(); ++i) {
+      const Type& type = scope.fn->params()[i].type;
+      const Layout lies = WithPartial(params[i], parts_of(i));
+      const Dims block = LocalTypeOf(mesh(), params[i], type).dims;
+      const Atom a = lies.partial == 0 ? given[i] : Reshape(b, given[i], block);
+      env[i] = {type, {{lies, a}}, outermost_ ? static_cast<int>(i) : -1, false, lies.partial != 0};
     }
     return Finish(b, scope, env, results);
   }
@@ -103,11 +118,32 @@ class Partitioner {
     for (size_t i = 0; i < results.size(); ++i) {
       CutValue v = Read(scope, env, scope.fn->results()[i]);
       const std::string who = (outermost ? "result " : "result of the region ") + std::to_string(i);
+      if (const uint32_t parts = outermost ? At(options_.results_in_parts, i) : 0; parts != 0) {
+        const Atom a = InParts(b, v, results[i], parts, who, LocOf(scope, scope.fn->results()[i]));
+        out.push_back(Declare(b, a, SideBySide(results[i], parts)));
+        continue;
+      }
       const Atom a = Reach(b, v, results[i], who, LocOf(scope, scope.fn->results()[i]));
       Write(scope, env, scope.fn->results()[i], v);
       out.push_back(Declare(b, a, results[i]));
     }
     return b.Build(out);
+  }
+
+  // One device's part of a sum along `axes`, behind a dimension of size 1: what it has already; of what these axes cut
+  // its block, with zeros around it; else the first device has all of it.
+  Atom InParts(Builder& b, CutValue v, const Layout& to, uint32_t axes, const std::string& who, Loc loc) {
+    const auto has_all = std::find_if(v.versions.begin(), v.versions.end(),
+                                      [&](const auto& version) { return (version.first.partial & axes) == axes; });
+    if (has_all != v.versions.end())
+      v.versions = {*has_all};
+    else if (PartialOf(v) == 0)
+      v.versions = {BlocksAmongZeros(b, mesh(), v, axes)};
+    const uint32_t kept = PartialOf(v) & axes;
+    const Atom a = OnFirstDevice(b, Reach(b, v, WithPartial(to, kept), who, loc), AxisNames(mesh(), axes & ~kept));
+    Dims stacked = b.TypeOf(a).dims;
+    stacked.insert(stacked.begin(), Dim(1));
+    return Reshape(b, a, stacked);
   }
 
   static Loc LocOf(const Scope& scope, const Atom& a) {
@@ -182,14 +218,32 @@ class Partitioner {
     if (IsConstraint(e)) {
       Layout to = Target(scope, e, 0);
       CutValue v = Read(scope, env, e.operands[0]);
+      // What is to be a sum in parts stays one, and blocks along its axes become parts without moving.
+      if (const Attr* unreduced = e.attrs.Find("unreduced")) {
+        const uint32_t axes = LayoutOf(mesh(), Sharding{{}, std::get<Strings>(*unreduced)}).partial & ~to.Cuts();
+        if (PartialOf(v) == 0 && !options_.deterministic) v.versions.push_back(BlocksAmongZeros(b, mesh(), v, axes));
+        const auto parts = std::max_element(v.versions.begin(), v.versions.end(), [&](const auto& l, const auto& r) {
+          return std::popcount(l.first.partial & axes) < std::popcount(r.first.partial & axes);
+        });
+        to.partial = parts->first.partial & axes;
+        if (to.partial != 0) v.versions = {std::pair(*parts)};
+      }
       const Atom a = Reach(b, v, to, "the constraint's operand", e.loc);
-      Write(scope, env, e.operands[0], v);
+      if (to.partial == 0) Write(scope, env, e.operands[0], v);
       Define(scope, env, e, 0, to, a);
       env[e.first_result].param = v.param;
+      env[e.first_result].said = to.partial != 0;
+    } else if (const Attr* parts = e.attrs.Find("parts"); parts != nullptr && Is<"pad">(*e.prim)) {
+      EmitParts(b, scope, e, std::get<Strings>(*parts), env);
     } else if (e.prim->region_use == RegionUse::kDevices) {
       EmitSpmd(b, scope, e, env);
     } else if (RegionsAreCut(e)) {
       EmitControl(b, scope, k, env);
+    } else if (rule.once && e.attrs.Find("each_device") != nullptr) {
+      Atoms x;
+      for (size_t i = 0; i < e.operands.size(); ++i)
+        x.push_back(Reach(b, scope, env, e, i, AsItIs(scope, env, e.operands[i])));
+      b.Emit(*e.prim, x, e.attrs, e.regions);
     } else if (rule.once) {
       EmitOnce(b, scope, e, env);
     } else if (!rule.map) {
@@ -243,33 +297,11 @@ class Partitioner {
     Strings axes;
     for (const Mesh::Axis& a : mesh().axes) axes.push_back(a.name);
     std::sort(axes.begin(), axes.end());
-    std::optional<Atom> first;
-    for (const std::string& axis : axes) {
-      const Atom at = b.Emit1(FindPrim("axis_index"), {}, {{"axes", Strings{axis}}, {"varying", true}});
-      const Atom here = Eq(b, at, Atom::Scalar(DType::kI32, 0));
-      first = first ? And(b, *first, here) : here;
-    }
-    // Operands: the predicate, what stands for results on other devices, then those of the operation. All of them vary,
-    // so that results do without a collective inside.
-    Builder yes(e.prim->name), no(e.prim->name);
-    Atoms operands = {*first}, args, instead, done, nothing;
-    auto pass = [&](const Atom& a) {
-      operands.push_back(Pvary(b, a, axes));
-      nothing.push_back(no.Parameter(b.TypeOf(operands.back())));
-      return yes.Parameter(b.TypeOf(operands.back()));
-    };
-    const Atom here = pass(*first);
-    for (uint32_t i = 0; i < e.num_results; ++i)
-      instead.push_back(pass(Zeros(b, scope.fn->TypeOf(Var{e.first_result + i}))));
-    for (const Atom& a : WholeOperands(b, scope, e, env)) args.push_back(pass(a));
-    yes.set_loc(e.loc);
-    const Atoms result = yes.Emit(*e.prim, args, e.attrs, e.regions);
-    for (size_t i = 0; i < result.size(); ++i)
-      done.push_back(Select(yes, Broadcast(yes, here, yes.TypeOf(result[i]).dims, {}), result[i], instead[i]));
-    nothing = Part(nothing, 1, 1 + result.size());
-    const Atoms y = b.Emit(FindPrim("cond"), operands, {}, {no.Build(nothing), yes.Build(done, true)});
+    Types results;
+    for (uint32_t i = 0; i < e.num_results; ++i) results.push_back(scope.fn->TypeOf(Var{e.first_result + i}));
+    const Atoms y = DoneByFirstDevice(b, e, WholeOperands(b, scope, e, env), results, axes);
     for (size_t i = 0; i < y.size(); ++i) {
-      const Type type = scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)});
+      const Type& type = results[i];
       const Atom all = GatherStacked(b, y[i], mesh(), axes);
       Ints start(type.rank() + 1, 0), limit = {1}, ones(type.rank() + 1, 1);
       for (const Dim& d : type.dims) limit.push_back(d.value("a callback"));
@@ -284,6 +316,18 @@ class Partitioner {
     for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
     const double sent = BytesReceived(prim, static_cast<double>(b.TypeOf(x).Bytes()), n);
     comms().push_back({prim, axes, sent, times_, std::move(cause), e.loc, -1, {}});
+  }
+
+  // The parts of a sum side by side, as a function for the devices takes them.
+  void EmitParts(Builder& b, const Scope& scope, const Eqn& e, const Strings& names, std::vector<CutValue>& env) {
+    const uint32_t axes = LayoutOf(mesh(), Sharding{{}, names}).partial;
+    CutValue v = Read(scope, env, e.operands[0]);
+    Layout to = Slice(Target(scope, e, 0));
+    for (auto& of_dim : to.dims) std::erase_if(of_dim, [&](int a) { return (axes & AxisBit(a)) != 0; });
+    const Atom a = InParts(b, v, Stacked(to), axes, "the parts of a sum", e.loc);
+    Dims dims = b.TypeOf(a).dims;
+    dims.erase(dims.begin());
+    Define(scope, env, e, 0, SideBySide(to, axes), Declare(b, Reshape(b, a, dims), SideBySide(to, axes)));
   }
 
   // A program that was for the devices of the mesh anyway.
@@ -432,7 +476,7 @@ class Partitioner {
       x.push_back(Read(scope, env, a));
       global.push_back(x.back().type);
     }
-    const EquationCuts best = ChooseCuts(reshard_, deterministic_, {scope, e, map, x, uses});
+    const EquationCuts best = ChooseCuts(reshard_, options_.deterministic, {scope, e, map, x, uses});
     Atoms operands;
     for (size_t i = 0; i < x.size(); ++i) {
       // A number stands beside arrays as it is.
@@ -450,9 +494,11 @@ class Partitioner {
           LocalTypeOf(mesh(), best.results[i], scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)})));
     Atoms y = EmitLocal({b, e, operands, global, results, map, mesh(), cuts});
     const bool picked = Picks(e, best, x);
+    const bool said = best.kept != 0 && std::any_of(x.begin(), x.end(), [](const CutValue& v) { return v.said; });
     for (size_t i = 0; i < y.size(); ++i) {
       Define(scope, env, e, i, best.results[i], Joined(b, e, map, cuts, y[i]));
       env[e.first_result + i].picked = picked && best.results[i].partial != 0;
+      env[e.first_result + i].said = said && best.results[i].partial != 0;
     }
   }
 
@@ -484,7 +530,7 @@ class Partitioner {
   }
 
   Resharder reshard_;
-  const bool deterministic_;
+  const PartitionOptions& options_;
   double times_ = 1;  // that what is emitted runs when its body runs
   std::vector<Body> bodies_{1};
   size_t body_ = 0;
@@ -504,26 +550,6 @@ void CheckLayouts(const Mesh& mesh, const OptionalLayouts& layouts, const Types&
 
 }  // namespace
 
-double Partitioned::Bytes() const {
-  double bytes = 0;
-  for (const Communication& c : comms) bytes += c.bytes * c.times;
-  return bytes;
-}
-
-FnRef PreparedToCut(const FnRef& given, const Mesh& mesh) {
-  if (!given->Symbols().empty())
-    throw TypeError("a program is cut over devices for sizes that are known; '", given->name(), "' has the symbols ",
-                    absl::StrJoin(given->Symbols(), ", "));
-  for (const PlacedMesh& own : MeshesOf(*given)) {
-    if (!(own.mesh == mesh))
-      throw ValueError("'", given->name(), "' is cut over ", mesh.ToString(),
-                       ", but holds a constraint or function for ", own.mesh.ToString(),
-                       "; all have to be for one mesh");
-  }
-  const FnRef plain = RunPasses(given, {"drop-rules", "snapshots", "inline-most", "fold", "simplify", "cse"});
-  return EliminateDeadCode(FindBatchDimensions(plain));
-}
-
 Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) {
   const Mesh& mesh = options.mesh;
   const std::shared_ptr<Scope> scope = Propagate(fn, mesh, options.params, options.results);
@@ -540,7 +566,7 @@ Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) 
     p.fn = fn;
     return p;
   }
-  Partitioner partitioner(mesh, options.deterministic);
+  Partitioner partitioner(options);
   const FnRef body = partitioner.Region(*scope, p.params, p.results);
   p.comms = partitioner.Communications();
   Builder b(fn->name());
@@ -548,10 +574,14 @@ Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) 
   Shardings in, out;
   for (size_t i = 0; i < fn->params().size(); ++i) {
     const Param& param = fn->params()[i];
-    params.push_back(b.Parameter(param.type, param.name, param.kind));
-    in.push_back(ShardingOf(mesh, p.params[i]));
+    const uint32_t parts = At(options.params_in_parts, i);
+    params.push_back(b.Parameter(parts ? SideBySide(mesh, param.type, parts) : param.type, param.name, param.kind));
+    in.push_back(ShardingOf(mesh, parts ? SideBySide(p.params[i], parts) : p.params[i]));
   }
-  for (const Layout& l : p.results) out.push_back(ShardingOf(mesh, l));
+  for (size_t i = 0; i < p.results.size(); ++i) {
+    const uint32_t parts = At(options.results_in_parts, i);
+    out.push_back(ShardingOf(mesh, parts ? SideBySide(p.results[i], parts) : p.results[i]));
+  }
   p.fn =
       b.Build(b.Emit(FindPrim("spmd"), params, {{"mesh", mesh}, {"in_shardings", in}, {"out_shardings", out}}, {body}));
   return p;

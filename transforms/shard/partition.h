@@ -23,6 +23,9 @@ namespace weft {
 struct PartitionOptions {
   Mesh mesh;
   OptionalLayouts params, results;  // empty: nothing is said of any
+  // Of each parameter and result the axes along which it is a sum in parts (empty: none is). Those of the program that
+  // is made have the parts side by side, along a dimension of their own in front that these axes cut.
+  std::vector<uint32_t> params_in_parts, results_in_parts;
   // The program is one of deterministic.h: no sum is cut or kept in parts where that would change its order.
   bool deterministic = false;
 };

@@ -399,6 +399,40 @@ fn mlp(w: f64[16,64], v: f64[64,16], x: f64[8,16]) -> (f64[8,16]) {
   ExpectMeaning(back, rng);
 }
 
+// A sum in parts comes and goes side by side: nothing is sent, however often it is used.
+TEST(Partition, SumsInParts) {
+  std::mt19937 rng(5);
+  const Mesh mesh{{{"x", 2}, {"y", 2}}};
+  const FnRef fn = ParseFn(R"(
+fn f(w: f64[4,8], v: f64[8,6], s: f64[4,6]) -> (f64[6,4]) {
+  p: f64[4,6] = contract[spec="ij,jk->ik"] w v
+  q: f64[4,6] = add p s
+  r: f64[4,6] = add q q
+  t: f64[6,4] = transpose[perm=[1,0]] r
+  return t
+})");
+  const Sharding both{{{"x"}, {"y"}}, {}}, rows{{{"y"}, {}}, {}}, sums{{{"x"}, {}}, {}}, turned{{{}, {"x"}}, {}};
+  PartitionOptions options{mesh, {}, {LayoutOf(mesh, turned)}};
+  for (const Sharding& s : {both, rows, sums}) options.params.push_back(LayoutOf(mesh, s));
+  options.params_in_parts = {0, 0, AxisBit(1)};
+  options.results_in_parts = {AxisBit(1)};
+  const Partitioned p = Partition(fn, options);
+  Verify(*p.fn);
+  EXPECT_EQ(CollectivesOf(*p.fn), Counts{}) << Print(*p.fn);
+  EXPECT_EQ(p.fn->params()[2].type.ToString(), "f64[2,4,6]");
+  EXPECT_EQ(p.fn->ResultTypes()[0].ToString(), "f64[2,6,4]");
+  Tensors x = DrawArguments(*p.fn, rng, -2, 2);
+  const Tensor parts = Eval(*p.fn, x)[0];
+  const auto sum_of_two = [](const Tensor& both, Shape shape) {
+    Tensor sum(DType::kF64, std::move(shape));
+    for (int64_t i = 0; i < sum.size(); ++i)
+      sum.data<double>()[i] = both.at<double>(i) + both.at<double>(sum.size() + i);
+    return sum;
+  };
+  x[2] = sum_of_two(x[2], {4, 6});
+  ExpectSame(sum_of_two(parts, {6, 4}), Eval(*fn, x)[0], false, Print(*p.fn));
+}
+
 // A table cut by rows: each device finds its own rows, and the sum of what they found is one all-reduce. The gradient
 // of the table is cut like the table, and nothing is sent for it.
 TEST(Partition, EmbeddingCutByRows) {

@@ -20,11 +20,13 @@ from .shardings import (
     PartitionSpec,
     Sharding,
     SingleDeviceSharding,
+    axes_in_parts,
     cuts_of,
     holds_sum,
     prefix_entries,
     renamed,
     shown_part,
+    spec_axes,
 )
 
 
@@ -38,7 +40,20 @@ def put(x: Any, sharding: Sharding, own: bool | None = False):
         if not sharding.addressable_devices:
             raise value_error(f"device_put: process {process_index()} has no device of {sharding.mesh}")
         cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
+        if _is_cut_along_sum(x, sharding):
+            return move_by_program(x, sharding)
     return _weft.with_sharding(x, sharding, own)
+
+
+def _is_cut_along_sum(x: Any, sharding: NamedSharding) -> bool:
+    """Whether an array is to be a sum in parts along axes that cut it: a device's part is its block then."""
+    axes, place = axes_in_parts(sharding.mesh, sharding.spec), _weft.sharding_of(x)
+    return (
+        bool(axes)
+        and isinstance(place, NamedSharding)
+        and place.mesh.same_place(sharding.mesh)
+        and any(name in axes for names in spec_axes(place.spec) for name in names)
+    )
 
 
 def _put_over_processes(x: Any, sharding: Sharding, own: bool | None) -> Any:
@@ -210,7 +225,6 @@ class Shard:
             return self._array if _tree.jax_semantics() else put(self._array, here, None)
         own = [d for d in sharding._device_list() if d.process_index == process_index()]
         block = _weft.block_of_device(self._array, own.index(self.device), here)
-        # Of a sum in parts the first device along those axes has all, and the others nothing.
         return block if holds_sum(sharding, self.device) else put(_weft.full(block.shape, 0, block.dtype), here)
 
     def __repr__(self) -> str:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from .. import _weft
 from .meshes import AbstractMesh, mesh_axes
-from .partitioning import cuts_of_arguments, program_mesh, said_by_types, spec_of
+from .partitioning import cuts_of_arguments, program_mesh, said_by_types
+from .results import spec_of, sums_in_parts
 
 
 class Communication(NamedTuple):
@@ -79,13 +80,15 @@ def comms(
         return []
     found = []
     cuts = cuts_of_arguments(traced, mesh, shardings)
+    said = said_by_types(traced, mesh, cuts, shardings) if mesh.are_all_axes_explicit else []
     _, _, _, records, total = _weft.partition(
         traced,
         mesh_axes(mesh),
         cuts,
         cheaper,
         fixed_order,
-        [dims for dims, _, _ in said_by_types(traced, mesh, cuts, shardings)] if mesh.are_all_axes_explicit else [],
+        [dims for dims, _, _ in said],
+        *sums_in_parts(mesh, cuts, shardings, said),
     )
     for operation, axes, sent, times, cause, where, better in records:
         saving = None

@@ -13,7 +13,7 @@ from .._core import tree as _tree
 from .._core import watching
 from .._core.errors import not_implemented, runtime_error, value_error
 from .._core.names import wraps
-from .._core.tracing import flat_function, trace_flat
+from .._core.tracing import flat_function, is_float0, trace_flat
 from ..collectives import axes_left_alone
 from . import committed
 from .arrays import put
@@ -29,7 +29,7 @@ from .meshes import (
     mesh_devices,
     mesh_of,
 )
-from .results import as_said, given_through, with_single_axes
+from .results import as_said, given_through, spec_of, sums_in_parts, with_single_axes
 from .shardings import (
     NamedSharding,
     PartitionSpec,
@@ -319,7 +319,7 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
             out = _tree.unflatten(
                 tree,
                 [
-                    constrain(leaf, place, f"jit: out_shardings, result{path}")
+                    leaf if is_float0(leaf) else constrain(leaf, place, f"jit: out_shardings, result{path}")
                     for leaf, place, path in zip(leaves, places, _tree.path_texts(tree))
                 ],
             )
@@ -418,14 +418,6 @@ def program_mesh(traced: Any, shardings: list) -> Mesh | None:
     return next(iter(meshes), _mesh_around_programs())
 
 
-def spec_of(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:
-    """`each`: an entry for each dimension, those after the last one that is cut, too."""
-    while dims and not dims[-1] and not each:
-        dims = dims[:-1]
-    each_dim = [None if not names else names[0] if len(names) == 1 else tuple(names) for names in dims]
-    return PartitionSpec(*each_dim, unreduced=unreduced, reduced=reduced)
-
-
 def _is_same_place(one: Mesh | AbstractMesh, other: Mesh | AbstractMesh) -> bool:
     """Whether shardings on one mesh say how values lie on the other one; of types alone, if one has no devices."""
     if isinstance(one, Mesh) and isinstance(other, Mesh):
@@ -513,8 +505,9 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     try:
         typed = said_by_types(traced, mesh, cuts, shardings)
         said = typed if mesh.are_all_axes_explicit else []  # along the other axes the compiler decides
+        parts = sums_in_parts(mesh, cuts, shardings, said) if stacks else ([], [])
         fn, _, results, _, _ = _weft.partition(
-            traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said]
+            traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said], *parts
         )
     except NotImplementedError as error:
         if isinstance(error, _weft.ShardingTypeError):

@@ -1,4 +1,4 @@
-"""How results of a program over a mesh lie, in the words of its arguments."""
+"""How results of a program over a mesh lie: in the words of its arguments, and as sums in parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,22 @@ from typing import Any
 from .. import _weft
 from .._core import tree as _tree
 from .meshes import Mesh
-from .shardings import NamedSharding, spec_axes
+from .shardings import NamedSharding, PartitionSpec, axes_in_parts, spec_axes
+
+
+def spec_of(dims: list[list[str]], each: bool = False, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:
+    """`each`: an entry for each dimension, those after the last one that is cut, too."""
+    while dims and not dims[-1] and not each:
+        dims = dims[:-1]
+    each_dim = [None if not names else names[0] if len(names) == 1 else tuple(names) for names in dims]
+    return PartitionSpec(*each_dim, unreduced=unreduced, reduced=reduced)
+
+
+def sums_in_parts(mesh: Mesh, cuts: list, shardings: list, said: list) -> tuple[list, list]:
+    """The axes along which each argument, and each result, is a sum whose parts a program over blocks takes and gives
+    as they are."""
+    given = [[] if cut is None else axes_in_parts(mesh, place.spec) for cut, place in zip(cuts, shardings)]
+    return given, [axes_in_parts(mesh, spec_of(dims, True, *sums)) for dims, *sums in said]
 
 
 def given_through(traced: Any, shardings: list, mesh: Mesh) -> list[list[NamedSharding]]:

@@ -36,8 +36,7 @@ class PartitionSpec(tuple):
         dims: for each dimension the name of an axis, a tuple of names (the first one major; of one name it is that
             name), None if it is not cut, or PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of
             it.
-        unreduced: axes along which devices hold parts of a sum: of arrays the first device has all of it, and the
-            others zeros.
+        unreduced: axes along which devices hold parts of a sum, each its own.
         reduced: axes along which values are the same, and cotangents are sums in parts.
 
     Raises:
@@ -321,7 +320,7 @@ class SingleDeviceSharding(Sharding):
         return [self._device]
 
     def _description(self) -> tuple:
-        return [self._device.id], None, [], [process_index(), self._device.process_index]
+        return [self._device.id], None, [], [process_index(), self._device.process_index], []
 
     def _pickled(self) -> tuple:
         return (self._device.id,)
@@ -431,7 +430,8 @@ class NamedSharding(Sharding):
         return list(self.mesh.devices.flat)
 
     def _description(self) -> tuple:
-        return [d.id for d in self._device_list()], mesh_axes(self.mesh), spec_axes(self.spec), processes_of(self.mesh)
+        devices, cuts = [d.id for d in self._device_list()], spec_axes(self.spec)
+        return devices, mesh_axes(self.mesh), cuts, processes_of(self.mesh), axes_in_parts(self.mesh, self.spec)
 
     def _pickled(self) -> tuple:
         return mesh_axes(self.mesh), [d.id for d in self._device_list()], tuple(self.spec)
@@ -488,10 +488,20 @@ def shown_part(index: tuple[slice, ...], shape: Sequence[int]) -> tuple[slice, .
     return tuple(slice(None) if (s.start, s.stop) == (0, n) else s for s, n in zip(index, shape))
 
 
+def axes_in_parts(mesh: Mesh, spec: PartitionSpec) -> list[str]:
+    """The axes along which devices hold parts of a sum, each its own. Those of several processes do not: there the
+    first device along these axes has all of it."""
+    if not spec.unreduced or any(d.process_index != process_index() for d in mesh.devices.flat):
+        return []
+    return [name for name in mesh.axis_names if name in spec.unreduced and mesh.shape[name] > 1]
+
+
 def holds_sum(sharding: Sharding, device: Device) -> bool:
-    """Whether a device holds its block of an array: where the array is a sum in parts, those that are first along the
-    axes of the sum do, and the others hold zeros."""
+    """Whether a device holds its block of an array: where the array is a sum in parts over several processes, those
+    that are first along the axes of the sum do, and the others hold zeros."""
     if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
+        return True
+    if axes_in_parts(sharding.mesh, sharding.spec):
         return True
     mesh = sharding.mesh
     place = next(at for at in np.ndindex(mesh.devices.shape) if mesh.devices[at] is device)

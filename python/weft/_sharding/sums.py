@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,10 +10,10 @@ from .. import _weft
 from .._core import sums_of_devices
 from .._core import tree as _tree
 from .._core.errors import value_error
-from .._core.sums_of_devices import Sums, counted_as, first_has_all, sums_of
+from .._core.sums_of_devices import Sums, counted_as, sums_of
 from ..collectives import axes_left_alone
-from .meshes import current_mesh, mesh_axes
-from .shardings import prefix_specs
+from .meshes import Mesh, current_mesh, mesh_axes
+from .shardings import PartitionSpec, prefix_specs
 from .typing_rules import typing_rules
 
 
@@ -31,24 +32,52 @@ def _is_followed(name: str) -> bool:
     return typing_rules.keeps_axis(size) and size > 1
 
 
+def axes_beside(mesh: Mesh, spec: PartitionSpec | None) -> list[list[str]]:
+    """The axes of the dimensions that an argument of such a spec has in front inside of shard_map (`beside`)."""
+    sums = [] if spec is None else [spec.unreduced, spec.reduced]
+    return [[name for name in mesh.axis_names if name in names] for names in sums if names]
+
+
+def beside(x: Any, mesh: Mesh, spec: PartitionSpec | None) -> Any:
+    """x as shard_map takes it, with a dimension in front of what devices along the axes of a sum have, side by side:
+    the parts of one that is unreduced (those that devices hold already, else x and zeros), and copies of one that is
+    reduced, whose cotangents are parts."""
+    if spec is None:
+        return x
+    for names, is_sum in ((spec.reduced, False), (spec.unreduced, True)):
+        if not names:
+            continue
+        shape = _weft.abstract(x)[0]
+        along = [name for name in mesh.axis_names if name in names]
+        count = math.prod(mesh.shape[name] for name in along)
+        x = _weft.reshape(x, (1, *shape))
+        x = _weft.parts_beside(x, along, count) if is_sum else _weft.broadcast_to(x, (count, *shape))
+    return x
+
+
 def with_sums(
-    function: Callable[..., Any], args: tuple, in_specs: Sequence[Any], out_specs: Any, what: str, check: bool
+    function: Callable[..., Any],
+    args: tuple,
+    in_specs: Sequence[Any],
+    out_specs: Any,
+    what: str,
+    check: bool,
+    summed: list[list[str]],
 ) -> Any:
-    """function(*args) on one device. Of an argument that is unreduced along some axes the first device along them has
-    all, and the others nothing; one that is reduced counts as one that may differ between devices, so that nobody sums
-    its cotangent for it. Results that are unreduced are summed: without `check` also those that are the same on all
-    devices, which otherwise are what the first one has."""
+    """function(*args) on one device. Arguments that are unreduced or reduced along some axes have dimensions of size 1
+    in front (`beside`). `summed` is told the axes along which each result is the sum of what devices have: of
+    those that are unreduced, without `check` also where they are the same on all devices, which otherwise are what the
+    first one has."""
     leaves, tree = _tree.flatten(args)
     for i, spec in enumerate(in_specs):
         if spec is None or not (spec.unreduced or spec.reduced):
             continue
-        if spec.unreduced:
-            leaves[i] = first_has_all(leaves[i], sorted(spec.unreduced))
-        if spec.reduced:
-            leaves[i] = _weft.pvary(leaves[i], sorted(spec.reduced))
-        leaves[i] = counted_as(leaves[i], Sums(spec.unreduced, spec.reduced))
+        in_front = bool(spec.unreduced) + bool(spec.reduced)
+        leaves[i] = _weft.reshape(leaves[i], _weft.abstract(leaves[i])[0][in_front:])
+        leaves[i] = counted_as(leaves[i], Sums(spec.unreduced if check else frozenset(), spec.reduced))
     result = function(*_tree.unflatten(tree, leaves))
     results, out_tree = _tree.flatten(result)
+    summed[:] = [[] for _ in results]
     if not all(map(_weft.is_operand, results)):
         return result  # who takes it says what is wrong with it
     for i, spec in enumerate(prefix_specs(out_specs, _tree.unflatten(out_tree, [0] * len(results)), what)):
@@ -61,9 +90,9 @@ def with_sums(
                 f"{what}: {spec} says that a result is a sum in parts along {', '.join(map(repr, same))}, along which "
                 "it is the same on all devices"
             )
-        if names := sorted(spec.unreduced & differ if check else spec.unreduced):
-            results[i] = _weft.reduce_over_devices("psum", results[i], names)
+        summed[i] = sorted(spec.unreduced & differ if check else spec.unreduced)
+        results[i] = _weft.pvary(results[i], summed[i])
     return _tree.unflatten(out_tree, results)
 
 
-__all__ = ["Sums", "counted_as", "sums_of", "with_sums"]
+__all__ = ["Sums", "axes_beside", "beside", "counted_as", "sums_of", "with_sums"]

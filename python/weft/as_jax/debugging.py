@@ -1,8 +1,9 @@
 """jax.debug: prints, calls and logs of running programs, which may be told their options first:
-jax.debug.print(ordered=True)("x: {x}", x=x)."""
+jax.debug.print(ordered=True)("x: {x}", x=x). With partitioned=True each device of a mesh does it with its part."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 from .. import _weft
 from .. import debug as _debug
 from .._core.errors import type_error, value_error
+from ..callbacks import on_each_device
 
 
 def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Callable[..., Any]:
@@ -21,9 +23,8 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
     def called(
         first: Any = None, /, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
     ) -> Any:
-        del partitioned
         first = kwargs.pop(keyword, None) if first is None else first
-        run = functools.partial(_ordered, function, ordered)
+        run = functools.partial(_ordered, function, ordered, partitioned)
         if first is not None:
             return run(first, *args, **kwargs)
         if args or kwargs:
@@ -33,12 +34,15 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
     return called
 
 
-def _ordered(function: Callable[..., None], is_ordered: bool, first: Any, *args: Any, **kwargs: Any) -> None:
+def _ordered(
+    function: Callable[..., None], is_ordered: bool, is_partitioned: bool, first: Any, *args: Any, **kwargs: Any
+) -> None:
     if is_ordered and any(_weft.axis_size([axis], "debug") > 1 for axis in _weft.axes_of_lanes()):
         raise value_error(
             f"The following ordered effects are not supported for more than 1 device: those of {first!r} under pmap"
         )
-    function(first, *args, ordered=is_ordered, **kwargs)
+    with on_each_device() if is_partitioned else contextlib.nullcontext():
+        function(first, *args, ordered=is_ordered, **kwargs)
 
 
 def _log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:

@@ -18,6 +18,7 @@ from .._sharding.placing import lying_like, placed
 from .._sharding.shardings import PartitionSpec, spec_axes
 from .._sharding.typed import place_of
 from .._sharding.typing_rules import typing_rules
+from ..lax import conv_dimension_numbers
 
 
 def _cuts(x: Any) -> list[tuple[str, ...]] | None:
@@ -225,7 +226,33 @@ def _rng_bit_generator(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-_OTHERWISE = {("jax.lax", "broadcast_like"): _broadcast_like, ("jax.lax", "rng_bit_generator"): _rng_bit_generator}
+def _conv_general_dilated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """conv_general_dilated, which is told how its result lies where kernels or features are cut."""
+
+    @functools.wraps(function)
+    def called(lhs: Any, rhs: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        if out_sharding is not None:
+            return placed(function(lhs, rhs, *args, **kwargs), "conv_general_dilated", None, out_sharding)
+        cuts, of_kernel = (_cuts(lhs), _cuts(rhs)) if typing_rules.in_use else (None, None)
+        numbers = args[4] if len(args) > 4 else kwargs.get("dimension_numbers")
+        if cuts or of_kernel:
+            features = conv_dimension_numbers(wnp.shape(lhs), wnp.shape(rhs), numbers).lhs_spec[1]
+            if any(of_kernel or ()) or (cuts and cuts[features]):
+                raise sharding_type_error(
+                    "Please specify the output sharding via `out_sharding` parameter of `conv_general_dilated`: the "
+                    f"operand is cut by {cuts}, of which dimension {features} has the features, and the kernel by "
+                    f"{of_kernel}"
+                )
+        return function(lhs, rhs, *args, **kwargs)
+
+    return called
+
+
+_OTHERWISE = {
+    ("jax.lax", "broadcast_like"): _broadcast_like,
+    ("jax.lax", "conv_general_dilated"): _conv_general_dilated,
+    ("jax.lax", "rng_bit_generator"): _rng_bit_generator,
+}
 
 
 def with_rules(module: str, name: str, function: Any) -> Any:

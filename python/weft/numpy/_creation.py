@@ -88,6 +88,9 @@ def array(
 
 
 def _made(given: Any, dtype: DTypeLike | None, copy: bool) -> Array:
+    if _tree.jax_semantics() and isinstance(dtype, np.dtype) and dtype == FLOAT0:
+        made: Any = np.asarray(given, FLOAT0)  # as derivatives of integers are
+        return made
     out = _copied.array(given, dtype, copy)
     if not copy or _weft.is_traced(out):
         same = isinstance(given, Array) and (given.dtype, given.weak_type) == (out.dtype, out.weak_type)
