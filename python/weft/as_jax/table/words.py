@@ -135,6 +135,11 @@ WORDS: list[tuple[str, str]] = [
     ),
     # Numbers.
     (r"^'spmd' gives a NaN", "Invalid value (nan) encountered in sharded computation."),
+    (
+        r"^result .* of '[^']*' holds a NaN",
+        "invalid value encountered in jit(...), and the de-optimized function did not give it operation by operation: "
+        "it is a literal of the function's, or of what it closes over",
+    ),
     (r"^'(\w+)' gives a NaN \(argument '(\w+)'", "the de-optimized function did not raise: the input {1} holds a NaN"),
     (r"^'(\w+)' gives a NaN", "invalid value (nan) encountered in {0}"),
     (r"^'(\w+)' gives an infinity", "invalid value (inf) encountered in {0}"),
