@@ -38,6 +38,13 @@ class PRNGImpl(NamedTuple):
     def __str__(self) -> str:
         return self.tag
 
+    def __repr__(self) -> str:
+        return f"PRNGSpec({self.name!r})"
+
+    @property
+    def _impl(self) -> PRNGImpl:
+        return self  # a generator is what says which one it is
+
     @property
     def generator(self) -> Any:
         """Weft's own of this name; what is none is made one of Weft's."""

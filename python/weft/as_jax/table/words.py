@@ -313,7 +313,10 @@ WORDS: list[tuple[str, str]] = [
         r"mapped reference \d+ and mapped reference",
         "only one reference to a mutable array may be passed as an argument",
     ),
-    (r"vmap: '[^']*' changes a reference of", "cannot write to an unbatched array reference"),
+    (
+        r"vmap: '[^']*' changes a reference of",
+        "performing an addupdate operation with vmapped value: cannot write to an unbatched array reference",
+    ),
     (
         r"a value that is differentiated is written into a reference",
         "Move the array reference to be an argument of the differentiated function",
@@ -502,6 +505,10 @@ WORDS: list[tuple[str, str]] = [
     (
         r"a static part of an argument is an array",
         "Exception raised while checking equality of metadata fields of pytree.",
+    ),
+    (
+        r"custom_root: (\w+) returns (.*), b is (.*)",
+        "{0}() output pytree structure must match initial_guess, got {1} and {2}",
     ),
     (
         r"custom_linear_solve: (\w+) returns (.*), b is (.*)",
