@@ -180,6 +180,10 @@ def _named_sums(show: Callable[[Any], str]) -> Callable[[Any], str]:
     return text
 
 
+def _not_on_a_gpu(self: Any) -> Any:
+    raise AttributeError("__cuda_array_interface__ is only defined for NVIDIA GPU buffers.")
+
+
 def install() -> None:
     """From now on arrays have what JAX's have besides, though it is private there, and the option
     jax_check_static_indices counts."""
@@ -193,6 +197,7 @@ def install() -> None:
     array.__repr__, array.__str__ = _named_sums(array.__repr__), _named_sums(array.__str__)
     array._value = property(np.asarray)
     array.__numpy_dtype__ = property(dtype_of_array)
+    array.__cuda_array_interface__ = property(_not_on_a_gpu)
     array._npy_value = property(lambda self: None)
     array.format = property(format_of)
     array.is_ready = lambda self: True
