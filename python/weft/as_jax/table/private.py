@@ -292,7 +292,12 @@ PRIVATE: dict[str, Served] = {
         }
     ),
     "jax._src.indexing": Served(names=of("weft.as_jax.arrays", "Slice ds") | {"dslice": "weft.as_jax.arrays:ds"}),
-    "jax._src.lib._jax": Served(names=of(_INTERNALS, "is_optimized_build")),
+    "jax._src.lib._jax": Served(
+        names={
+            **of(_INTERNALS, "is_optimized_build"),
+            **of("weft.as_jax.arrays", "dlpack_managed_tensor_to_buffer"),
+        }
+    ),
     "jaxlib.xla_client": Served(
         names={
             **of("weft.as_jax.devices", "Client Device XlaRuntimeError"),
