@@ -466,17 +466,19 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     return value, applied
 
 
-def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
-    """The leaves of a cotangent for inexact results of these types, checked and converted."""
+def _cotangents(cotangent, tree, specs: Sequence, what: str, every: bool = False) -> list:
+    """The leaves of a cotangent for inexact results of these types, or for every one, checked and converted."""
     cts, ct_tree = _tree.flatten(cotangent)
     if ct_tree != tree:
         raise type_error(f"{what}: the cotangent is {_tree.in_words(ct_tree)}, the result {_tree.in_words(tree)}")
     moving = []
     for ct, (shape, dtype, _, text) in zip(cts, specs):
-        if not _weft.is_inexact(dtype):
+        if not (every or _weft.is_inexact(dtype)):
             continue
         ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
-        if ct_shape != shape or not fits(dtype, ct_dtype, ct_weak):
+        other = ct_weak and _weft.dtype_kind(ct_dtype) != _weft.dtype_kind(dtype)
+        strict = what == "linear_transpose" and _tree.jax_semantics()
+        if ct_shape != shape or not fits(dtype, ct_dtype, ct_weak) or (other and strict):
             raise type_error(f"{what}: a cotangent is {ct_text}, the result {text}")
         moving.append(_weft.astype(ct, dtype))
     return moving
@@ -568,7 +570,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     Returns: function (cotangent) -> tuple of cotangents of the arguments.
 
     Raises:
-        TypeError: an argument or a result is not of a float or complex dtype; the cotangent does not fit the result.
+        TypeError: arguments and results are neither all of float and complex dtypes nor all of integers; the cotangent
+            does not fit the result.
         weft.DerivativeError: the function is not linear in an operation; the message names it.
 
     Example:
@@ -578,7 +581,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     what = "linear_transpose"
     check_callable(fun, what)
     flat = flat_function(fun, primals, {})
-    check_inexact(flat, [True] * len(flat.leaves), what)
+    whole = bool(flat.leaves) and not any(_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves)
+    check_inexact(flat, [True] * len(flat.leaves), what, allow_int=whole)
     lanes = _weft.axes_of_lanes()
     if lanes:
         flat.specs = [
@@ -590,13 +594,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     out_tree, in_tree = flat.out_tree, flat.in_tree
     specs = [(tuple(s), d, w, _weft.abstract(ShapeDtype(s, d))[3]) for s, d, w in _weft.result_specs(t)]
     for _, dtype, _, text in specs:
-        if not _weft.is_inexact(dtype):
-            raise type_error(f"{what}: '{flat.name}' returns {text}; expected a float or complex dtype")
+        if _weft.is_inexact(dtype) == whole:
+            expected = "an integer dtype, as the arguments have" if whole else "a float or complex dtype"
+            raise type_error(f"{what}: '{flat.name}' returns {text}; expected {expected}")
 
     weak, places = _weak(flat.leaves), of_cotangents(flat.leaves)
 
     def transposed(cotangent):
-        moving = lanes_apart(_cotangents(cotangent, out_tree, specs, what))
+        moving = lanes_apart(_cotangents(cotangent, out_tree, specs, what, whole))
         found = lying_as(_weft.apply(fn, t.captures + moving, weak), places, what)
         return _tree.unflatten(in_tree, found)[0]
 
