@@ -12,6 +12,8 @@ from typing import Any
 from .. import _weft
 from .. import debug as _debug
 from .._core.errors import type_error, value_error
+from .hidden_scopes import debugging
+from .weft_primitives import primitive
 
 
 def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Callable[..., Any]:
@@ -23,7 +25,7 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
     ) -> Any:
         del partitioned
         first = kwargs.pop(keyword, None) if first is None else first
-        run = functools.partial(_ordered, function, ordered)
+        run = functools.partial(_ordered, name, function, ordered)
         if first is not None:
             return run(first, *args, **kwargs)
         if args or kwargs:
@@ -33,12 +35,15 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
     return called
 
 
-def _ordered(function: Callable[..., None], is_ordered: bool, first: Any, *args: Any, **kwargs: Any) -> None:
+def _ordered(
+    name: str, function: Callable[..., None], is_ordered: bool, first: Any, *args: Any, **kwargs: Any
+) -> None:
     if is_ordered and any(_weft.axis_size([axis], "debug") > 1 for axis in _weft.axes_of_lanes()):
         raise value_error(
             f"The following ordered effects are not supported for more than 1 device: those of {first!r} under pmap"
         )
-    function(first, *args, ordered=is_ordered, **kwargs)
+    with debugging(name):
+        function(first, *args, ordered=is_ordered, **kwargs)
 
 
 def _log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
@@ -53,6 +58,7 @@ def _log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     _debug.callback(write, *args, ordered=ordered, **kwargs)
 
 
+debug_print_p, debug_callback_p = primitive("debug_print"), primitive("debug_callback")
 print = debug_print = _in_two_calls("debug_print", "fmt", _debug.print)
 callback = debug_callback = _in_two_calls("debug_callback", "callback", _debug.callback)
 log = debug_log = _in_two_calls("debug_log", "fmt", _log)

@@ -227,7 +227,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.debugging": Served(
         everything_of=("weft.debug",),
         names={
-            **of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
+            **of("weft.as_jax.debugging", "debug_print debug_callback debug_log debug_print_p debug_callback_p"),
             **of("weft.as_jax.pictures", "visualize_array_sharding visualize_sharding"),
         },
     ),
