@@ -11,7 +11,7 @@ from ._core.errors import type_error
 from ._core.tracing import flat_function, trace_flat
 from .api import stop_gradient
 from .arguments import flag
-from .custom import with_captures, custom_jvp
+from .custom import custom_jvp, with_captures
 from .derivatives import jvp, linear_transpose, linearize
 
 __all__ = ["custom_linear_solve", "custom_root"]

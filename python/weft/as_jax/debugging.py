@@ -35,9 +35,7 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
     return called
 
 
-def _ordered(
-    name: str, function: Callable[..., None], is_ordered: bool, first: Any, *args: Any, **kwargs: Any
-) -> None:
+def _ordered(name: str, function: Callable[..., None], is_ordered: bool, first: Any, *args: Any, **kwargs: Any) -> None:
     if is_ordered and any(_weft.axis_size([axis], "debug") > 1 for axis in _weft.axes_of_lanes()):
         raise value_error(
             f"The following ordered effects are not supported for more than 1 device: those of {first!r} under pmap"

@@ -57,7 +57,9 @@ def issubdtype(a: Any, b: Any) -> bool:
     given = a
     a = getattr(a, "dtype", a) if not isinstance(a, type) else a
     if given is not a and _is_key(a) and hasattr(given, "shape"):
-        raise value_error(f"issubdtype: an array of {a} is no dtype. Could not convert Array to a dtype; give its .dtype")
+        raise value_error(
+            f"issubdtype: an array of {a} is no dtype. Could not convert Array to a dtype; give its .dtype"
+        )
     if isinstance(a, ExtendedDType):
         return isinstance(b, type) and issubclass(a.type, b)
     if _is_key(a):

@@ -14,7 +14,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from ..batching import vmap
 from ..control import scan, while_loop
-from ..custom import with_captures, custom_vjp
+from ..custom import custom_vjp, with_captures
 from ..derivatives import vjp
 from ..flatten_util import ravel_pytree
 

@@ -22,8 +22,8 @@ from ._reductions import (
     elements_over,
     mask,
     narrow,
-    sum,
     shows_widening,
+    sum,
     widened,
 )
 

@@ -460,7 +460,8 @@ PRIVATE: dict[str, Served] = {
         names={
             **of("weft.ref", "get set swap addupdate"),
             **{f"ref_{name}": f"weft.ref:{name}" for name in ("get", "set", "swap", "addupdate")},
-            **refused("jax._src.state.primitives", "get_p swap_p addupdate_p pin unpin", _TRACES),
+            **of("weft.as_jax.ref_equations", "get_p swap_p addupdate_p"),
+            **refused("jax._src.state.primitives", "pin unpin", _TRACES),
         }
     ),
     "jax._src.state.discharge": Served(
