@@ -569,8 +569,8 @@ def closure_convert(fun: Callable[..., _R], *example_args: Any) -> tuple[Callabl
         fun: the function.
         *example_args: arguments that it is traced with.
 
-    Returns: pair (converted, values): the traced values that it captured, under jax_semantics and inside of a derivative
-        those that it is taken of, and a function called converted(*args, *values).
+    Returns: pair (converted, values): the traced values that it captured, under jax_semantics and inside of a
+        derivative those that it is taken of, and a function called converted(*args, *values).
 
     Raises:
         TypeError: when converted is called with arguments of another structure.

@@ -165,8 +165,8 @@ _KEPT_CALL = re.compile(r"^.* = call\[out_of_line=true\].*$", re.M)
 
 def _compiler_text(lowered: Lowered) -> str:
     """The program that the compiler takes, which is Weft's: JAX gives XLA's there, called HLO. How values lie on
-    several devices is said in XLA's notation, of arguments at the end; calls that compute again what checkpoint does not
-    keep have XLA's word for what holds them apart."""
+    several devices is said in XLA's notation, of arguments at the end; calls that compute again what checkpoint does
+    not keep have XLA's word for what holds them apart."""
 
     def with_tiles(line: re.Match[str]) -> str:
         mesh = weft.AbstractMesh(*zip(*[(int(n), name) for name, n in re.findall(r"(\w+)=(\d+)", line[2])]))

@@ -63,7 +63,7 @@ def narrowed(y: Array, dtype: Any) -> Array:
     return y if y.dtype == dtype else y.astype(dtype)
 
 
-def shows_widening(a: Array) -> bool:
+def shows_widening(a: Any) -> bool:
     """Whether a program is to say that narrow floats are added in 32 bits, which the operation does by itself: in JAX's
     programs those that name a dtype are not."""
     return _weft.is_traced(a) and narrow(a.dtype) and jax_semantics()
