@@ -267,8 +267,6 @@ def test_functions_that_are_converted_keep_what_no_derivative_is_of():
         """
         import jax, jax.numpy as jnp
         counts = []
-        @jax.custom_vjp
-        def run(x, *captured): return f(x, *captured)
         def outer(c, s, x):
             converted, captured = jax.closure_convert(lambda y: jnp.sin(c * y * s), x)
             counts.append(len(captured))
