@@ -300,7 +300,7 @@ def test_equations_of_references():
         out["values"] = shown(jax.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.int32([[1, 2]])))
         """
     )
-    assert found["get"][0] == "{ lambda ; a:Ref{int32[]}. let b:i32[] <- a[...] in (b,) }"
+    assert found["get"][0] == "{ lambda ; a:Ref{i32[]}. let b:i32[] <- a[...] in (b,) }"
 
 
 def test_references_that_derivatives_leave_alone():
@@ -327,6 +327,6 @@ def test_pullbacks_of_functions_that_stash_cotangents_add_into_references():
         held, total = jax.new_ref(jnp.float32(0.0)), jax.new_ref(jnp.float32(1.0))
         _, pull = jax.vjp(lambda x: jnp.sin(stash(held, jnp.sin(x))), jnp.float32(1.0))
         pull.with_refs(total)(jnp.float32(1.0))
-        out["held"] = shown([held[...], total[...]])
+        out["held"] = shown([held[...].round(5), total[...].round(5)])
         """
     )

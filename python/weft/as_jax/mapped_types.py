@@ -32,6 +32,10 @@ def _is_spec(x: Any) -> bool:
     return isinstance(x, MappingSpec)
 
 
+def _type_of(x: Any) -> Any:
+    return get_aval(x)
+
+
 def has_specs(*axes: Any) -> bool:
     """Whether a type's own axes are among in_axes and out_axes."""
     return any(_is_spec(leaf) for leaf in _tree.leaves(axes, is_leaf=_is_spec))
@@ -58,9 +62,9 @@ def _axes(element: Any, spec: Any) -> list[int | None]:
     ways = itertools.product(*[[0, *range(1, len(shape) + 1), None] for shape in shapes])
     for way in itertools.islice(ways, _MOST):
         whole = [shape if d is None else (*shape[:d], size, *shape[d:]) for shape, d in zip(shapes, way)]
-        value = values_of(element, [wnp.zeros(shape, t.dtype) for shape, t in zip(whole, types)])
+        value: Any = values_of(element, [wnp.zeros(shape, t.dtype) for shape, t in zip(whole, types)])
         try:
-            found = types_of_arrays(get_aval(value).dec_rank(size, spec))
+            found = types_of_arrays(_type_of(value).dec_rank(size, spec))
         except (ValueError, IndexError):
             continue  # the type has no such elements
         if [tuple(t.shape) for t in found] == shapes:
@@ -87,7 +91,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: Any, *
                 arrays.append(leaf)
                 along.append(spec)
                 continue
-            whole = get_aval(leaf)
+            whole = _type_of(leaf)
             kinds.append(whole.dec_rank(axis_size, spec))
             arrays += arrays_of(whole, leaf)
             along += _axes(kinds[-1], spec)
