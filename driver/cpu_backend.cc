@@ -238,7 +238,7 @@ Tensors CpuProgram::Run(Tensors args) const {
   for (size_t i = 0; i < out.size(); ++i) {
     const DType dtype = static_cast<DType>(program().artifact().results[i].dtype);
     void* data = out[i].data.get();
-    args.emplace_back(dtype, std::move(out[i].shape), std::move(out[i].data), data);
+    args.emplace_back(dtype, SharedShape(std::move(out[i].shape)), std::move(out[i].data), data);
   }
   return args;
 }

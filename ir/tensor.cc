@@ -37,9 +37,11 @@ struct FreeMemory {
 
 bool Tensor::made_here() const { return std::get_deleter<FreeMemory>(owner_) != nullptr; }
 
-Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
+const Shape Tensor::kOfScalars;
+
+Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(Shared(std::move(shape)).shape) {
   int64_t bytes = 0;
-  const int64_t elements = NumElements(shape_);
+  const int64_t elements = size();
   if (__builtin_mul_overflow(elements, ByteWidth(dtype), &bytes)) throw ValueError("an array of more than 2^63 bytes");
   const size_t padded = (static_cast<size_t>(bytes) + 63) / 64 * 64 + 64;  // room for a full vector load at the end
   const bool large = padded >= 2 * kLargePage;
@@ -124,7 +126,7 @@ bool Tensor::HasNumbersAlone() const {
 
 Tensor Tensor::WithNumbersAlone() const {
   if (HasNumbersAlone()) return *this;
-  Tensor t(dtype_, shape_);
+  Tensor t(dtype_, shape());
   VisitDType(dtype_, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (kHasOtherBytes<T>) {
@@ -152,23 +154,23 @@ Tensor Tensor::OutOfBounds(DType dtype) {
 
 Tensor Tensor::Reshaped(Shape shape) const {
   Tensor t = *this;
-  t.shape_ = std::move(shape);
+  t.shape_ = Shared(std::move(shape)).shape;
   WEFT_CHECK(t.size() == size()) << "Reshaped: element counts differ";
   return t;
 }
 
 Tensor Tensor::Copy() const {
-  Tensor t(dtype_, shape_);
+  Tensor t(dtype_, shape());
   std::memcpy(t.data_, data_, bytes());
   return t;
 }
 
 bool Tensor::BitEquals(const Tensor& other) const {
-  return dtype_ == other.dtype_ && shape_ == other.shape_ && std::memcmp(data_, other.data_, bytes()) == 0;
+  return dtype_ == other.dtype_ && shape() == other.shape() && std::memcmp(data_, other.data_, bytes()) == 0;
 }
 
 size_t Tensor::Hash() const {
-  return absl::HashOf(static_cast<int>(dtype_), shape_, absl::string_view(static_cast<const char*>(data_), bytes()));
+  return absl::HashOf(static_cast<int>(dtype_), shape(), absl::string_view(static_cast<const char*>(data_), bytes()));
 }
 
 }  // namespace weft

@@ -3,7 +3,7 @@
 //   Tensor t = Tensor::FromVector<float>({2, 2}, {1, 2, 3, 4});
 //   t.at<float>(3)                         // 4
 //
-// Copies share the buffer. A tensor is written only by whoever just made it; afterwards it is a value.
+// Copies share the buffer and the shape. A tensor is written only by whoever just made it; afterwards it is a value.
 #ifndef WEFT_IR_TENSOR_H_
 #define WEFT_IR_TENSOR_H_
 
@@ -21,6 +21,12 @@ namespace weft {
 
 using Shape = std::vector<int64_t>;
 
+// A shape that any number of tensors have.
+struct SharedShape {
+  explicit SharedShape(std::shared_ptr<const Shape> s) : shape(std::move(s)) {}
+  std::shared_ptr<const Shape> shape;  // null: a scalar's
+};
+
 int64_t NumElements(absl::Span<const int64_t> shape);
 // Row-major strides in elements.
 std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape);
@@ -32,7 +38,10 @@ class Tensor {
   Tensor(DType dtype, Shape shape);
   // Views memory that somebody else owns; `owner` keeps it alive. Rows must be contiguous.
   Tensor(DType dtype, Shape shape, std::shared_ptr<void> owner, void* data)
-      : dtype_(dtype), shape_(std::move(shape)), owner_(std::move(owner)), data_(data) {}
+      : Tensor(dtype, Shared(std::move(shape)), std::move(owner), data) {}
+  // The same of a shape that others have too: no allocation.
+  Tensor(DType dtype, SharedShape shape, std::shared_ptr<void> owner, void* data)
+      : dtype_(dtype), shape_(std::move(shape.shape)), owner_(std::move(owner)), data_(data) {}
   static Tensor Zeros(DType dtype, Shape shape);
   // Every element is `value`, converted to `dtype` (bool: value != 0).
   static Tensor Full(DType dtype, Shape shape, double value);
@@ -50,11 +59,11 @@ class Tensor {
 
   bool defined() const { return owner_ != nullptr; }
   DType dtype() const { return dtype_; }
-  const Shape& shape() const { return shape_; }
-  int rank() const { return static_cast<int>(shape_.size()); }
-  int64_t size() const { return NumElements(shape_); }
+  const Shape& shape() const { return shape_ == nullptr ? kOfScalars : *shape_; }
+  int rank() const { return static_cast<int>(shape().size()); }
+  int64_t size() const { return NumElements(shape()); }
   int64_t bytes() const { return size() * ByteWidth(dtype_); }
-  Type type() const { return Type{dtype_, Dims(shape_.begin(), shape_.end()), {}}; }
+  Type type() const { return Type{dtype_, Dims(shape().begin(), shape().end()), {}}; }
 
   void* raw() { return data_; }
   const void* raw() const { return data_; }
@@ -93,8 +102,13 @@ class Tensor {
   size_t Hash() const;  // of type and bytes
 
  private:
+  static const Shape kOfScalars;
+  static SharedShape Shared(Shape shape) {
+    return SharedShape(shape.empty() ? nullptr : std::make_shared<const Shape>(std::move(shape)));
+  }
+
   DType dtype_ = DType::kF32;
-  Shape shape_;
+  std::shared_ptr<const Shape> shape_;  // null: a scalar's
   std::shared_ptr<void> owner_;
   void* data_ = nullptr;
 };

@@ -5,5 +5,5 @@ change that a plugin would have to be built anew for: a function or a structure 
 goes. The second grows where something comes in addition.
 """
 
-SDK_MAJOR = 1
+SDK_MAJOR = 2
 SDK_MINOR = 0

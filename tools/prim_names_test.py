@@ -17,6 +17,7 @@ NOT_THE_COMPILER = ("tests/", "examples/", "bench/", "compat/", "tools/", "docs/
 RULES = (
     "transforms/opt/simplify.cc",
     "transforms/opt/depthwise.cc",
+    "transforms/opt/vector_products.cc",
     "transforms/opt/formula.cc",
     "transforms/opt/stable_structure.cc",
     "transforms/opt/algebra_rules.cc",

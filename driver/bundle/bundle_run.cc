@@ -18,8 +18,8 @@ Tensors RunOnCpu(const Bundle& b, const Tensors& args) {
   std::vector<cpu::Array> results = program->Run(arguments);
   for (size_t i = 0; i < results.size(); ++i) {
     void* data = results[i].data.get();
-    out.emplace_back(static_cast<DType>(b.results[i].dtype), std::move(results[i].shape), std::move(results[i].data),
-                     data);
+    out.emplace_back(static_cast<DType>(b.results[i].dtype), SharedShape(std::move(results[i].shape)),
+                     std::move(results[i].data), data);
   }
   return out;
 }

@@ -9,6 +9,9 @@ namespace weft {
 // Products of fewer nanoseconds run on one thread.
 inline constexpr double kProductOfThreads = 60000;
 
+// Where products run side by side, what takes so many is a part that a thread may take.
+inline constexpr double kPartOfProduct = 10000;
+
 // Of [m, k] and [k, n], `width` bytes an element, on one thread: about 50 operations of f32 per nanosecond, a quarter
 // to half of it elsewhere.
 inline double ProductNanoseconds(double m, double n, double k, int64_t width) {

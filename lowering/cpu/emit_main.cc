@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kStepsPerPart = 200;
 // ... and of a step with branches or a body this many stay in place; larger ones are functions of their own.
 constexpr int64_t kStepsInPlace = 80;
+// In a loop threads are awake from the trip before: work is worth one when it is so many times shorter.
+constexpr double kShorterInLoops = 2;
 // Units of kernels that run together are in groups that take about as many nanoseconds.
 constexpr int64_t kGroupCost = 4000;
 
@@ -78,6 +80,12 @@ class MainEmitter {
       EmitPart([&] { EmitSteps(block); });
     else
       EmitRange(block, 0, block.size());
+  }
+
+  void EmitBody(const Step& s, const Steps& body) {
+    ++loops_;
+    EmitBlock(s, body);
+    --loops_;
   }
 
   void EmitSteps(const Steps& steps) {
@@ -159,11 +167,12 @@ class MainEmitter {
   void EmitKernelCall(const Step& s) {
     Value desc = DescAt(s.desc);
     Value units = UnitsOf(s, desc);
-    if (s.cost >= 0 && s.cost < kWorthAThread)
+    const double cost = loops_ > 0 ? s.cost * kShorterInLoops : s.cost;
+    if (cost >= 0 && cost < kWorthAThread)
       m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(s), mlir::ValueRange{frame_, desc, m_.I64(0), units});
     else
       EmitParallelFor(NameOf(s), desc, units,
-                      s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost)) : m_.IMul(units, m_.I64(UnitCost(s))));
+                      cost >= 0 ? m_.I64(static_cast<int64_t>(cost)) : m_.IMul(units, m_.I64(UnitCost(s))));
   }
 
   void EmitParallelFor(const std::string& name, Value desc, Value units, Value cost) {
@@ -188,7 +197,7 @@ class MainEmitter {
       Member m;
       m.desc = m_.GepAt(m_.i64(), first_desc, k.desc - s.desc);
       if (k.kind == Step::Kind::kOp) {
-        m.units = m.groups = m_.I64(1);
+        m.units = m.groups = m_.I64(k.parts);
         return m;
       }
       m.units = UnitsOf(k, m.desc);
@@ -200,7 +209,7 @@ class MainEmitter {
     for (const Step& k : kernels) {
       const Member m = member(k, desc);
       groups = m_.IAdd(groups, m.groups);
-      const int64_t of_unit = k.kind == Step::Kind::kOp ? static_cast<int64_t>(k.cost) : UnitCost(k);
+      const int64_t of_unit = k.kind == Step::Kind::kOp ? static_cast<int64_t>(k.cost) / k.parts : UnitCost(k);
       if (s.cost < 0) cost = m_.IAdd(cost, m_.IMul(m.units, m_.I64(of_unit)));
     }
     if (s.cost >= 0) cost = m_.I64(static_cast<int64_t>(s.cost));
@@ -225,7 +234,7 @@ class MainEmitter {
         m_.b.setInsertionPointToStart(some.thenBlock());
         start = stop;
         if (k.kind == Step::Kind::kOp) {
-          EmitOperation(k.index, frame, m.desc);
+          EmitParts(frame, m.desc, m_.ISub(from, begun), m_.ISub(to, begun), k.parts);
           continue;
         }
         Value first = m_.IMul(m_.ISub(from, begun), m_.I64(m.group));
@@ -239,13 +248,20 @@ class MainEmitter {
   Value Larger(Value a, Value b) { return m_.Select(m_.Cmp(IPred::sgt, a, b), a, b); }
   Value Smaller(Value a, Value b) { return m_.Select(m_.Cmp(IPred::slt, a, b), a, b); }
 
-  void EmitOperation(const Step& s) { EmitOperation(s.index, frame_, DescAt(s.desc)); }
-  void EmitOperation(int opcode, Value frame, Value desc) {
-    Value runtime = frame == frame_ ? runtime_ : m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
-    Value ops = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeOps));
-    Value op = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), ops, opcode));
+  void EmitOperation(const Step& s) {
+    Value ops = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimeOps));
+    Value op = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), ops, s.index));
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr()});
-    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{op, frame, desc});
+    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{op, frame_, DescAt(s.desc)});
+  }
+
+  // Of a product.
+  void EmitParts(Value frame, Value desc, Value begin, Value end, int parts) {
+    Value runtime = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
+    Value function = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeProductParts));
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
+                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64(), m_.i64()});
+    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{function, frame, desc, begin, end, m_.I64(parts)});
   }
 
   // A scalar in a slot.
@@ -284,7 +300,7 @@ class MainEmitter {
     Value go = m_.And(m_.Cmp(IPred::ne, LoadSlot(s.slot, m_.i8()), m_.I(m_.i8(), 0)), MayGoOn(s));
     m_.b.create<scf::ConditionOp>(m_.loc, go, mlir::ValueRange{});
     m_.b.createBlock(&loop.getAfter());
-    EmitBlock(s, s.blocks[1]);
+    EmitBody(s, s.blocks[1]);
     m_.b.create<scf::YieldOp>(m_.loc);
   }
 
@@ -355,7 +371,7 @@ class MainEmitter {
       Value stride = m_.Load(m_.i64(), DescAt(s.desc + v.stride));
       m_.Store(m_.Gep(m_.i8(), base, m_.IMul(i, stride)), SlotAt(v.slot));
     }
-    EmitBlock(s, s.blocks[0]);
+    EmitBody(s, s.blocks[0]);
     m_.b.create<scf::YieldOp>(m_.loc, mlir::ValueRange{next});
   }
 
@@ -365,6 +381,7 @@ class MainEmitter {
   MlirBuilder m_;
   Value frame_, slots_, desc_, runtime_;
   int parts_ = 0, together_ = 0;
+  int loops_ = 0;  // around the step at hand
   std::unordered_map<const Steps*, int64_t> weights_;
 };
 

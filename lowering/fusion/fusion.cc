@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "ir/prim.h"
@@ -78,6 +79,8 @@ class Fuser {
   // dimensions to the unit's.
   std::string Joinable(int e, const std::vector<Dep>& deps, int unit, std::vector<int>* space);
   // Makes the group `from` part of `into`, where an equation walks both domains in these ways.
+  bool IsSharedByThreads(const BlockPlan::Unit& u) const;
+  bool PairReduced(const BlockPlan::Unit& a, const BlockPlan::Unit& b, std::vector<int>* map) const;
   bool TryMerge(int into, int from, const std::vector<int>& space_into, const std::vector<int>& space_from);
   void Add(int e, int unit, const std::vector<int>& space, const std::vector<Dep>& deps);
   void FindReads();
@@ -309,6 +312,14 @@ std::vector<Fuser::Dep> Fuser::DepsOf(int i) {
   return deps;
 }
 
+// Whether its rows are so few and so long that threads share each.
+bool Fuser::IsSharedByThreads(const BlockPlan::Unit& u) const {
+  Dim rows = 1, row = 1;
+  for (size_t k = 0; k < u.dims.size(); ++k) (u.inner[k] ? row : rows) = (u.inner[k] ? row : rows) * u.dims[k];
+  return rows.is_static() && row.is_static() && *rows.TryValue() < policy_.min_parallel_rows &&
+         *row.TryValue() > policy_.large_row;
+}
+
 std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::vector<int>* space) {
   const BlockPlan::Unit& u = plan_.units[unit];
   const Eqn& e = eqn(i);
@@ -366,16 +377,33 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
     if (has_inner && inner != u.inner) return "it reduces other dimensions than the group";
     if (passes >= policy_.max_passes) return "the group passes over its rows as often as is allowed";
   }
-  if (full && passes > 0 && has_inner) {
-    Dim rows = 1, row = 1;
-    for (size_t k = 0; k < u.dims.size(); ++k) (u.inner[k] ? row : rows) = (u.inner[k] ? row : rows) * u.dims[k];
-    if (rows.is_static() && row.is_static() && *rows.TryValue() < policy_.min_parallel_rows &&
-        *row.TryValue() > policy_.large_row) {
-      return "its rows are too few and too long to share between threads";
-    }
-  }
+  if (full && passes > 0 && has_inner && IsSharedByThreads(u))
+    return "its rows are too few and too long to share between threads";
   if (graph_.MayReach(unit, SourcesOf(deps, unit))) return "another operand depends on the group";
   return "";
+}
+
+// What an equation that reads reductions of both groups does not walk: the reduced dimensions, which correspond in
+// order.
+bool Fuser::PairReduced(const BlockPlan::Unit& a, const BlockPlan::Unit& b, std::vector<int>* map) const {
+  const auto reduced = [](const BlockPlan::Unit& u, const auto& walked) -> std::optional<std::vector<int>> {
+    std::vector<int> dims;
+    for (size_t k = 0; k < u.dims.size(); ++k) {
+      if (u.dims[k] == Dim(1) || walked(static_cast<int>(k))) continue;
+      if (!u.inner[k]) return std::nullopt;
+      dims.push_back(static_cast<int>(k));
+    }
+    return dims;
+  };
+  const auto of_a = reduced(a, [&](int k) { return std::find(map->begin(), map->end(), k) != map->end(); });
+  const auto of_b = reduced(b, [&](int k) { return (*map)[static_cast<size_t>(k)] >= 0; });
+  if (!of_a || !of_b || of_a->size() != of_b->size() || IsSharedByThreads(a)) return false;
+  for (size_t d = 0; d < of_a->size(); ++d) {
+    const auto in_a = static_cast<size_t>((*of_a)[d]), in_b = static_cast<size_t>((*of_b)[d]);
+    if (!(a.dims[in_a] == b.dims[in_b])) return false;
+    (*map)[in_b] = (*of_a)[d];
+  }
+  return true;
 }
 
 bool Fuser::TryMerge(int into, int from, const std::vector<int>& space_into, const std::vector<int>& space_from) {
@@ -393,7 +421,7 @@ bool Fuser::TryMerge(int into, int from, const std::vector<int>& space_into, con
   size_t real_a = 0, real_b = 0;
   for (const Dim& d : a.dims) real_a += !(d == Dim(1));
   for (const Dim& d : b.dims) real_b += !(d == Dim(1));
-  if (covered_a != real_a || covered_b != real_b) return false;
+  if ((covered_a != real_a || covered_b != real_b) && !PairReduced(a, b, &map)) return false;
   if (a.has_inner() && b.has_inner()) {
     for (size_t k = 0; k < b.dims.size(); ++k) {
       if (map[k] >= 0 && b.inner[k] != a.inner[map[k]]) return false;

@@ -193,5 +193,49 @@ TEST(Fusion, GroupsOfALongProgramStaySmallAndInOrder) {
   EXPECT_EQ(plan.order.size(), 7999u);  // the last step forwards and the first one backwards are one
 }
 
+// Sums of arrays that have nothing else in common, where what is computed of them is elementwise: the gates of an LSTM
+// step of one row. Their reduced dimensions correspond.
+TEST(Fusion, ReductionsThatMeetAreOneKernel) {
+  struct Sums {
+    Dims first, second;
+    Ints dims;
+    bool one;
+  };
+  for (const Sums& s : {Sums{{64, 32}, {64, 32}, {0}, true},
+                        {{32, 64}, {32, 64}, {1}, true},
+                        {{4, 5, 6}, {4, 5, 6}, {0, 2}, true},
+                        {{64}, {64}, {0}, true},
+                        {{64, 32}, {65, 32}, {0}, false},     // of other lengths
+                        {{100000}, {100000}, {0}, false}}) {  // threads share each
+    for (const size_t more : {0, 1, 2}) {
+      Builder b("f");
+      Atom x = ReduceSum(b, Exp(b, b.Parameter(F32(s.first))), s.dims);
+      for (size_t i = 0; i <= more; ++i)
+        x = Tanh(b, Add(b, x, ReduceSum(b, Exp(b, b.Parameter(F32(s.second))), s.dims)));
+      const BlockPlan plan = Fuse(*b.Build({x}), {});
+      EXPECT_EQ(plan.order.size(), s.one ? 1 : 2 + more);
+    }
+  }
+}
+
+// What follows a reduction is computed once per row.
+TEST(Fusion, CostsAreOfTheValuesThatThereAre) {
+  const auto cost = [](const std::string& text) {
+    const Program program = BuildProgram(*ParseFn(text), {});
+    EXPECT_EQ(program.kernels.size(), 1u) << text;
+    return program.steps[0].cost;
+  };
+  const std::string sum = "fn f(x: f32[64,256]) { s = reduce_sum[dims=[1]] x; ";
+  const double alone = cost(sum + "return s }"), then = cost(sum + "t = tanh s; return t }");
+  EXPECT_GT(then, alone);
+  EXPECT_LT(then, 1.1 * alone);
+  EXPECT_GT(cost("fn f(x: f32[64,256]) { t = tanh x; s = reduce_sum[dims=[1]] t; return s }"), 2 * alone);
+  // A row that every row meets is read from registers and caches.
+  const double by_row = cost(
+      "fn f(x: f32[64,256], r: f32[256]) { b = broadcast[dims=[1], shape=<64,256>] r; "
+      "p = mul x b; s = reduce_sum[dims=[1]] p; return s }");
+  EXPECT_LT(by_row, cost("fn f(x: f32[64,256], r: f32[64,256]) { p = mul x r; s = reduce_sum[dims=[1]] p; return s }"));
+}
+
 }  // namespace
 }  // namespace weft

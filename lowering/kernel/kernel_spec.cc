@@ -277,15 +277,52 @@ void KernelSpec::Collapse() {
   }
 }
 
-double KernelSpec::PointCost() const {
-  if (Tree() >= 0) return 0.08;  // several rows share what is loaded
-  double cost = 0;
-  for (const KernelNode& n : nodes) {
-    if (n.kind == KernelNode::Kind::kLoad) cost += n.access.dynamic.empty() ? 0.1 : 1;
-    if (n.kind == KernelNode::Kind::kOp) cost += IsComplex(n.dtype) ? 2 : n.Work() < 15 ? 0.05 : 0.5;
-    if (n.kind == KernelNode::Kind::kReduce) cost += 0.1;
+namespace {
+
+constexpr double kCostInTree = 0.08;  // several rows share what is loaded
+constexpr double kCostOfStore = 0.1;
+
+// Nanoseconds of one value, of a reduction per term.
+double CostOf(const KernelNode& n) {
+  switch (n.kind) {
+    case KernelNode::Kind::kLoad: return n.access.dynamic.empty() ? 0.1 : 1;
+    case KernelNode::Kind::kOp: return IsComplex(n.dtype) ? 2 : n.Work() < 15 ? 0.05 : 0.5;
+    case KernelNode::Kind::kReduce: return 0.1;
+    case KernelNode::Kind::kLiteral:
+    case KernelNode::Kind::kIndex: break;
   }
-  return cost + 0.1 * static_cast<double>(stores.size());
+  return 0;
+}
+
+}  // namespace
+
+double KernelSpec::PointCost() const {
+  if (Tree() >= 0) return kCostInTree;
+  double cost = kCostOfStore * static_cast<double>(stores.size());
+  for (const KernelNode& n : nodes) cost += CostOf(n);
+  return cost;
+}
+
+std::optional<double> KernelSpec::Nanoseconds() const {
+  std::vector<double> lengths;
+  for (const Dim& d : sizes) {
+    if (!d.is_static()) return std::nullopt;
+    lengths.push_back(static_cast<double>(d.value()));
+  }
+  const auto values = [&](uint64_t dims) {
+    double n = 1;
+    for (size_t d = 0; d < lengths.size(); ++d) n *= (dims >> d & 1) != 0 ? lengths[d] : 1;
+    return n;
+  };
+  if (Tree() >= 0) return kCostInTree * values(~uint64_t{0});
+  const std::vector<uint64_t> dependence = Dependence();
+  const uint64_t inner = ~((uint64_t{1} << num_outer) - 1);
+  double cost = 0;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    cost += CostOf(nodes[i]) * values(dependence[i] | (nodes[i].kind == KernelNode::Kind::kReduce ? inner : 0));
+  for (const KernelStore& s : stores)
+    cost += kCostOfStore * values(s.access.offset.VarMask() | dependence[static_cast<size_t>(s.node)]);
+  return cost;
 }
 
 }  // namespace weft

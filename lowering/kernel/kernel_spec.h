@@ -100,6 +100,9 @@ struct KernelSpec {
   void Collapse();
   // A rough cost in nanoseconds of one point of the domain, on one thread with vectors.
   double PointCost() const;
+  // The same of the whole domain, of which each node costs once per value that it has: what follows a reduction, once
+  // per row. Nothing where sizes are symbolic.
+  std::optional<double> Nanoseconds() const;
   std::string ToString() const;
 };
 

@@ -42,6 +42,7 @@ class Joiner {
         joined.push_back(std::move(s));
         continue;
       }
+      if (s.kind == Step::Kind::kOp) s.parts = std::max(1, static_cast<int>(s.cost / kPartOfProduct));
       const std::vector<Touch> touches = TouchesOf(s);
       const bool apart = std::none_of(touches.begin(), touches.end(), [&](const Touch& t) { return Meets(t); });
       if (!apart || moves_ || open_.size() == kMostKernels) launches += Close(&joined);

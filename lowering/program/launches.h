@@ -1,7 +1,7 @@
 // Launches of kernels. Kernels that follow each other and touch nothing that another of them writes are launched as one
 // parallel loop over the units of all: the updates that an optimizer makes of many parameters begin and end together,
 // where each would wait for its last thread. Products that run on one thread each are units of it, too: q, k and v of
-// an attention side by side.
+// an attention side by side, in parts, so that three products take two threads the same time.
 #ifndef WEFT_LOWERING_PROGRAM_LAUNCHES_H_
 #define WEFT_LOWERING_PROGRAM_LAUNCHES_H_
 

@@ -42,6 +42,7 @@ struct Step {
   };
   std::vector<Moving> moving;
   std::vector<Steps> blocks;
+  int parts = 1;     // of a product in kTogether: what different threads may compute of it
   double cost = -1;  // kKernel, kTogether and what is in it: estimated nanoseconds, -1 when sizes are symbolic
 };
 

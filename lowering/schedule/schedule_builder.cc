@@ -132,9 +132,7 @@ void ScheduleBuilder::AddKernel(Steps& steps, const KernelSpec& spec, const std:
     if (uses(m.result) && uses(m.operand)) step.may_share.push_back(m);
   }
   for (const Dim& d : spec.SymbolicSizes()) step.desc.push_back(d);
-  Dim points = 1;
-  for (const Dim& d : spec.sizes) points = points * d;
-  if (points.is_static()) step.cost = static_cast<double>(*points.TryValue()) * spec.PointCost();
+  step.cost = spec.Nanoseconds().value_or(-1);
   step.bytes_moved = BytesMoved(spec);
   steps.push_back(std::move(step));
 }

@@ -501,7 +501,9 @@ PyObject* NumpyFromTensor(const Tensor& tensor) {
     t = Tensor(BytesOf(dtype), t.shape(), t.owner(), t.raw());
   }
   Ref array(WrapValue(Value(t)));
-  Ref numpy(Check(PyObject_CallMethod(g_numpy, "asarray", "(O)", array.get())));
+  // Itself NumPy would ask in other ways where there is no memory for a view, and so for this one again.
+  Ref memory(Check(PyMemoryView_FromObject(array.get())));
+  Ref numpy(Check(PyObject_CallMethod(g_numpy, "asarray", "(O)", memory.get())));
   if (IsExtended(dtype)) {
     Ref d(DTypeObject(dtype));
     if (PyUnicode_Check(d.get()) && IsInteger(dtype)) return numpy.release();  // the same numbers, in 8 bits

@@ -23,6 +23,7 @@
 #include "transforms/opt/row_blocks.h"
 #include "transforms/opt/rule_watch.h"
 #include "transforms/opt/simplify.h"
+#include "transforms/opt/vector_products.h"
 
 namespace weft::python {
 namespace {
@@ -259,6 +260,7 @@ void BindRewrites(py::module_& m) {
     names.emplace_back(kRowBlocks);
     names.emplace_back(kComponents);
     names.emplace_back(kDepthwise);
+    names.emplace_back(kVectorProduct);
     return names;
   });
   // Loads a plugin: (name, path, names of passes, rules and primitives that it added).

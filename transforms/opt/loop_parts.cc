@@ -189,8 +189,10 @@ class LoopProducts {
         const size_t dim = spec.out.empty() ? std::string::npos : own.find(spec.out.back());
         const std::string& its = i == 0 ? spec.rhs : spec.lhs;
         if (dim == std::string::npos || its.find(own[dim]) != std::string::npos ||
-            spec.out.find(own[1 - dim]) != std::string::npos || Rows(e, 1 - i) > kMostRowsTogether)
+            spec.out.find(own[1 - dim]) != std::string::npos)
           continue;
+        // One row is no call (transforms/opt/vector_products.h).
+        if (const int64_t rows = Rows(e, 1 - i); rows < 2 || rows > kMostRowsTogether) continue;
         const std::string key = std::to_string(i) + spec.ToString() + ToString({body_.TypeOf(common)});
         Group& group =
             groups.emplace(std::pair(common.id(), key), Group{{}, i, static_cast<int64_t>(dim)}).first->second;

@@ -81,6 +81,7 @@ class Unrolled {
       }
       // Shapes and broadcasts are read where they lie, and functions of elements fused; the rest lies in memory.
       const bool fused = e.prim->is_elementwise() || e.prim->view || e.prim->expands;
+      if (!fused && type.Bytes() >= kWorthATrip) return false;
       if (__builtin_mul_overflow(type.Bytes(), length_, &bytes) || bytes > (fused ? 4 : 1) * kMostAtOnce) return false;
     }
     size_t used = 0;

@@ -10,6 +10,9 @@ namespace weft {
 
 // Bytes that a value of all trips together may take, where a loop without dependences is dissolved.
 inline constexpr int64_t kMostAtOnce = int64_t{64} << 20;
+// A product or a sum of so many bytes is worth a trip: dissolved, its loop would take no less time and more memory,
+// past the caches.
+inline constexpr int64_t kWorthATrip = int64_t{1} << 20;
 
 absl::Span<const char* const> LoopRuleNames();
 

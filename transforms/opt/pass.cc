@@ -15,6 +15,7 @@
 #include "transforms/opt/depthwise.h"
 #include "transforms/opt/row_blocks.h"
 #include "transforms/opt/simplify.h"
+#include "transforms/opt/vector_products.h"
 
 namespace weft {
 
@@ -51,6 +52,7 @@ const std::vector<Pass>& PassesOfTheTree() {
       {"components", "Take dimensions of 2 to 4 elements that are summed over apart: arrays of coordinates.",
        TakeComponentsApart},
       {"depthwise", "Compute convolutions of each channel for itself as sums of shifted products.", DepthwiseAsSums},
+      {"vector-products", "Compute products of vectors and matrices as sums.", VectorProductsAsSums},
       {"widen",
        "Compute in f64 what cancels or overflows in f32: a few operations on one value, all with \"rounding\".",
        WidenWhatCancels},
@@ -146,8 +148,8 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
   static const auto& names = *new std::vector<std::string>{
-      "drop-rules", "inline-small", "fold", "simplify", "cse",   "dce",       "loops", "blocks", "components",
-      "fold",       "simplify",     "cse",  "hoist",    "widen", "depthwise", "cse",   "dce"};
+      "drop-rules", "inline-small", "fold", "simplify", "cse",   "dce",       "loops",           "blocks", "components",
+      "fold",       "simplify",     "cse",  "hoist",    "widen", "depthwise", "vector-products", "cse",    "dce"};
   return names;
 }
 

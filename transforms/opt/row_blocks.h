@@ -23,7 +23,7 @@ inline constexpr char kRowBlocks[] = "rows-in-blocks";
 struct RowBlockPolicy {
   int64_t least_bytes = kMostAtOnce + 1;  // smaller ones are computed at once, in loops too
   int64_t most_summed = 256;
-  int64_t block_bytes = int64_t{4} << 20;
+  int64_t block_bytes = 2 * kWorthATrip;  // of its largest value, which lies in a cache
 };
 
 // For a program that is compiled as it is.

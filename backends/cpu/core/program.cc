@@ -115,10 +115,10 @@ std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> 
     return shape;
   };
   for (const Artifact::Value& v : a.results) {
-    layout->result_shapes.push_back(shape_of(v));
+    layout->result_shapes.push_back(std::make_shared<const std::vector<int64_t>>(shape_of(v)));
     int64_t bytes = ByteWidth(static_cast<DType>(v.dtype));
     bool empty = false, overflow = false;
-    for (int64_t d : layout->result_shapes.back()) {
+    for (int64_t d : *layout->result_shapes.back()) {
       if (d < 0)
         throw std::invalid_argument("result " + std::to_string(layout->result_shapes.size() - 1) +
                                     " would have the size " + std::to_string(d) + SizesText(a.symbols, symbols) +

@@ -31,7 +31,7 @@ struct Argument {
 
 struct Array {
   std::shared_ptr<void> data;
-  std::vector<int64_t> shape;
+  std::shared_ptr<const std::vector<int64_t>> shape;  // the program's own where no size is symbolic
 };
 
 // Thread-safe: any number of threads may run one program at once.
@@ -66,7 +66,7 @@ class Program {
       int64_t arena_bytes = 0;
     };
     std::vector<Function> functions;
-    std::vector<std::vector<int64_t>> result_shapes;
+    std::vector<std::shared_ptr<const std::vector<int64_t>>> result_shapes;
     std::vector<int64_t> result_bytes;
     std::vector<std::vector<int64_t>> param_shapes;
   };

@@ -79,6 +79,10 @@ void Guarded(WeftFrame* frame, const int64_t* desc) {
   Guard(frame, [&] { g_ops[kOp](frame, desc); });
 }
 
+void GuardedProductParts(WeftFrame* frame, const int64_t* desc, int64_t begin, int64_t end, int64_t of) {
+  Guard(frame, [&] { ProductParts(frame, desc, begin, end, of); });
+}
+
 template <size_t... kOps>
 const WeftOp* AllGuarded(std::index_sequence<kOps...>) {
   static const WeftOp ops[] = {Guarded<kOps>...};
@@ -146,7 +150,8 @@ const WeftRuntime& Runtime() {
                            ParallelForEntry,
                            AllGuarded(std::make_index_sequence<WEFT_OP_COUNT>()),
                            math,
-                           Poll};
+                           Poll,
+                           GuardedProductParts};
   }();
   return *runtime;
 }

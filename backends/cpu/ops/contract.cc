@@ -147,6 +147,14 @@ void Multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const C* a, int
   if constexpr (kHasGemm<C>) Gemm<C>(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
 }
 
+// What one thread computes of a product that is shared among threads: parts [begin, end) of `of`.
+struct Share {
+  int64_t begin = 0, end = 1, of = 1;
+  // Where part `i` of so many begins, a multiple of `step`.
+  int64_t Bound(int64_t i, int64_t size, int64_t step) const { return i == of ? size : size * i / of / step * step; }
+};
+constexpr int64_t kRowsOfPart = 16;  // oneDNN's kernels compute so many at once
+
 struct Problem {
   const void* x;
   const void* y;
@@ -191,7 +199,7 @@ bool IsSymmetric(const Problem& p) {
 }
 
 template <class C>
-void Run(const Problem& p, const Casts<C>& casts) {
+void Run(const Problem& p, const Casts<C>& casts, const Share& share) {
   const int64_t m = Size(p.m), n = Size(p.n), k = Size(p.k), batches = Size(p.batch);
   if (m * n * batches == 0) return;
   Matrix a = Fit(p.m, &Dimension::x, p.k, &Dimension::x), b = Fit(p.k, &Dimension::y, p.n, &Dimension::y);
@@ -205,7 +213,7 @@ void Run(const Problem& p, const Casts<C>& casts) {
       for (Dimension& e : *d) std::swap(e.x, e.y);
     }
     Matrix swapped = Fit(q.m, &Dimension::result, q.n, &Dimension::result);
-    if (swapped.direct && !swapped.transposed) return Run(q, casts);
+    if (swapped.direct && !swapped.transposed) return Run(q, casts, share);
   }
   if (c.transposed) c.direct = false;
   const bool halved = kHasGemm<C> && IsWorthHalving(n, k) && IsSymmetric(p);
@@ -219,6 +227,9 @@ void Run(const Problem& p, const Casts<C>& casts) {
   if (!a.direct) xm = Offsets(p.m, &Dimension::x), xk = Offsets(p.k, &Dimension::x);
   if (!b.direct && !halved) yk = Offsets(p.k, &Dimension::y), yn = Offsets(p.n, &Dimension::y);
   if (!c.direct) om = Offsets(p.m, &Dimension::result), on = Offsets(p.n, &Dimension::result);
+  // A part is rows of one product, products of a stack, or else all of it the first.
+  const bool cut = share.of > 1 && batches == 1 && a.direct && b.direct && c.direct && !halved && kHasGemm<C> &&
+                   m >= share.of * kRowsOfPart;
   auto one = [&](int64_t i) {
     const char* xb = static_cast<const char*>(p.x) + (batches > 1 ? bx[i] * casts.operand_bytes : 0);
     const char* yb = static_cast<const char*>(p.y) + (batches > 1 ? by[i] * casts.operand_bytes : 0);
@@ -250,10 +261,24 @@ void Run(const Problem& p, const Casts<C>& casts) {
     if constexpr (kHasGemm<C>) {
       if (halved) SymmetricGemm<C>(ma.transposed, n, k, pa, ma.ld, pc, ldc);
     }
-    if (!halved) Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
+    if (cut) {
+      if constexpr (kHasGemm<C>) {
+        GemmRows<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc,
+                    share.Bound(share.begin, m, kRowsOfPart), share.Bound(share.end, m, kRowsOfPart));
+      }
+    } else if (!halved) {
+      Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
+    }
     if (!c.direct) casts.unpack(pc, om, on, ob);
   };
-  if (batches == 1) return one(0);
+  if (batches == 1) {
+    if (cut || share.begin == 0) one(0);
+    return;
+  }
+  if (share.of > 1) {
+    for (int64_t i = share.Bound(share.begin, batches, 1); i < share.Bound(share.end, batches, 1); ++i) one(i);
+    return;
+  }
   const double work = static_cast<double>(batches) * static_cast<double>(m) * static_cast<double>(n) *
                       static_cast<double>(std::max<int64_t>(k, 1)) / 25;
   // Whole products per thread when there are enough of them, else each product is shared.
@@ -268,17 +293,17 @@ void Run(const Problem& p, const Casts<C>& casts) {
 
 // T: of x and y, C: of the arithmetic, R: of the result.
 template <class T, class C, class R>
-void Run(const Problem& p) {
-  Run<C>(p, {Pack<T, C>, Unpack<C, R>, sizeof(T), sizeof(R), std::is_same_v<T, C>, std::is_same_v<R, C>});
+void Run(const Problem& p, const Share& share) {
+  Run<C>(p, {Pack<T, C>, Unpack<C, R>, sizeof(T), sizeof(R), std::is_same_v<T, C>, std::is_same_v<R, C>}, share);
 }
 
 template <class T>
-void ByResult(const Problem& p, DType result) {
+void ByResult(const Problem& p, DType result, const Share& share) {
   if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
     if (result == DType::kC64)
-      Run<T, T, std::complex<float>>(p);
+      Run<T, T, std::complex<float>>(p, share);
     else
-      Run<T, std::complex<double>, std::complex<double>>(p);
+      Run<T, std::complex<double>, std::complex<double>>(p, share);
   } else if constexpr (kIsInteger<T> && !std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
@@ -286,25 +311,25 @@ void ByResult(const Problem& p, DType result) {
         // Integers wrap: without a sign they have the same bits. It counts only where an operand becomes wider.
         using C = std::make_unsigned_t<WordOf<R>>;
         using X = std::conditional_t<(kBitsOf<T> < kBitsOf<C>), T, std::make_unsigned_t<WordOf<T>>>;
-        Run<X, C, std::conditional_t<kIsSmallInt<R>, R, C>>(p);
+        Run<X, C, std::conditional_t<kIsSmallInt<R>, R, C>>(p, share);
       }
     });
   } else if constexpr (std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
-      if constexpr (kIsInteger<R>) Run<T, uint32_t, R>(p);
+      if constexpr (kIsInteger<R>) Run<T, uint32_t, R>(p, share);
     });
   } else {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
       constexpr bool kDouble = std::is_same_v<T, double> || std::is_same_v<R, double>;
       if constexpr (kIsSmallFloat<R> || std::is_floating_point_v<R>)
-        Run<T, std::conditional_t<kDouble, double, float>, R>(p);
+        Run<T, std::conditional_t<kDouble, double, float>, R>(p, share);
     });
   }
 }
 
-void Contract(WeftFrame* frame, const abi::Contract<InWords>& op) {
+void ContractShare(WeftFrame* frame, const abi::Contract<InWords>& op, const Share& share) {
   const int64_t width = ByteWidth(op.dtype);
   // On the stack: a small product takes less than four allocations.
   std::array<std::byte, 2048> memory;
@@ -316,11 +341,17 @@ void Contract(WeftFrame* frame, const abi::Contract<InWords>& op) {
                   Collapse(op.m, &dims),
                   Collapse(op.n, &dims),
                   Collapse(op.k, &dims)};
-  VisitDType(op.dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(p, op.result_dtype); });
+  VisitDType(op.dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(p, op.result_dtype, share); });
 }
+
+void Contract(WeftFrame* frame, const abi::Contract<InWords>& op) { ContractShare(frame, op, {}); }
 
 }  // namespace
 
 void FillContract(WeftOp* ops) { Put<Contract>(ops); }
+
+void ProductParts(WeftFrame* frame, const int64_t* desc, int64_t begin, int64_t end, int64_t of) {
+  ContractShare(frame, abi::Decode<abi::Contract<InWords>>(desc), {begin, end, of});
+}
 
 }  // namespace weft::cpu

@@ -12,6 +12,12 @@ template <class T>
 void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
           int64_t ldb, T* c, int64_t ldc);
 
+// Rows [first, last) of it on this thread, as whoever shares them among threads cuts them: multiples of 16, or the end.
+// The same bits. Products that are not oneDNN's are not cut: their first rows are all of them.
+template <class T>
+void GemmRows(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+              int64_t ldb, T* c, int64_t ldc, int64_t first, int64_t last);
+
 // Whether to compute half of a symmetric product of n rows in calls of kRowsOfHalf rows is quicker than all of it in
 // one: what is saved grows with k, what it costs to write the other half with n, and more where that leaves the caches.
 constexpr int64_t kRowsOfHalf = 48;

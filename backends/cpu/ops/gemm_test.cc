@@ -6,8 +6,12 @@
 #include <sys/mman.h>
 
 #include <complex>
+#include <cstring>
 #include <random>
+#include <tuple>
 #include <vector>
+
+#include "backends/cpu/core/thread_pool.h"
 
 namespace weft::cpu {
 namespace {
@@ -111,6 +115,36 @@ TYPED_TEST(Far, SymmetricProducts) {
       }
     }
   }
+}
+
+// Threads that share a product compute rows of it. However they are cut, their bits are those of the whole.
+TYPED_TEST(Far, RowsThatAreCutHaveTheBitsOfTheWhole) {
+  using T = TypeParam;
+  std::mt19937 rng(7);
+  std::uniform_real_distribution<float> number(-1, 1);
+  const int before = NumThreads();
+  SetNumThreads(1);
+  for (const auto& [m, n, k] : {std::tuple{64, 128, 128}, {96, 96, 96}, {130, 70, 99}, {33, 200, 190}, {16, 8, 8}}) {
+    std::vector<T> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(k * n));
+    for (auto* list : {&a, &b}) {
+      for (T& x : *list) x = static_cast<T>(number(rng));
+    }
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        std::vector<T> whole(static_cast<size_t>(m * n)), cut(whole.size());
+        Gemm<T>(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, whole.data(), n);
+        std::vector<int64_t> bounds = {0};
+        for (int64_t at = 16; at + 16 <= m; at += 16 * (1 + at / 32)) bounds.push_back(at);
+        bounds.push_back(m);
+        for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+          GemmRows<T>(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, cut.data(), n, bounds[i],
+                      bounds[i + 1]);
+        }
+        EXPECT_EQ(std::memcmp(whole.data(), cut.data(), whole.size() * sizeof(T)), 0) << m << " " << n << " " << k;
+      }
+    }
+  }
+  SetNumThreads(before);
 }
 
 }  // namespace

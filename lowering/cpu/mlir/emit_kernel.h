@@ -18,7 +18,8 @@ inline constexpr int kFrameSlots = offsetof(WeftFrame, slots), kFrameDesc = offs
                      kFrameTrips = offsetof(WeftFrame, trips);
 inline constexpr int kRuntimeParallelFor = offsetof(WeftRuntime, parallel_for),
                      kRuntimeOps = offsetof(WeftRuntime, ops), kRuntimeMath = offsetof(WeftRuntime, math),
-                     kRuntimePoll = offsetof(WeftRuntime, poll);
+                     kRuntimePoll = offsetof(WeftRuntime, poll),
+                     kRuntimeProductParts = offsetof(WeftRuntime, product_parts);
 
 // `shared`: other modules of the same library call it, which declare it.
 void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
