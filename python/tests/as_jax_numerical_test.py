@@ -308,9 +308,23 @@ def test_random_keys_as_arrays():
         for dtype, bounds in (("int32", (-2**31 - 1, 5)), ("int32", (0, 2**31 + 1)), ("int8", (-1000, 1000))):
             try: print(jax.random.randint(jax.random.key(0), (2,), *bounds, dtype).shape)
             except OverflowError: print("overflow")
+        try: jnp.issubdtype(made, jax.dtypes.prng_key)
+        except ValueError as e: print("Could not convert Array" in str(e))
         """
     )
-    assert done.stdout.split("\n")[:8] == ["True (4,)", "True", "True", "True", "overflow", "overflow", "(2,)", ""]
+    said = done.stdout.split("\n")
+    assert said == ["True (4,)", "True", "True", "True", "overflow", "overflow", "(2,)", "True", ""]
+
+
+def test_ramps_under_strict_promotion():
+    done = as_jax(
+        """
+        import jax, jax.numpy as jnp
+        with jax.numpy_dtype_promotion("strict"):
+            print(jnp.pad(jnp.array([4.0, 6.0]), (2, 1), mode="linear_ramp", end_values=0).tolist())
+        """
+    )
+    assert done.stdout == "[0.0, 2.0, 4.0, 6.0, 0.0]\n"
 
 
 def test_capsules_of_dlpack():
