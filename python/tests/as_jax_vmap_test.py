@@ -199,8 +199,8 @@ def test_values_of_own_types_are_mapped_along_axes_that_a_spec_names():
             def lower_val(self, x): return [x.a, x.b]
             def raise_val(self, a, b): return Pair(a, b)
             def to_tangent_aval(self): return PairType(self.a.to_tangent_aval(), self.b.to_tangent_aval())
-            def dec_rank(self, size, spec): return PairType(self.a.dec_rank(size, spec.a), self.b.dec_rank(size, spec.b))
-            def inc_rank(self, size, spec): return PairType(self.a.inc_rank(size, spec.a), self.b.inc_rank(size, spec.b))
+            def dec_rank(self, n, spec): return PairType(self.a.dec_rank(n, spec.a), self.b.dec_rank(n, spec.b))
+            def inc_rank(self, n, spec): return PairType(self.a.inc_rank(n, spec.a), self.b.inc_rank(n, spec.b))
         register_hitype(Pair, lambda x: PairType(jax.typeof(x.a), jax.typeof(x.b)))
         @dataclass(frozen=True)
         class Axes(MappingSpec):
