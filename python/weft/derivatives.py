@@ -12,7 +12,15 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar, fits, no_derivative
+from ._core.differentiable import (
+    check_complex,
+    check_inexact,
+    check_no_tangent,
+    check_scalar,
+    checked_cotangents,
+    fits,
+    no_derivative,
+)
 from ._core.errors import type_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
@@ -448,7 +456,7 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
                 f"vjp: the function that vjp gave for '{flat.name}' was called with {len(cotangents)} arguments; it "
                 f"takes one, the cotangent of what '{flat.name}' returns, which may be a container"
             )
-        moving = lanes_apart(_cotangents(cotangents[0], value_tree, specs, "vjp"))
+        moving = lanes_apart(checked_cotangents(cotangents[0], value_tree, specs, "vjp"))
         back = _weft.with_weak(_weft.apply_derivative(backward, residuals + moving), slopes)
         back = iter(lying_as(back, places, "vjp"))
         grads = [next(back) if a else no_derivative(shape) for a, shape in zip(active, leaf_types)]
@@ -464,24 +472,6 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     if has_aux:
         return value, applied, released(_tree.unflatten(aux_tree, values[count:]))
     return value, applied
-
-
-def _cotangents(cotangent, tree, specs: Sequence, what: str, every: bool = False) -> list:
-    """The leaves of a cotangent for inexact results of these types, or for every one, checked and converted."""
-    cts, ct_tree = _tree.flatten(cotangent)
-    if ct_tree != tree:
-        raise type_error(f"{what}: the cotangent is {_tree.in_words(ct_tree)}, the result {_tree.in_words(tree)}")
-    moving = []
-    for ct, (shape, dtype, _, text) in zip(cts, specs):
-        if not (every or _weft.is_inexact(dtype)):
-            continue
-        ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
-        other = ct_weak and _weft.dtype_kind(ct_dtype) != _weft.dtype_kind(dtype)
-        strict = what == "linear_transpose" and _tree.jax_semantics()
-        if ct_shape != shape or not fits(dtype, ct_dtype, ct_weak) or (other and strict):
-            raise type_error(f"{what}: a cotangent is {ct_text}, the result {text}")
-        moving.append(_weft.astype(ct, dtype))
-    return moving
 
 
 @overload
@@ -601,7 +591,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     weak, places = _weak(flat.leaves), of_cotangents(flat.leaves)
 
     def transposed(cotangent):
-        moving = lanes_apart(_cotangents(cotangent, out_tree, specs, what, whole))
+        moving = lanes_apart(checked_cotangents(cotangent, out_tree, specs, what, whole))
         found = lying_as(_weft.apply(fn, t.captures + moving, weak), places, what)
         return _tree.unflatten(in_tree, found)[0]
 

@@ -11,7 +11,8 @@ from ._core.errors import type_error
 from ._core.tracing import flat_function, trace_flat
 from .api import stop_gradient
 from .arguments import flag
-from .custom import custom_jvp, with_captures
+from .closure_conversion import with_captures
+from .custom import custom_jvp
 from .derivatives import jvp, linear_transpose, linearize
 
 __all__ = ["custom_linear_solve", "custom_root"]

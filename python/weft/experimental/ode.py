@@ -13,8 +13,9 @@ from .._core import docs as _docs
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from ..batching import vmap
+from ..closure_conversion import with_captures
 from ..control import scan, while_loop
-from ..custom import custom_vjp, with_captures
+from ..custom import custom_vjp
 from ..derivatives import vjp
 from ..flatten_util import ravel_pytree
 
