@@ -50,7 +50,7 @@ class Ref:
 
     __slots__ = ("__weakref__", "_apart", "_back", "_frozen", "_home", "_line", "_of", "_spec", "_type", "_value")
 
-    def __init__(self, value: Any, apart: bool = False):
+    def __init__(self, value: Any):
         if isinstance(value, Ref):
             raise type_error("new_ref: got a reference; give what it holds, ref[...]")
         if not _weft.is_operand(value):
@@ -64,7 +64,7 @@ class Ref:
         stack = _weft.user_stack()
         self._line = f" ({stack.splitlines()[0].strip()})" if stack else ""
         self._frozen = ""  # what has ended it
-        self._apart = apart  # whether derivatives leave alone what it holds
+        self._apart = False  # whether derivatives leave alone what it holds
         self._back: Any = None
         self._home = scopes.here()
         self._value: Any = None
@@ -479,7 +479,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
         raise value_error(f"new_ref: memory_space must be None, there is one memory; got {memory_space!r}")
     if kind not in (None, "no_grad_no_remat"):
         raise value_error(f"new_ref: kind must be None or 'no_grad_no_remat', got {kind!r}")
-    return Ref(init_val, kind is not None)
+    ref = Ref(init_val)
+    ref._apart = kind is not None
+    return ref
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
