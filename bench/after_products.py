@@ -3,8 +3,8 @@
     ./bazelw run //bench:after_products                 # the table
     ./bazelw run //bench:after_products -- --write      # into docs/benchmarks.md
 
-Jitted, f32. PyTorch is left out where it is not installed. All run by turns; a ratio is the median of those of
-neighbouring runs.
+Jitted, f32. PyTorch is left out where it is not installed. All run by turns, as in
+//bench:vector_products; a ratio is the median of those of neighbouring runs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def following():
 
 def main() -> None:
     options = dict(a.lstrip("-").partition("=")[::2] for a in sys.argv[1:])
-    seconds = float(options.get("seconds", "1"))
+    seconds = float(options.get("seconds", "2"))
     peers = ["JAX"] + (["PyTorch"] if importlib.util.find_spec("torch") else [])
     lines = [
         "| program | rows × summed × columns | product (µs) | all of it (µs) | ratio | to "

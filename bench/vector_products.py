@@ -3,8 +3,8 @@
     ./bazelw run //bench:vector_products                 # the table
     ./bazelw run //bench:vector_products -- --write      # into docs/benchmarks.md
 
-Jitted, f32. The library's call is what Weft makes without the rule "vector-product-as-sum". The three run by turns; a
-ratio is the median of those of neighbouring runs.
+Jitted, f32. The library's call is what Weft makes without the rule "vector-product-as-sum". The three run by turns, each
+after a pause and some calls; a ratio is the median of those of neighbouring runs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ import weft
 import weft.numpy as wnp
 
 RULE = "vector-product-as-sum"
+PAUSE = 0.03  # seconds before each turn: others' threads wait for work by spinning, on a CPU that the next would need
+WARM = 0.02  # seconds of calls after it, until threads are awake and operands lie in caches
+MEASURED = 0.02  # seconds of calls that are timed
 RNG = np.random.default_rng(1)
 
 
@@ -65,19 +68,22 @@ def by_turns(runs, seconds: float) -> list[list[float]]:
     """Seconds of each run, turn by turn."""
     for run in runs:
         run()
-    inner = [max(1, math.ceil(2e-4 / timed(run, 1))) for run in runs]
+    inner = [max(1, math.ceil(MEASURED / timed(run, 3))) for run in runs]
     times: list[list[float]] = [[] for _ in runs]
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times[0]) < 9:
         for run, n, of_run in zip(runs, inner, times):
-            timed(run, 1)
+            time.sleep(PAUSE)
+            warm = time.perf_counter() + WARM
+            while time.perf_counter() < warm:
+                run()
             of_run.append(timed(run, n))
     return times
 
 
 def main() -> None:
     options = dict(a.lstrip("-").partition("=")[::2] for a in sys.argv[1:])
-    seconds = float(options.get("seconds", "1"))
+    seconds = float(options.get("seconds", "2"))
     head = "| product | a kernel (µs) | a library's call (µs) | ratio | JAX (µs) | ratio |"
     lines = [head, "|---|---|---|---|---|---|"]
     for name, program, shapes in rows():

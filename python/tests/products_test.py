@@ -593,6 +593,35 @@ def test_a_step_of_an_lstm_of_one_row_is_one_kernel():
     assert plain.explain()[0]["library_calls"] == 8
 
 
+SIDE_BY_SIDE = {
+    # Of f32 and more than 2**19 multiplications, the products are cut in rows.
+    "three": (lambda x, u, v, w: (x @ u, x @ v, x @ w), [(64, 128), (128, 128), (128, 96), (128, 130)]),
+    "many rows": (lambda x, u, v: (x @ u, x @ v), [(131, 96), (96, 64), (96, 65)]),
+    "of one column more": (lambda x, u, v: (x @ u, x @ v), [(33, 200), (200, 100), (200, 101)]),
+    "transposed": (lambda x, u, v: (x.T @ u, (u.T @ x).T, x.T @ v.T), [(128, 80), (128, 96), (96, 128)]),
+    "stacks": (lambda x, u, v: (x @ u, x @ v, u @ v[:, :, :64].mT), [(5, 32, 64), (5, 64, 64), (5, 64, 64)]),
+    "with kernels": (lambda x, u, v: (x @ u, wnp.sin(x), x @ v, wnp.exp(u)), [(64, 128), (128, 128), (128, 128)]),
+    "symmetric": (lambda x, u: (x.T @ x, x @ x.T, x @ u), [(100, 100), (100, 100)]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("name", SIDE_BY_SIDE)
+def test_products_side_by_side_have_the_bits_of_each_alone(name, dtype):
+    f, shapes = SIDE_BY_SIDE[name]
+    operands = [normal(*s).astype(dtype) for s in shapes]
+    with weft.enable_x64():
+        operands = [wnp.asarray(x) for x in operands]
+        together = weft.jit(f)
+        for _ in range(3):
+            results = together(*operands)
+            for i, result in enumerate(results):
+                alone = weft.jit(lambda *x, i=i: f(*x)[i])(*operands)
+                np.testing.assert_array_equal(result, alone)
+                exact = np.asarray(f(*[np.asarray(x, np.result_type(dtype, np.float64)) for x in operands])[i])
+                np.testing.assert_allclose(result, exact, rtol=2e-3, atol=2e-4)
+
+
 def test_a_rule_can_be_left_out():
     f = weft.jit(lambda a, b, v: (a @ b) @ v, disable=["product-order"])
     assert "product-order" not in applied(f, A, B, V)
