@@ -276,7 +276,7 @@ limit of half a minute:
 JAX_TESTS = [
     (
         "the API and its transforms",
-        2415,
+        2414,
         2552,
         37,
         "counters of lowerings, errors where Weft has an answer, messages in other words, forward rules that `remat` "
