@@ -404,3 +404,83 @@ out["parameters"] = [str(core.pp_kv_pair("p", v, context, settings)) for v in (f
 """
     )
     assert "jvp=f_jvp" in found["jvp"] and "fwd=g_fwd" in found["vjp"]
+
+
+def test_sums_of_narrow_floats_say_that_they_are_of_32_bits():
+    found = both(
+        """
+        prims = lambda f, dtype: [e.primitive.name for e in jax.make_jaxpr(f)(jnp.ones(10, dtype)).eqns]
+        for dtype in ("float16", "bfloat16", "float32"):
+            out[dtype] = [
+                prims(jnp.sum, dtype),
+                prims(jnp.prod, dtype),
+                prims(lambda x: jnp.sum(x, dtype=dtype), dtype),
+                prims(lambda x: jnp.mean(x, dtype=dtype), dtype),
+            ]
+        out["values"] = shown(jax.jit(lambda x: (x.sum(), jnp.mean(x, dtype="float16")))(jnp.ones(3000, "float16")))
+        """
+    )
+    assert found["float16"][0] == ["convert_element_type", "reduce_sum", "convert_element_type"]
+
+
+def test_functions_with_rules_are_shown_without_what_nobody_reads():
+    both(
+        """
+        from jax._src.interpreters import partial_eval as pe
+        @jax.custom_jvp
+        def f(x, y):
+            return jnp.sin(x), x + jnp.cos(y)
+        f.defjvp(lambda p, t: (f(*p), (jnp.cos(p[0]) * t[0], t[0] - jnp.sin(p[1]) * t[1])))
+        @jax.custom_vjp
+        def g(x, y):
+            return jnp.sin(x), x + jnp.cos(y)
+        g.defvjp(lambda x, y: (g(x, y), (x, y)), lambda res, ct: (ct[0], ct[1]))
+        for h in (f, g):
+            jaxpr = jax.make_jaxpr(h)(0.1, -1.3).jaxpr
+            for used in ([True, False], [False, True], [True, True]):
+                new, inputs = pe.dce_jaxpr(jaxpr, used)
+                inside = [e.primitive.name for e in new.eqns[0].params["call_jaxpr"].eqns]
+                values = jax.core.eval_jaxpr(new, [], 0.1, -1.3)
+                out[f"{h.__name__} {used}"] = [sorted(set(inside)), inputs, shown(values)]
+        """
+    )
+
+
+def test_equations_of_debugging():
+    found = both(
+        """
+        def f(x):
+            jax.debug.print("x = {}", x)
+            jax.debug.callback(lambda x: None, x)
+            return x
+        closed = jax.make_jaxpr(f)(np.float32(1.0))
+        out["names"] = [e.primitive.name for e in closed.eqns]
+        out["text"] = str(closed.eqns[0]).startswith("debug_print[")
+        out["scopes"] = [str(e.source_info.name_stack) for e in jax.make_jaxpr(jax.named_scope("here")(f))(1.0).eqns]
+        """
+    )
+    assert found["names"] == ["debug_print", "debug_callback"]
+
+
+def test_calls_of_the_host_are_in_texts_of_programs():
+    found = lines(
+        """
+        def f(x):
+            jax.debug.print("{}", x)
+            return jax.pure_callback(lambda x: x + 1, x, x) * 2
+        text = jax.jit(f).lower(jnp.arange(3)).as_text()
+        out["calls"] = [line.strip().partition("(")[0] for line in text.splitlines() if "custom_call" in line]
+        out["head"] = text.splitlines()[0]
+        g = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+        out["barrier"] = ["optimization_barrier" in jax.jit(h).lower(1.0).as_text() for h in (jnp.sin, jax.grad(g))]
+        out["compiled"] = ["opt-barrier" in jax.jit(h).lower(1.0).as_text("hlo") for h in (g, jax.grad(g))]
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    assert found["calls"] == [
+        "stablehlo.custom_call @weft_io_callback",
+        "%0 = stablehlo.custom_call @weft_pure_callback",
+    ]
+    assert "mhlo.num_partitions = 1" in found["head"]
+    assert found["barrier"] == [False, True] and found["compiled"] == [False, True]

@@ -260,3 +260,84 @@ def test_objects_that_are_arrays_by_a_method():
         """
     )
     assert done.stdout == "[0 1] [0 1 1] [0 1 1]\n[[3, 4], [1, 2]] [3, 1, 2]\n"
+
+
+def test_functions_that_are_converted_keep_what_no_derivative_is_of():
+    done = as_jax(
+        """
+        import jax, jax.numpy as jnp
+        counts = []
+        def outer(c, s, x):
+            converted, captured = jax.closure_convert(lambda y: jnp.sin(c * y * s), x)
+            counts.append(len(captured))
+            return converted(x, *captured)
+        print(jax.grad(outer)(0.5, jnp.float32(2.0), 0.3).round(5), counts.pop())
+        print(jax.grad(lambda c: jax.grad(outer, 2)(c, 2.0, 0.3))(0.5).round(5), counts.pop())
+        for wrong in (
+            lambda: jax.lax.custom_root(lambda x: (x, x), 0.0, lambda f, x: x, lambda f, x: x),
+            lambda: jax.scipy.sparse.linalg.cg([[1]], jnp.zeros(1)),
+            lambda: jax.jvp(lambda x, y: x * y, (2.0,), ()),
+            lambda: jax.linear_transpose(lambda x: 1j * x, 1.0)(1.0),
+        ):
+            try: wrong()
+            except TypeError as e:
+                said = ("f() output", "linear operator", "tree structure", "cotangent type")
+                print(*[words in str(e) for words in said])
+        """
+    )
+    lines = done.stdout.splitlines()
+    # d/dc sin(c y s) and d/dc d/dx of it.
+    assert lines[0] == "0.5732 1" and abs(float(lines[1].split()[0]) - 1.73336) < 1e-4
+    assert [line.split().index("True") for line in lines[2:]] == [0, 1, 2, 3]
+
+
+def test_random_keys_as_arrays():
+    done = as_jax(
+        """
+        import jax, jax.numpy as jnp, numpy as np
+        mesh = jax.make_mesh((1,), ("x",))
+        place = jax.NamedSharding(mesh, jax.P("x"))
+        keys = jax.random.split(jax.random.key(3), 4)
+        made = jax.make_array_from_callback((4,), place, lambda index: keys[index])
+        print((jax.random.key_data(made) == jax.random.key_data(keys)).all(), made.shape)
+        keys.delete()
+        print(keys._base_array.is_deleted())
+        for wrong in (lambda: jax.random.key(1, impl="rbg") + 1, lambda: -jax.random.key(1, impl="rbg")):
+            try: wrong()
+            except TypeError as e: print("does not accept dtype" in str(e))
+        for dtype, bounds in (("int32", (-2**31 - 1, 5)), ("int32", (0, 2**31 + 1)), ("int8", (-1000, 1000))):
+            try: print(jax.random.randint(jax.random.key(0), (2,), *bounds, dtype).shape)
+            except OverflowError: print("overflow")
+        try: jnp.issubdtype(made, jax.dtypes.prng_key)
+        except ValueError as e: print("Could not convert Array" in str(e))
+        """
+    )
+    said = done.stdout.split("\n")
+    assert said == ["True (4,)", "True", "True", "True", "overflow", "overflow", "(2,)", "True", ""]
+
+
+def test_ramps_under_strict_promotion():
+    done = as_jax(
+        """
+        import jax, jax.numpy as jnp
+        with jax.numpy_dtype_promotion("strict"):
+            print(jnp.pad(jnp.array([4.0, 6.0]), (2, 1), mode="linear_ramp", end_values=0).tolist())
+        """
+    )
+    assert done.stdout == "[0.0, 2.0, 4.0, 6.0, 0.0]\n"
+
+
+def test_capsules_of_dlpack():
+    done = as_jax(
+        """
+        import numpy as np, jax
+        from jax._src.lib import _jax
+        print(_jax.dlpack_managed_tensor_to_buffer(np.arange(3.0).__dlpack__(), jax.devices()[0], None).tolist())
+        bytes_ = np.zeros(64, np.int8)
+        start = (2 - bytes_.ctypes.data) % 4
+        try: _jax.dlpack_managed_tensor_to_buffer(bytes_[start:][:20].view(np.float32).__dlpack__(), None, None, False)
+        except ValueError as e: print("is not aligned to 4 bytes" in str(e))
+        print(hasattr(jax.numpy.ones(2), "__cuda_array_interface__"))
+        """
+    )
+    assert done.stdout == "[0.0, 1.0, 2.0]\nTrue\nFalse\n"

@@ -270,3 +270,63 @@ for name, (program, phrase) in programs.items():
         out[name] = [isinstance(error, ValueError), phrase in str(error)]
 """
     )
+
+
+def test_equations_of_references():
+    found = both(
+        """
+        from jax._src.state.discharge import discharge_state
+        from jax._src.state.types import shaped_array_ref
+        from jax._src.state.primitives import addupdate_p, get_p, ref_addupdate, ref_swap, swap_p
+
+        one, row = shaped_array_ref((), np.int32), shaped_array_ref((1, 2), np.int32)
+        def text(f, *kinds):
+            return str(jax.make_jaxpr(f)(*kinds))
+        def write(ref):
+            ref[:, 0] = jnp.int32([5])
+        out["get"] = text(lambda r: r[...], one), text(lambda r: r[:, 0], row)
+        out["several"] = [
+            [e.primitive in (get_p, swap_p, addupdate_p) for e in jax.make_jaxpr(f)(one).eqns]
+            for f in (
+                lambda r: (ref_addupdate(r, ..., jnp.int32(1)), r[...]),
+                lambda r: (ref_swap(r, ..., jnp.int32(1)), r[...])[1],
+                lambda r: jnp.sin(r[...] * 2.0),
+            )
+        ]
+        out["swap"] = text(lambda r: ref_swap(r, ..., jnp.int32(2)), one)
+        out["set"] = "a[:,0] <- " in text(write, row)
+        out["add"] = "a[...] += 2" in text(lambda r: ref_addupdate(r, ..., jnp.int32(2)), one)
+        closed = discharge_state(jax.make_jaxpr(lambda r: (write(r), r[0, 0] * 2)[1])(row))
+        out["values"] = shown(jax.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.int32([[1, 2]])))
+        """
+    )
+    assert found["get"][0] == "{ lambda ; a:Ref{i32[]}. let b:i32[] <- a[...] in (b,) }"
+
+
+def test_references_that_derivatives_leave_alone():
+    both(
+        """
+        seen = jax.new_ref(1.0, kind="no_grad_no_remat")
+        @jax.jit
+        def f(x, ref):
+            ref[...] += x * x
+            return x * x
+        out["jit"] = shown([jax.grad(f)(2.0, seen), seen[...]])
+        out["remat"] = shown([jax.grad(jax.remat(lambda x: f(x, seen)))(3.0), seen[...]])
+        """
+    )
+
+
+def test_pullbacks_of_functions_that_stash_cotangents_add_into_references():
+    both(
+        """
+        @jax.custom_vjp
+        def stash(ref, x):
+            return x
+        stash.defvjp(lambda ref, x: (x, ref), lambda ref, ct: (ref.__setitem__(..., ct), ct))
+        held, total = jax.new_ref(jnp.float32(0.0)), jax.new_ref(jnp.float32(1.0))
+        _, pull = jax.vjp(lambda x: jnp.sin(stash(held, jnp.sin(x))), jnp.float32(1.0))
+        pull.with_refs(total)(jnp.float32(1.0))
+        out["held"] = shown([held[...].round(5), total[...].round(5)])
+        """
+    )

@@ -205,3 +205,38 @@ def test_a_derivative_at_another_point_is_no_other_program(tmp_path):
     found = as_jax_both.lines(KNOWN + textwrap.dedent(code), "-m", "weft.as_jax", WEFT_CACHE_DIR=str(tmp_path))
     # Not one for each point.
     assert all(counts[5] - counts[1] <= 1 for counts in found["programs"].values()), found["programs"]
+
+
+def test_values_of_own_types_are_mapped_along_axes_that_a_spec_names():
+    both(
+        """
+        from dataclasses import dataclass
+        from jax._src.hijax import HiType, MappingSpec, register_hitype
+        @dataclass(frozen=True)
+        class Pair:
+            a: object
+            b: object
+        @dataclass(frozen=True)
+        class PairType(HiType):
+            a: object
+            b: object
+            def lo_ty(self): return [self.a, self.b]
+            def lower_val(self, x): return [x.a, x.b]
+            def raise_val(self, a, b): return Pair(a, b)
+            def to_tangent_aval(self): return PairType(self.a.to_tangent_aval(), self.b.to_tangent_aval())
+            def dec_rank(self, n, spec): return PairType(self.a.dec_rank(n, spec.a), self.b.dec_rank(n, spec.b))
+            def inc_rank(self, n, spec): return PairType(self.a.inc_rank(n, spec.a), self.b.inc_rank(n, spec.b))
+        register_hitype(Pair, lambda x: PairType(jax.typeof(x.a), jax.typeof(x.b)))
+        @dataclass(frozen=True)
+        class Axes(MappingSpec):
+            a: object
+            b: object
+        pair = Pair(jnp.arange(9.0).reshape(3, 3), jnp.arange(6.0).reshape(2, 3))
+        shapes = []
+        def f(x):
+            shapes.append([x.a.shape, x.b.shape])
+            return x
+        found = jax.vmap(f, in_axes=Axes(0, 1), out_axes=Axes(0, 1), axis_size=3)(pair)
+        out["same"] = shown([found.a, found.b]), shown(shapes)
+        """
+    )

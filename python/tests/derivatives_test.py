@@ -142,6 +142,7 @@ CALLS = {
         *w.linearize(lambda x: (np_.sin(x), x.sum()), X, has_aux=True)
     ),
     "linear_transpose": lambda w, np_: w.linear_transpose(lambda p, x: (2 * p["w"][0] + x, x[:2]), PARAMS, X)((X, Y)),
+    "linear_transpose of integers": lambda w, np_: w.linear_transpose(lambda x: 2 * x, 1)(3),
     "linear_transpose of a number": lambda w, np_: w.linear_transpose(lambda x: 2 * x, 1.0)(3.0),
     "jacfwd": lambda w, np_: w.jacfwd(features(np_))(PARAMS, X),
     "jacrev": lambda w, np_: w.jacrev(features(np_))(PARAMS, X),

@@ -190,6 +190,7 @@ def test_factors(n, dtype):
         assert ((t[i, i] - t[i + 1, i + 1]) / 2) ** 2 + t[i, i + 1] * t[i + 1, i] < 0
     u, p = (np.asarray(x) for x in weft.scipy.linalg.polar(a))
     np.testing.assert_allclose(u @ p, a, **near)
+    np.testing.assert_array_equal(p, p.conj().T)
 
 
 DEFECTIVE = {
@@ -261,3 +262,17 @@ def test_incomplete_functions_at_the_ends_of_their_parameters():
         ours = getattr(weft.scipy.special, name)
         for f in (ours, weft.jit(ours)):
             np.testing.assert_allclose(f(*at), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(40, 40), (50, 30), (30, 50)])
+def test_polar_factors_in_single_precision(shape):
+    rng = np.random.default_rng(7)
+    w, _, vh = np.linalg.svd(rng.standard_normal(shape), full_matrices=False)
+    a = ((w * np.logspace(0, 5, min(shape))) @ vh).astype(np.float32)
+    side = "right" if shape[0] >= shape[1] else "left"
+    u, p = (np.asarray(x) for x in weft.scipy.linalg.polar(a, side))
+    np.testing.assert_array_equal(p, p.T)
+    gram = u.T @ u if side == "right" else u @ u.T
+    np.testing.assert_allclose(gram, np.eye(min(shape)), atol=1e-6)
+    found = u @ p if side == "right" else p @ u
+    assert np.linalg.norm(found - a) < 2e-6 * np.linalg.norm(a)

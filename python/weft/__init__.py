@@ -72,10 +72,11 @@ from .api import (
 from .autograph import autograph
 from .batching import vmap
 from .callbacks import io_callback, pure_callback
+from .closure_conversion import closure_convert
 from .compiled import jit
 from .config import config, debug_nans, disable_jit, enable_x64, jax_semantics
 from .control import cond, fori_loop, map, scan, switch, while_loop
-from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .custom import custom_gradient, custom_jvp, custom_vjp
 from .custom_batching import custom_vmap
 from .derivatives import (
     grad,

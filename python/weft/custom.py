@@ -31,7 +31,7 @@ from ._sharding.meshes import current_mesh, mesh_around
 from .derivatives import lanes_apart
 from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, with_zeros
 
-__all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
+__all__ = ["custom_gradient", "custom_jvp", "custom_vjp"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -560,41 +560,3 @@ def custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
 
     wrapped.defvjp(forward, backward)
     return cast(Callable[_P, _R], wrapped)
-
-
-def closure_convert(fun: Callable[..., _R], *example_args: Any) -> tuple[Callable[..., _R], list[Any]]:
-    """A function that takes what it captured as arguments, for rules that differentiate with respect to it.
-
-    Args:
-        fun: the function.
-        *example_args: arguments that it is traced with.
-
-    Returns: pair (converted, values): the traced values that it captured, and a function called converted(*args,
-        *values).
-
-    Raises:
-        TypeError: when converted is called with arguments of another structure.
-
-    Example:
-        >>> def solve(x):
-        ...     step, captured = weft.closure_convert(lambda y: x * y, 1.0)
-        ...     return step(5.0, *captured)
-        >>> weft.grad(solve)(2.0)
-        Array(5., dtype=float32, weak_type=True)
-    """
-    flat = flat_function(fun, example_args, {})
-    traced = trace_flat(flat, "closure_convert", known=False)
-    values = traced.captures
-    in_tree = flat.in_tree
-
-    def converted(*args):
-        count = len(args) - len(values)
-        leaves, tree = _tree.flatten((args[:count], {}))
-        if tree != in_tree:
-            raise type_error(
-                f"closure_convert: '{flat.name}' was converted for "
-                f"{_tree.arguments_in_words(in_tree)}, got {_tree.arguments_in_words(tree)}"
-            )
-        return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, leaves + list(args[count:]), traced.weak_results))
-
-    return converted, list(values)

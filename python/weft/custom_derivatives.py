@@ -1,6 +1,7 @@
 """Functions with derivative rules of their own, and what their rules meet, under JAX's name for the module."""
 
-from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .closure_conversion import closure_convert
+from .custom import custom_gradient, custom_jvp, custom_vjp
 from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, custom_vjp_primal_tree_values
 
 __all__ = [

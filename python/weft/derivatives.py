@@ -12,7 +12,15 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
-from ._core.differentiable import check_complex, check_inexact, check_no_tangent, check_scalar, fits, no_derivative
+from ._core.differentiable import (
+    check_complex,
+    check_inexact,
+    check_no_tangent,
+    check_scalar,
+    checked_cotangents,
+    fits,
+    no_derivative,
+)
 from ._core.errors import type_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
@@ -327,6 +335,9 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         kinds = f"{type(primals).__name__} and {type(tangents).__name__}"
         raise type_error(f"jvp: primals and tangents must be tuples of arguments, got {kinds}")
+    if _tree.jax_semantics() and (type(primals) is not type(tangents) or len(primals) != len(tangents)):
+        words = [f"a {type(given).__name__} of length {len(given)}" for given in (tangents, primals)]
+        raise type_error(f"jvp: tangents are {words[0]}, primals {words[1]}")
     primals, tangents = tuple(primals), tuple(tangents)
     if stateful.references is not None:
         if stateful.references.refs_among(primals):
@@ -445,7 +456,7 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
                 f"vjp: the function that vjp gave for '{flat.name}' was called with {len(cotangents)} arguments; it "
                 f"takes one, the cotangent of what '{flat.name}' returns, which may be a container"
             )
-        moving = lanes_apart(_cotangents(cotangents[0], value_tree, specs, "vjp"))
+        moving = lanes_apart(checked_cotangents(cotangents[0], value_tree, specs, "vjp"))
         back = _weft.with_weak(apply_derivative(backward, residuals + moving), slopes)
         back = iter(lying_as(back, places, "vjp"))
         grads = [next(back) if a else no_derivative(shape) for a, shape in zip(active, leaf_types)]
@@ -461,22 +472,6 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     if has_aux:
         return value, applied, released(_tree.unflatten(aux_tree, values[count:]))
     return value, applied
-
-
-def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
-    """The leaves of a cotangent for inexact results of these types, checked and converted."""
-    cts, ct_tree = _tree.flatten(cotangent)
-    if ct_tree != tree:
-        raise type_error(f"{what}: the cotangent is {_tree.in_words(ct_tree)}, the result {_tree.in_words(tree)}")
-    moving = []
-    for ct, (shape, dtype, _, text) in zip(cts, specs):
-        if not _weft.is_inexact(dtype):
-            continue
-        ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
-        if ct_shape != shape or not fits(dtype, ct_dtype, ct_weak):
-            raise type_error(f"{what}: a cotangent is {ct_text}, the result {text}")
-        moving.append(_weft.astype(ct, dtype))
-    return moving
 
 
 @overload
@@ -565,7 +560,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     Returns: function (cotangent) -> tuple of cotangents of the arguments.
 
     Raises:
-        TypeError: an argument or a result is not of a float or complex dtype; the cotangent does not fit the result.
+        TypeError: arguments and results are neither all of float and complex dtypes nor all of integers; the cotangent
+            does not fit the result.
         weft.DerivativeError: the function is not linear in an operation; the message names it.
 
     Example:
@@ -575,7 +571,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     what = "linear_transpose"
     check_callable(fun, what)
     flat = flat_function(fun, primals, {})
-    check_inexact(flat, [True] * len(flat.leaves), what)
+    whole = bool(flat.leaves) and not any(_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves)
+    check_inexact(flat, [True] * len(flat.leaves), what, allow_int=whole)
     lanes = _weft.axes_of_lanes()
     if lanes:
         flat.specs = [
@@ -587,13 +584,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     out_tree, in_tree = flat.out_tree, flat.in_tree
     specs = [(tuple(s), d, w, _weft.abstract(ShapeDtype(s, d))[3]) for s, d, w in _weft.result_specs(t)]
     for _, dtype, _, text in specs:
-        if not _weft.is_inexact(dtype):
-            raise type_error(f"{what}: '{flat.name}' returns {text}; expected a float or complex dtype")
+        if _weft.is_inexact(dtype) == whole:
+            expected = "an integer dtype, as the arguments have" if whole else "a float or complex dtype"
+            raise type_error(f"{what}: '{flat.name}' returns {text}; expected {expected}")
 
     weak, places = _weak(flat.leaves), of_cotangents(flat.leaves)
 
     def transposed(cotangent):
-        moving = lanes_apart(_cotangents(cotangent, out_tree, specs, what))
+        moving = lanes_apart(checked_cotangents(cotangent, out_tree, specs, what, whole))
         found = lying_as(_weft.apply(fn, t.captures + moving, weak), places, what)
         return _tree.unflatten(in_tree, found)[0]
 

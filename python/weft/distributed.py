@@ -178,7 +178,10 @@ def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[sli
     if not indices:
         raise value_error(f"this process has no device of {sharding}")
     local = sharding.shard_shape(shape)
+    from . import random  # which is made of jitted functions, and these of what is here
+
     found: list[np.ndarray] = []
+    generator = None
     for index in indices:
         given = parts(index)
         if isinstance(given, _weft.Array) and _weft.is_traced(given):
@@ -186,15 +189,21 @@ def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[sli
                 f"an array of shape {shape} is made of parts that are values of a function that is being traced; make "
                 "it outside"
             )
-        part = np.asarray(given)
-        if part.shape != local:
-            raise value_error(f"the part {index} of an array of shape {shape} has shape {part.shape}; expected {local}")
+        of_keys = str(getattr(given, "dtype", "")).startswith("key")
+        if of_keys:
+            generator = random.key_impl(given)
+        part = np.asarray(random.key_data(given) if of_keys else given)
+        got = tuple(given.shape) if of_keys else part.shape
+        if got != local:
+            raise value_error(f"the part {index} of an array of shape {shape} has shape {got}; expected {local}")
         found.append(part)
         if part.dtype != found[0].dtype:
             raise value_error(
                 f"the part {index} of an array of shape {shape} has dtype {part.dtype}, the first one {found[0].dtype}"
             )
-    return _weft.from_blocks(_weft.array(np.stack(found), None, True), shape, sharding)
+    words = found[0].shape[len(local) :]  # of keys, the others have none
+    array = _weft.from_blocks(_weft.array(np.stack(found), None, True), (*shape, *words), sharding)
+    return array if generator is None else random.wrap_key_data(array, impl=generator)
 
 
 def make_array_from_callback(

@@ -11,7 +11,8 @@ from ._core.errors import type_error
 from ._core.tracing import flat_function, trace_flat
 from .api import stop_gradient
 from .arguments import flag
-from .custom import closure_convert, custom_jvp
+from .closure_conversion import with_captures
+from .custom import custom_jvp
 from .derivatives import jvp, linear_transpose, linearize
 
 __all__ = ["custom_linear_solve", "custom_root"]
@@ -141,7 +142,7 @@ def custom_root(
     what = "custom_root"
     leaves, tree = _tree.flatten(initial_guess)
     guess = stop_gradient(_tree.unflatten(tree, [_weft.array(leaf, None, False) for leaf in leaves]))
-    converted, captured = closure_convert(f, guess)
+    converted, captured = with_captures(lambda x: _like(what, f(x), x, "f"), guess)
 
     def answer(out):
         if not has_aux:
@@ -152,7 +153,7 @@ def custom_root(
 
     # What the solvers capture travels along too. It does not move the root, so its tangents do not count; the second
     # derivative goes through what tangent_solve captures.
-    run, of_solve = closure_convert(
+    run, of_solve = with_captures(
         lambda start, values: answer(solve(lambda x: converted(x, *values), start)), guess, captured
     )
 
@@ -160,7 +161,7 @@ def custom_root(
         _, g = linearize(lambda v: converted(v, *values), x)
         return _like(what, tangent_solve(g, right), x, "tangent_solve")
 
-    step, of_tangent = closure_convert(tangent, guess, guess, captured)
+    step, of_tangent = with_captures(tangent, guess, guess, captured)
 
     @custom_jvp
     def root(values, solver_values, tangent_values):

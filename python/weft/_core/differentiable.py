@@ -78,3 +78,21 @@ def check_no_tangent(leaf, tangent, name: str) -> None:
             f"jvp: argument {name} is {text}, which has no derivative, and its tangent is {t_text}; give a float, or "
             f"zeros of dtype bool for the tangent"
         )
+
+
+def checked_cotangents(cotangent: Any, tree: Any, specs: Sequence, what: str, every: bool = False) -> list:
+    """The leaves of a cotangent for inexact results of these types, or for every one, checked and converted."""
+    cts, ct_tree = _tree.flatten(cotangent)
+    if ct_tree != tree:
+        raise type_error(f"{what}: the cotangent is {_tree.in_words(ct_tree)}, the result {_tree.in_words(tree)}")
+    moving = []
+    for ct, (shape, dtype, _, text) in zip(cts, specs):
+        if not (every or _weft.is_inexact(dtype)):
+            continue
+        ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
+        other = ct_weak and _weft.dtype_kind(ct_dtype) != _weft.dtype_kind(dtype)
+        strict = what == "linear_transpose" and _tree.jax_semantics()
+        if ct_shape != shape or not fits(dtype, ct_dtype, ct_weak) or (other and strict):
+            raise type_error(f"{what}: a cotangent is {ct_text}, the result {text}")
+        moving.append(_weft.astype(ct, dtype))
+    return moving

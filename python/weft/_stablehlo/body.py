@@ -35,12 +35,14 @@ class Module(Protocol):
     meshes: dict[str, str] | None
     manual: dict[str, int] | None  # the axes of the mesh whose devices run what is written, and their sizes
     as_printed: bool  # as MLIR and JAX print programs
+    calls_host: bool  # from a program for a mesh
 
     def call(self, ir: IR, name: str) -> str:
         """The name of a function of the module for a program: one for programs that are equal."""
 
 
 _SHORT = {*ELEMENTWISE.values()}
+_HOST_CALLS = frozenset(["assert", "debug_print", "io_callback", "pure_callback"])
 
 
 class Body:
@@ -150,6 +152,8 @@ class Body:
             return [self._constraint(op)]
         if op.name in IDENTITIES:
             return [self.read(op.operands[0])]
+        if op.name in _HOST_CALLS and self.module.as_printed:
+            return self._host_call(op, types)
         rule = self.module.rules.get(op.name)
         made = rule(self, op, types) if rule is not None else None
         if made is None and op.name in EXPANSIONS:
@@ -160,6 +164,23 @@ class Body:
                 f"to_stablehlo: StableHLO has nothing for '{op.primitive}'{self.module.reasons.get(op.name, '')}"
                 + (f"\n{stack}" if stack else "")
             )
+        return made
+
+    def _host_call(self, op: Operation, types: list[str]) -> Sequence[Named]:
+        """A call of a function of the host, for who reads the text: no other compiler knows the function. Of several
+        devices the first one makes it."""
+        operands, made = [self.read(x) for x in op.operands], [self.new(t) for t in types]
+        said = [f"has_side_effect = {'false' if op.name == 'pure_callback' else 'true'}"]
+        if self.module.meshes is not None:
+            self.module.calls_host = True
+            alone = ", ".join(["<@maximal_mesh_0, []>"] * max(len(made), 1))
+            said.append(f"sdy.sharding = #sdy.sharding_per_value<[{alone}]>")
+        head = f"{', '.join(m.name for m in made)} = " if made else ""
+        gives = types[0] if len(types) == 1 else f"({', '.join(types)})"
+        self.lines.append(
+            f"{head}stablehlo.custom_call @weft_{op.name}({', '.join(o.name for o in operands)}) "
+            f"{{{', '.join(said)}}} : ({', '.join(o.type for o in operands)}) -> {gives}"
+        )
         return made
 
     def mesh_of(self, text: str) -> str:

@@ -34,6 +34,7 @@ class _Module:
         self._signature, self.as_printed = signature, as_printed
         self.meshes: dict[str, str] | None = None if devices is None else {}
         self.manual: dict[str, int] | None = None
+        self.calls_host = False
         self._devices = devices or 1
         self._functions: list[str] = []
         self._called: dict[Any, str] = {}
@@ -44,8 +45,9 @@ class _Module:
         main = self._function(ir, "main", ir.constants)
         name = re.sub(r"\W", "_", ir.__name__) or "f"
         meshes = [f"  sdy.mesh @{said} = <[{axes}]>" for axes, said in (self.meshes or {}).items()]
+        meshes += ["  sdy.mesh @maximal_mesh_0 = <[], device_ids=[0]>"] * self.calls_host
         counts = f"mhlo.num_partitions = {self._devices} : i32, mhlo.num_replicas = 1 : i32"
-        said = f" attributes {{{counts}}}" if self._devices > 1 else ""
+        said = f" attributes {{{counts}}}" if self._devices > 1 or self.as_printed else ""
         return "\n".join([f"module @{name}{said} {{", *meshes, main, *self._functions, "}", ""])
 
     def call(self, ir: IR, name: str) -> str:

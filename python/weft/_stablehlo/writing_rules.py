@@ -273,6 +273,8 @@ def _call(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
     operands = [b.read(x) for x in op.operands]
     if (known := composites.of_function(op.regions[0].__name__)) is not None:
         return _composite(b, op.regions[0], known, operands, types)
+    if op.attributes.get("out_of_line") and operands:
+        operands = _barrier(b, operands)
     name = b.module.call(op.regions[0], op.regions[0].__name__)
     made = [b.new(t) for t in types]
     signature = f"({', '.join(o.type for o in operands)}) -> ({', '.join(types)})"
@@ -310,8 +312,16 @@ def _inline(at: int) -> Rule:
 def _remat(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
     operands = [b.read(x) for x in op.operands]
     if op.attributes.get("prevent_cse", True) and operands:
-        operands = b.op("optimization_barrier", operands, [o.type for o in operands])
+        operands = _barrier(b, operands)
     return b.inline(op.regions[0], operands)
+
+
+def _barrier(b: Body, operands: list[Named]) -> list[Named]:
+    """The operands where nobody sees that they are these: what is computed of them again stays so."""
+    made = [b.new(o.type) for o in operands]
+    left, right = (", ".join(o.name for o in part) for part in (made, operands))
+    b.lines.append(f"{left} = stablehlo.optimization_barrier {right} : {', '.join(o.type for o in operands)}")
+    return made
 
 
 def _cond(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:

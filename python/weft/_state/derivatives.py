@@ -19,7 +19,7 @@ from .._core.errors import of_kind, type_error, value_error
 from .._core.tracing import as_positional, call_name
 from ..api import stop_gradient, typeof
 from ..custom import custom_jvp as with_rule
-from ..pullbacks import OfReferences
+from ..pullbacks import OfReferences, Pullback
 from ..symbolic_zeros import SymbolicZero
 from . import scopes
 from .binding import Bound, attempts
@@ -188,11 +188,13 @@ def forward(run: Callable, fun: Callable, primals: tuple, has_aux: bool, what: s
         if site.backward:
             value, pull = value[0], derivative
 
-            def derivative(cotangent: Any) -> Any:
+            def backwards(cotangent: Any) -> Any:
                 *cotangents, contents = pull((cotangent, [scopes.read(r) for r in site.backward]))
                 for ref, new in zip(site.backward, contents):
                     scopes.write(ref, settled(ref, new))
                 return tuple(cotangents)
+
+            derivative = Pullback(backwards)
 
         return (value, derivative, aux) if has_aux else (value, derivative)
 

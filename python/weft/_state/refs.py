@@ -48,7 +48,7 @@ class Ref:
         Ref(3.5, dtype=float32, weak_type=True)
     """
 
-    __slots__ = ("__weakref__", "_back", "_frozen", "_home", "_line", "_of", "_spec", "_type", "_value")
+    __slots__ = ("__weakref__", "_apart", "_back", "_frozen", "_home", "_line", "_of", "_spec", "_type", "_value")
 
     def __init__(self, value: Any):
         if isinstance(value, Ref):
@@ -64,6 +64,7 @@ class Ref:
         stack = _weft.user_stack()
         self._line = f" ({stack.splitlines()[0].strip()})" if stack else ""
         self._frozen = ""  # what has ended it
+        self._apart = False  # whether derivatives leave alone what it holds
         self._back: Any = None
         self._home = scopes.here()
         self._value: Any = None
@@ -459,7 +460,8 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     Args:
         init_val: its first contents: an array or a number. (Arrays themselves never change: it is as if copied.)
         memory_space: must be None: there is one memory.
-        kind: None or "no_grad_no_remat", without effect: a rematerialised function changes references once.
+        kind: None or "no_grad_no_remat": what is written into it is no part of derivatives, as after stop_gradient.
+            (A rematerialised function changes references once in any case.)
 
     Returns: weft.Ref.
 
@@ -477,7 +479,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
         raise value_error(f"new_ref: memory_space must be None, there is one memory; got {memory_space!r}")
     if kind not in (None, "no_grad_no_remat"):
         raise value_error(f"new_ref: kind must be None or 'no_grad_no_remat', got {kind!r}")
-    return Ref(init_val)
+    ref = Ref(init_val)
+    ref._apart = kind is not None
+    return ref
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:

@@ -156,6 +156,8 @@ def write(ref: Any, value: Any) -> None:
     if scope is None:
         ref._value = value
         return
+    if ref._apart and _weft.is_inexact(ref.dtype):
+        value = _weft.bind_elementwise("stop_gradient", (value,), {})
     scope.bind(ref, value)
     if isinstance(scope.site, Site):
         moving = any(isinstance(s.site, Site) and s.site.differentiates for s in _thread.scopes)

@@ -180,6 +180,32 @@ def _named_sums(show: Callable[[Any], str]) -> Callable[[Any], str]:
     return text
 
 
+class _Capsule:
+    """What has a capsule of DLPack's for NumPy, in the host's memory."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def dlpack_managed_tensor_to_buffer(tensor: Any, device: Any = None, stream: Any = None, copy: Any = None) -> Any:
+    """The array of a capsule of DLPack's. Raises ValueError where it would have to be copied, and copy is not true."""
+    del device, stream
+    held = np.from_dlpack(_Capsule(tensor))
+    if held.ctypes.data % held.itemsize and not copy:
+        raise value_error(f"the buffer at {held.ctypes.data:#x} is not aligned to {held.itemsize} bytes")
+    return weft.numpy.from_dlpack(held, copy=copy)
+
+
+def _not_on_a_gpu(self: Any) -> Any:
+    raise AttributeError("__cuda_array_interface__ is only defined for NVIDIA GPU buffers.")
+
+
 def install() -> None:
     """From now on arrays have what JAX's have besides, though it is private there, and the option
     jax_check_static_indices counts."""
@@ -193,6 +219,7 @@ def install() -> None:
     array.__repr__, array.__str__ = _named_sums(array.__repr__), _named_sums(array.__str__)
     array._value = property(np.asarray)
     array.__numpy_dtype__ = property(dtype_of_array)
+    array.__cuda_array_interface__ = property(_not_on_a_gpu)
     array._npy_value = property(lambda self: None)
     array.format = property(format_of)
     array.is_ready = lambda self: True

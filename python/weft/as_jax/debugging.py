@@ -14,6 +14,8 @@ from .. import _weft
 from .. import debug as _debug
 from .._core.errors import type_error, value_error
 from ..callbacks import on_each_device
+from .hidden_scopes import debugging
+from .weft_primitives import primitive
 
 
 def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Callable[..., Any]:
@@ -24,7 +26,7 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
         first: Any = None, /, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
     ) -> Any:
         first = kwargs.pop(keyword, None) if first is None else first
-        run = functools.partial(_ordered, function, ordered, partitioned)
+        run = functools.partial(_ordered, name, function, ordered, partitioned)
         if first is not None:
             return run(first, *args, **kwargs)
         if args or kwargs:
@@ -35,13 +37,19 @@ def _in_two_calls(name: str, keyword: str, function: Callable[..., None]) -> Cal
 
 
 def _ordered(
-    function: Callable[..., None], is_ordered: bool, is_partitioned: bool, first: Any, *args: Any, **kwargs: Any
+    name: str,
+    function: Callable[..., None],
+    is_ordered: bool,
+    is_partitioned: bool,
+    first: Any,
+    *args: Any,
+    **kwargs: Any,
 ) -> None:
     if is_ordered and any(_weft.axis_size([axis], "debug") > 1 for axis in _weft.axes_of_lanes()):
         raise value_error(
             f"The following ordered effects are not supported for more than 1 device: those of {first!r} under pmap"
         )
-    with on_each_device() if is_partitioned else contextlib.nullcontext():
+    with debugging(name), on_each_device() if is_partitioned else contextlib.nullcontext():
         function(first, *args, ordered=is_ordered, **kwargs)
 
 
@@ -57,6 +65,7 @@ def _log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     _debug.callback(write, *args, ordered=ordered, **kwargs)
 
 
+debug_print_p, debug_callback_p = primitive("debug_print"), primitive("debug_callback")
 print = debug_print = _in_two_calls("debug_print", "fmt", _debug.print)
 callback = debug_callback = _in_two_calls("debug_callback", "callback", _debug.callback)
 log = debug_log = _in_two_calls("debug_log", "fmt", _log)

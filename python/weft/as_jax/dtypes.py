@@ -54,7 +54,12 @@ def _is_key(dtype: Any) -> bool:
 
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether a dtype is of a kind; dtypes of random keys are of the kinds prng_key and extended alone."""
+    given = a
     a = getattr(a, "dtype", a) if not isinstance(a, type) else a
+    if given is not a and _is_key(a) and hasattr(given, "shape"):
+        raise value_error(
+            f"issubdtype: an array of {a} is no dtype. Could not convert Array to a dtype; give its .dtype"
+        )
     if isinstance(a, ExtendedDType):
         return isinstance(b, type) and issubclass(a.type, b)
     if _is_key(a):

@@ -11,6 +11,7 @@ import weft
 from .. import _weft
 
 _PRODUCT, _HIGH = "mixed_product", "hi_primitive"
+_DEBUGGING = {"debug_print": "debug_print_call", "debug_callback": "debug_callback_call"}
 _nothing = contextlib.nullcontext()
 
 
@@ -24,6 +25,12 @@ def one_product(args: Sequence[Any], kwargs: dict[str, Any]) -> contextlib.Abstr
 def hi_primitive() -> contextlib.AbstractContextManager[Any]:
     """Around what a primitive on types of a library's own computes, in programs."""
     return weft.named_scope(_HIGH) if _weft.is_tracing() else _nothing
+
+
+def debugging(what: str) -> contextlib.AbstractContextManager[Any]:
+    """Around the call of the host that a function of jax.debug makes, in programs."""
+    scope = _DEBUGGING.get(what)
+    return weft.named_scope(scope) if scope is not None and _weft.is_tracing() else _nothing
 
 
 def _has(steps: Sequence[Sequence[str]], scope: str) -> bool:
@@ -41,6 +48,11 @@ def in_hi_primitive(steps: Sequence[Sequence[str]]) -> bool:
     return _has(steps, _HIGH)
 
 
+def name_of_callback(steps: Sequence[Sequence[str]]) -> str:
+    """What JAX calls a call of the host."""
+    return next((name for name, scope in _DEBUGGING.items() if _has(steps, scope)), "io_callback")
+
+
 def is_hidden(part: str) -> bool:
     """Whether a part of a name stack is one of these scopes."""
-    return any(part == scope or f"({scope})" in part for scope in (_PRODUCT, _HIGH))
+    return any(part == scope or f"({scope})" in part for scope in (_PRODUCT, _HIGH, *_DEBUGGING.values()))

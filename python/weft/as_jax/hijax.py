@@ -16,7 +16,7 @@ from .._core import tree as _tree
 from .._core.errors import not_implemented
 from .._core.shapes import ShapedArray
 from ..ref import AbstractRef, Ref, swap
-from .core import AbstractValue, own_types
+from .core import AbstractValue, mapped_aval, own_types, unmapped_aval
 from .effects import Effect
 from .rules import Zero, is_undefined_primal
 
@@ -170,6 +170,9 @@ def install() -> None:
     kind.lo_ty = lambda self: [self]
     kind.lower_val = lambda self, value: [value]
     kind.raise_val = lambda self, value: value
+    kind.dec_rank = lambda self, size, spec: mapped_aval(size, spec, self.update(sharding=None))
+    kind.inc_rank = lambda self, size, spec: unmapped_aval(size, spec, self.update(sharding=None))
+    kind.leading_axis_spec = lambda self: 0
     kind.vspace_zero = lambda self: wnp.zeros(self.shape, self.dtype)
     kind.vspace_add = lambda self, x, y: x + y
     of_references: Any = AbstractRef

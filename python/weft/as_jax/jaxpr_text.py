@@ -150,7 +150,9 @@ class Shown:
         return _group(_nest("[", _Break(""), *pairs), _Break(""), "]")
 
     def equation(self, eqn: Any) -> Any:
-        """c:f32[] = mul[...] a b"""
+        """c:f32[] = mul[...] a b; of references b:f32[] <- a[...]"""
+        if "index" in eqn.params and eqn.primitive.name in ("get", "swap", "addupdate"):
+            return self._of_reference(eqn)
         params = eqn.shown_params
         if "name" in eqn.params and "jaxpr" in eqn.params:
             if name := self._in_front.get(_key_of(eqn)):
@@ -164,6 +166,19 @@ class Shown:
         notes += [_Note(str(eqn.source_info))] if self._source_info else []
         of_call = self.parameters(params)
         return _Group([*left, str(eqn.primitive), of_call, " ", self._variables(eqn.invars), *notes], 0, False)
+
+    def _of_reference(self, eqn: Any) -> Any:
+        from .ref_equations import text_of_place
+
+        ref, *values = (self._name(v) for v in eqn.invars)
+        place = text_of_place(ref, eqn.params["index"])
+        if eqn.primitive.name == "addupdate":
+            return _Group([f"{place} += {values[0]}"], 0, False)
+        read = [v for v in eqn.outvars if self._names.get(v) != "_"]
+        result = [self._variables(read, typed=self._shapes)] if read else []
+        if eqn.primitive.name == "get":
+            return _Group([*(result or ["_"]), f" <- {place}"], 0, False)
+        return _Group([*result, ", " if read else "", place, f" <- {place}, " if read else " <- ", values[0]], 0, False)
 
     def program(self, jaxpr: Any) -> Any:
         """{ lambda a:f32[3] ; b:f32[3]. let ... in (c,) }"""

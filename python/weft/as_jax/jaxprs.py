@@ -32,7 +32,7 @@ from .constraints import joined
 from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
-from .hidden_scopes import in_hi_primitive
+from .hidden_scopes import in_hi_primitive, name_of_callback
 from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one
 from .precision import of_steps, without_precisions
@@ -372,6 +372,8 @@ def _jaxpr(
             given = Params(given, regions=_regions(eqn, axes)) if eqn["regions"] else Params(given)
         invariant = ours == "psum" and not axes.isdisjoint(given["axes"])
         shown: Primitive = primitive("psum_invariant" if invariant else JAX_NAMES.get(ours, ours))
+        if ours == "io_callback":
+            shown = primitive(name_of_callback(eqn["origin"]["steps"]))
         if ours in OF_PARTS and invars and parts.get(id(invars[0]), frozenset()) & set(given["axes"]):
             shown = primitive(OF_PARTS[ours])
         # A primitive of the user's, unless it has captured values or been through vmap without a rule: then it is what

@@ -15,7 +15,7 @@ import weft.numpy as wnp
 from .. import _weft
 from .._core.errors import index_error, not_implemented, type_error, value_error
 from ..numpy import _standard
-from ..scipy import linalg as _linalg
+from ..scipy._matrix_functions import hermitian, orthonormal
 
 
 def searchsorted(
@@ -133,7 +133,10 @@ def qdwh(
     if dynamic_shape is not None:
         m, n = dynamic_shape
         x = wnp.where((wnp.arange(rows) < m)[:, None] & (wnp.arange(columns) < n), x, 0)
-    u, h = _linalg.polar(x)
+    w, s, vh = wnp.linalg.svd(x, full_matrices=False)
+    # What x maps to 0, u does, too: the iteration begins with x itself.
+    u = orthonormal((w * (s > 0).astype(w.dtype)) @ vh)
+    h = hermitian(wnp.conj(u.T) @ x)
     if dynamic_shape is not None:
         u = wnp.where((wnp.arange(rows) < m)[:, None] & (wnp.arange(columns) < n), u, 0)
     return u, h, wnp.zeros((), "int32"), wnp.ones((), bool)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from . import jaxprs
 from .core import Tracer
+from .equation_params import Params
 from .linear_util import called
 from .transforms import make_jaxpr
 
@@ -98,6 +99,7 @@ def dce_jaxpr(
     new = jaxpr.replace(outvars=outs, eqns=_needed(jaxpr.eqns, outs))
     if any(eqn.params.get("regions") for eqn in new.eqns):
         new = _needed_inside(new)
+        new = new.replace(eqns=[_shown_as_needed(eqn, new) for eqn in new.eqns])
     read = {v for eqn in new.eqns for v in eqn.invars} | set(new.outvars)
     used = [v in read or wanted for v, wanted in zip(new.invars, keep, strict=True)]
     return new.replace(invars=[v for v, on in zip(new.invars, used) if on]), used
@@ -114,6 +116,30 @@ def _needed_inside(jaxpr: jaxprs.Jaxpr) -> jaxprs.Jaxpr:
         return jaxpr
     found = jaxprs.closed(closed._ir.optimized("dce")).jaxpr
     return found.replace(constvars=found.invars[:count], invars=found.invars[count:])
+
+
+class _Part(jaxprs.Region):
+    """A function inside of an equation, shown without what nobody reads of its results. It runs as a whole: its rules
+    are of all results."""
+
+    def __init__(self, whole: jaxprs.Region, read: Sequence[bool]):
+        super().__init__(whole._fn)
+        outs = [v for v, on in zip(whole.jaxpr.outvars, read) if on]
+        self.jaxpr = whole.jaxpr.replace(outvars=outs, eqns=_needed(whole.jaxpr.eqns, outs))
+
+
+def _shown_as_needed(eqn: jaxprs.JaxprEqn, program: jaxprs.Jaxpr) -> jaxprs.JaxprEqn:
+    """A call of a function with rules of its own, some of whose results nobody reads."""
+    if eqn.primitive.name not in ("custom_jvp_call", "custom_vjp_call"):
+        return eqn
+    known = {v for e in program.eqns for v in e.invars} | set(program.outvars)
+    read = [v in known for v in eqn.outvars]
+    if all(read):
+        return eqn
+    function, *rules = eqn.params["regions"]
+    shown = eqn.replace(params=Params(eqn.params, regions=[_Part(function, read), *rules]))
+    shown.steps = eqn.steps
+    return shown
 
 
 def dce_jaxpr_consts(

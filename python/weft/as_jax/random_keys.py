@@ -38,6 +38,13 @@ class PRNGImpl(NamedTuple):
     def __str__(self) -> str:
         return self.tag
 
+    def __repr__(self) -> str:
+        return f"PRNGSpec({self.name!r})"
+
+    @property
+    def _impl(self) -> PRNGImpl:
+        return self  # a generator is what says which one it is
+
     @property
     def generator(self) -> Any:
         """Weft's own of this name; what is none is made one of Weft's."""
@@ -274,6 +281,28 @@ def threefry_fold_in(key: Any, data: Any) -> Any:
     return weft.random.key_data(weft.random.fold_in(random_wrap(key, impl="threefry2x32"), data))
 
 
+def _words_of(keys: Any) -> Any:
+    """The words of keys; those of keys that were deleted are, too."""
+    if not (isinstance(keys, weft.Array) and keys.is_deleted()):
+        return weft.random.key_data(keys)
+    words = wnp.zeros((*keys.shape, *_IMPLS[_generators.THREEFRY.name].key_shape), "uint32")
+    words.delete()
+    return words
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    """An operator of numbers, which keys of generators other than the default one do not have."""
+
+    def operator(self: Any, *others: Any) -> Any:
+        given = [f"{self.dtype}", *(str(_weft.abstract(x)[1]) if _weft.is_operand(x) else f"{x.dtype}" for x in others)]
+        raise type_error(
+            f"{name}: random keys are no numbers; {name} does not accept dtype{'s' if others else ''} "
+            f"{', '.join(given)}"
+        )
+
+    return operator
+
+
 def install() -> None:
     """From now on JAX's options say which generator keys are of where a call does not, what is added to seeds and what
     happens where words are given as a key; keys have a dtype that knows its name and size, and JAX's attributes."""
@@ -281,8 +310,10 @@ def install() -> None:
     _keys.seed_offset = lambda: config.read("jax_random_seed_offset")
     _keys.words_are_given = _check_words
     _weft.set_key_dtype(_generators.threefry_dtype())
+    for operator in ("add", "sub", "mul", "neg"):
+        setattr(_generators.KeyArray, f"__{operator}__", _refusing(operator))
     classes: list[Any] = [weft.Array, _generators.KeyArray]
     for cls in classes:
         cls._impl = _only_of_keys("_impl", lambda keys: _IMPLS[weft.random.key_impl(keys)])
         cls._consumed = _only_of_keys("_consumed", _uses.is_used)
-        cls._base_array = _only_of_keys("_base_array", weft.random.key_data)
+        cls._base_array = _only_of_keys("_base_array", _words_of)

@@ -11,24 +11,9 @@ from .._core.errors import value_error
 from .._core.shapes import ShapedArray
 from ..ref import AbstractRef, Ref
 from .dtypes import canonicalize_dtype
-from .effects import AccumEffect, ReadEffect, RefEffect, WriteEffect
+from .effects import AccumEffect, RefEffect, WriteEffect
 from .jaxprs import ClosedJaxpr, Jaxpr, Var
-
-_EFFECTS: dict[str, type[RefEffect]] = {"read": ReadEffect, "freeze": ReadEffect, "ref.addupdate": AccumEffect}
-
-
-class _Watched(Ref):
-    """A reference that knows what has been done to it."""
-
-    __slots__ = ("uses",)
-
-    def __init__(self, value: Any):
-        super().__init__(value)
-        self.uses: set[type[RefEffect]] = set()
-
-    def _read(self, doing: str) -> Any:
-        self.uses.add(_EFFECTS.get(doing, WriteEffect))
-        return super()._read(doing)
+from .ref_equations import Event, WatchedRef, with_events
 
 
 class RefJaxpr(Jaxpr):
@@ -37,17 +22,20 @@ class RefJaxpr(Jaxpr):
     Args:
         pure: the program of arrays, whose last results are what the references hold at the end.
         uses: by the number of an argument that is a reference: what happens to it.
+        events: what happened, in order, and the variables of the values of that.
     """
 
-    def __init__(self, pure: Jaxpr, uses: dict[int, set[type[RefEffect]]]):
-        self.pure, self.uses = pure, uses
+    def __init__(self, pure: Jaxpr, uses: dict[int, set[type[RefEffect]]], events: Any = ((), ())):
+        self.pure, self.uses, self._events = pure, uses, events
         invars = list(pure.invars)
         for place in uses:
             aval = invars[place].aval
             invars[place] = Var(AbstractRef(aval), repr(invars[place]))
         effects = {kind(invars[place]) for place, kinds in uses.items() for kind in kinds}
         outs = pure.outvars[: len(pure.outvars) - len(uses)]
-        super().__init__(pure.constvars, invars, outs, pure.eqns, effects | pure.effects)
+        refs = {place: invars[place] for place in uses}
+        eqns = with_events(pure, outs, refs, *events) if events[0] else pure.eqns
+        super().__init__(pure.constvars, invars, outs, eqns, effects | pure.effects)
 
     def discharged(self, which: Sequence[bool]) -> Jaxpr:
         """The program in which some of the references are arguments and, in the end, results."""
@@ -56,7 +44,11 @@ class RefJaxpr(Jaxpr):
         kept = {place: kinds for place, kinds in self.uses.items() if not which[place]}
         given = [end for place, end in ends.items() if place not in kept]
         pure = self.pure.replace(outvars=[*self.pure.outvars[:outs], *given, *(ends[place] for place in kept)])
-        return RefJaxpr(pure, kept) if kept else pure
+        rest = iter(self._events[1])
+        values = [(event, [next(rest) for _ in event.values]) for event in self._events[0]]
+        left = [(event, atoms) for event, atoms in values if event.place in kept]
+        events = [event for event, _ in left], [atom for _, atoms in left for atom in atoms]
+        return RefJaxpr(pure, kept, events) if kept else pure
 
 
 def has_references(tree: Any) -> bool:
@@ -69,22 +61,31 @@ def traced(make_jaxpr: Callable[..., Any], fun: Callable[..., Any], args: Any, k
     leaves, tree = _tree.flatten((args, kwargs))
     uses: dict[int, set[type[RefEffect]]] = {}
 
+    events: list[Event] = []
+
     def pure(*values: Any) -> Any:
-        mine = [_Watched(v) if isinstance(leaf, (AbstractRef, Ref)) else v for leaf, v in zip(leaves, values)]
+        events.clear()
+        mine = [
+            WatchedRef(v, place, events) if isinstance(leaf, (AbstractRef, Ref)) else v
+            for place, (leaf, v) in enumerate(zip(leaves, values))
+        ]
         inner_args, inner_kwargs = _tree.unflatten(tree, mine)
         out = fun(*inner_args, **inner_kwargs)
         uses.clear()
-        uses.update((i, ref.uses) for i, ref in enumerate(mine) if isinstance(ref, _Watched))
-        return out, [Ref._read(mine[i], "read") for i in uses]
+        uses.update((i, ref.uses) for i, ref in enumerate(mine) if isinstance(ref, WatchedRef))
+        return out, [Ref._read(mine[i], "read") for i in uses], [value for event in events for value in event.values]
 
     closed = make_jaxpr(pure)(*map(_contents, leaves))
-    jaxpr = closed.jaxpr
+    of_events = sum(len(event.values) for event in events)
+    count = len(closed.jaxpr.outvars) - of_events
+    atoms = closed.jaxpr.outvars[count:]
+    jaxpr = closed.jaxpr.replace(outvars=closed.jaxpr.outvars[:count])
     ends = jaxpr.outvars[len(jaxpr.outvars) - len(uses) :]
     for place, end in zip(uses, ends):
         # Through transforms, whose references are others.
         if end is not jaxpr.invars[place] and not uses[place] & {WriteEffect, AccumEffect}:
             uses[place].add(WriteEffect)
-    return ClosedJaxpr(RefJaxpr(jaxpr, uses), closed.consts)
+    return ClosedJaxpr(RefJaxpr(jaxpr, uses, (events, atoms)), closed.consts)
 
 
 def _contents(leaf: Any) -> Any:

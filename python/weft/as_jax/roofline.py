@@ -241,7 +241,7 @@ def _scatter(
     return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=3 * updates.bytes + indices.bytes)
 
 
-@_rule_of("pure_callback io_callback debug_callback")
+@_rule_of("pure_callback io_callback debug_callback debug_print")
 def _callback(context: RooflineRuleContext, *_: RooflineShape, **__: Any) -> RooflineResult:
     return RooflineResult(unfused_hbm_bytes=_moved(context))
 

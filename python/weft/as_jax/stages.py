@@ -160,10 +160,13 @@ _CONSTRAINT = re.compile(
     r"^\s*\w+: \w+\[([^\]]*)\] = sharding_constraint\[mesh=mesh\((.*?)\),.*?(sharding=shardings\(.*\))\]", re.M
 )
 
+_KEPT_CALL = re.compile(r"^.* = call\[out_of_line=true\].*$", re.M)
+
 
 def _compiler_text(lowered: Lowered) -> str:
     """The program that the compiler takes, which is Weft's: JAX gives XLA's there, called HLO. How values lie on
-    several devices is said in XLA's notation, of arguments at the end."""
+    several devices is said in XLA's notation, of arguments at the end; calls that compute again what checkpoint does
+    not keep have XLA's word for what holds them apart."""
 
     def with_tiles(line: re.Match[str]) -> str:
         mesh = weft.AbstractMesh(*zip(*[(int(n), name) for name, n in re.findall(r"(\w+)=(\d+)", line[2])]))
@@ -172,6 +175,7 @@ def _compiler_text(lowered: Lowered) -> str:
         return f"{line[0]}, sharding={named_sharding_to_xla_hlo_sharding(weft.NamedSharding(mesh, spec), rank)}"
 
     text = _CONSTRAINT.sub(with_tiles, lowered._ir.text)
+    text = _KEPT_CALL.sub(r"\g<0>, opt-barrier", text)
     if _weft.has_constraint(lowered._traced) or any(lowered._shardings):
         places = zip(lowered._names, lowered._in_specs, lowered._shardings)
         for name, (shape, *_), place in places:

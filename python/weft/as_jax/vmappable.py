@@ -14,6 +14,8 @@ from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import value_error
 from .._core.names import wraps
+from . import mapped_types
+from .core import own_types
 
 
 class _Kind(NamedTuple):
@@ -90,6 +92,8 @@ def vmap(
         names = ("axis_name", "axis_size", "spmd_axis_name")
         by_name = dict(zip(names, given))
         return vmap(fun, in_axes, out_axes, **{"axis_size": axis_size, **options, **by_name})
+    if own_types and mapped_types.has_specs(in_axes, out_axes):
+        return mapped_types.vmap(fun, in_axes, out_axes, axis_size, **options)
     if not _kinds:
         return weft.vmap(fun, in_axes, out_axes, axis_size=axis_size, **options)
 

@@ -40,6 +40,7 @@ _OUR_NAMES = {theirs: ours for ours, theirs in JAX_NAMES.items()}
 OF_PARTS = {"psum": "unreduced_psum", "psum_scatter": "unreduced_reduce_scatter"}
 _OUR_NAMES.update((theirs, ours) for ours, theirs in OF_PARTS.items())
 _OUR_NAMES["psum_invariant"] = "psum"  # over an axis of shard_map, where types say that its result is the same
+_OUR_NAMES.update(dict.fromkeys(("debug_print", "debug_callback"), "io_callback"))  # jax.debug's, by Python
 # Kinds of attributes that Python's values do not say, by primitive and attribute.
 attribute_kinds: dict[tuple[str, str], str] = {("convert", "dtype"): "dtype"}
 

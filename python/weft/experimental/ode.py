@@ -13,8 +13,9 @@ from .._core import docs as _docs
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from ..batching import vmap
+from ..closure_conversion import with_captures
 from ..control import scan, while_loop
-from ..custom import closure_convert, custom_vjp
+from ..custom import custom_vjp
 from ..derivatives import vjp
 from ..flatten_util import ravel_pytree
 
@@ -229,7 +230,7 @@ def odeint(
     # Of a shorter dtype than the steps have the last of them would never be short enough.
     y0 = _tree.map(_weft.promote_inexact, y0)
     flat, tree_of = ravel_pytree(y0)
-    converted, captured = closure_convert(func, y0, t[0], *args)
+    converted, captured = with_captures(func, y0, t[0], *args)
     arguments = (*args, *captured)
 
     def slopes(y, time, *arguments):

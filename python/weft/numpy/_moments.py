@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from ._reductions import (
     elements_over,
     mask,
     narrow,
+    shows_widening,
     sum,
     widened,
 )
@@ -62,6 +64,10 @@ def mean(
         return whole_mean(a, axis, dtype, keepdims, where, "mean")
     if dtype is not None and _weft.dtype(dtype) not in ("float16", "bfloat16"):
         a = a.astype(dtype)
+    sizes = a.shape if axis is None else [a.shape[d] for d in axes_of(axis, a.ndim, "mean")]
+    known = all(isinstance(n, int) for n in sizes)
+    if where is None and known and dtype is not None and _weft.dtype(dtype) == a.dtype and shows_widening(a):
+        return sum(a, axis, a.dtype, keepdims=keepdims) / math.prod(sizes)
     if where is None:
         result = _weft.mean(a, axis, keepdims)
         return result if dtype is None else result.astype(dtype)

@@ -181,7 +181,8 @@ def _constant(a, d: int, n: int, pair, which: int) -> Array:
 
 def _ramp(a, d: int, n: int, pair, which: int) -> Array:
     edge = a[(slice(None),) * d + ((0, -1)[which],)]
-    out = linspace(pair[which], edge, n, endpoint=False, dtype=a.dtype, axis=d)
+    start = pair[which].astype(edge.dtype) if _weft.is_inexact(edge.dtype) else pair[which]
+    out = linspace(start, edge, n, endpoint=False, dtype=a.dtype, axis=d)
     return out if which == 0 else _weft.flip(out, d)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
-from .._core.tree import ARRAYS
+from .._core.tree import ARRAYS, jax_semantics
 from .._weft import Array
 from ..arguments import axes_of
 from ..typing import ArrayLike, DTypeLike, NestedLike
@@ -61,6 +61,12 @@ def widened(a: Array) -> Array:
 def narrowed(y: Array, dtype: Any) -> Array:
     """What was computed of widened arrays, in the dtype that they had."""
     return y if y.dtype == dtype else y.astype(dtype)
+
+
+def shows_widening(a: Any) -> bool:
+    """Whether a program is to say that narrow floats are added in 32 bits, which the operation does by itself: in JAX's
+    programs those that name a dtype are not."""
+    return _weft.is_traced(a) and narrow(a.dtype) and jax_semantics()
 
 
 def narrow(dtype: Any) -> bool:
@@ -114,11 +120,14 @@ def sum(
         >>> wnp.sum(wnp.array([1.0, 2.0, 3.0]), where=wnp.array([True, False, True]))
         Array(4., dtype=float32)
     """
-    if dtype is out is initial is where is None and promote_integers and type(a) in ARRAYS:  # as most are called
+    plain = dtype is out is initial is where is None and promote_integers and type(a) in ARRAYS  # as most are called
+    if plain and not shows_widening(a):
         return _weft.reduce("reduce_sum", a, axis, keepdims)
     _no_out(out)
     a = _array(a, dtype)
-    dtype = _dtype_of_sum(a, dtype, promote_integers)
+    own, dtype = a.dtype, _dtype_of_sum(a, dtype, promote_integers)
+    if dtype is None and shows_widening(a):
+        a, dtype = widened(a), own
     total = _weft.reduce("reduce_sum", _masked(a, where, 0, "sum"), axis, keepdims)
     return _in_dtype(_initial(total, initial, lambda x, y: x + y), dtype)
 
@@ -148,7 +157,9 @@ def prod(
     """
     _no_out(out)
     a = _array(a, dtype)
-    dtype = _dtype_of_sum(a, dtype, promote_integers)
+    own, dtype = a.dtype, _dtype_of_sum(a, dtype, promote_integers)
+    if dtype is None and shows_widening(a):
+        a, dtype = widened(a), own
     product = _weft.reduce("reduce_prod", _masked(a, where, 1, "prod"), axis, keepdims)
     return _in_dtype(_initial(product, initial, lambda x, y: x * y), dtype)
 

@@ -13,7 +13,8 @@ from .. import _key_uses as _uses
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
-from .._core.errors import type_error, value_error
+from .._core.errors import of_kind, type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..compiled import jit
 from ..numpy._dtypes import same_bits
@@ -163,6 +164,11 @@ def randint(key: Array, shape: Shape, minval: NestedLike, maxval: NestedLike, dt
     # Narrow ones are drawn in 32 bits, in which the end of any of their ranges is a number.
     narrow = 8 * integer.itemsize < width
     limits, drawn = wnp.iinfo(integer), _weft.dtype("int32") if narrow else integer
+    if integer.itemsize >= _weft.dtype(int).itemsize and jax_semantics():
+        for name, value, most in (("minval", minval, limits.max), ("maxval", maxval, limits.max + 1)):
+            if isinstance(value, int) and not limits.min <= value <= most:
+                message = f"random.randint: {name} is {value}, which {integer} does not hold"
+                raise of_kind(OverflowError, message)
     low, _ = _within(minval, limits.min, limits.max, drawn)
     high, beyond = _within(maxval, limits.min, limits.max + 1 if narrow else limits.max, drawn)
     k1, k2 = split(key)

@@ -241,10 +241,21 @@ def polar(
     if method not in ("qdwh", "svd"):
         raise value_error(f"polar: method must be 'qdwh' or 'svd', got {method!r}")
     a = _weft.promote_inexact(wnp.asarray(a))
-    w, s, vh = wnp.linalg.svd(a, full_matrices=False)
-    if side == "right":
-        return w @ vh, (wnp.conj(wnp.swapaxes(vh, -1, -2)) * s[..., None, :].astype(a.dtype)) @ vh
-    return w @ vh, (w * s[..., None, :].astype(a.dtype)) @ wnp.conj(wnp.swapaxes(w, -1, -2))
+    w, _, vh = wnp.linalg.svd(a, full_matrices=False)
+    u = orthonormal(w @ vh)
+    # Nearer to a than the sum over the singular values, whose vectors are rounded once more.
+    other = wnp.conj(wnp.swapaxes(u, -1, -2))
+    return u, hermitian(other @ a if side == "right" else a @ other)
+
+
+def orthonormal(u: Array) -> Array:
+    """u, whose singular values are nearly 1 (or 0), with the digits that rounding has left it: a step of Newton's."""
+    return u + u @ (wnp.eye(u.shape[-1], dtype=u.dtype) - wnp.conj(wnp.swapaxes(u, -1, -2)) @ u) / 2
+
+
+def hermitian(a: Array) -> Array:
+    """The matrix without what rounding has made of it that is not Hermitian."""
+    return (a + wnp.conj(wnp.swapaxes(a, -1, -2))) / 2
 
 
 def column_order(a: Array) -> Array:

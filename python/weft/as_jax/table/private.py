@@ -227,7 +227,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.debugging": Served(
         everything_of=("weft.debug",),
         names={
-            **of("weft.as_jax.debugging", "debug_print debug_callback debug_log"),
+            **of("weft.as_jax.debugging", "debug_print debug_callback debug_log debug_print_p debug_callback_p"),
             **of("weft.as_jax.pictures", "visualize_array_sharding visualize_sharding"),
         },
     ),
@@ -292,7 +292,12 @@ PRIVATE: dict[str, Served] = {
         }
     ),
     "jax._src.indexing": Served(names=of("weft.as_jax.arrays", "Slice ds") | {"dslice": "weft.as_jax.arrays:ds"}),
-    "jax._src.lib._jax": Served(names=of(_INTERNALS, "is_optimized_build")),
+    "jax._src.lib._jax": Served(
+        names={
+            **of(_INTERNALS, "is_optimized_build"),
+            **of("weft.as_jax.arrays", "dlpack_managed_tensor_to_buffer"),
+        }
+    ),
     "jaxlib.xla_client": Served(
         names={
             **of("weft.as_jax.devices", "Client Device XlaRuntimeError"),
@@ -467,7 +472,8 @@ PRIVATE: dict[str, Served] = {
         names={
             **of("weft.ref", "get set swap addupdate"),
             **{f"ref_{name}": f"weft.ref:{name}" for name in ("get", "set", "swap", "addupdate")},
-            **refused("jax._src.state.primitives", "get_p swap_p addupdate_p pin unpin", _TRACES),
+            **of("weft.as_jax.ref_equations", "get_p swap_p addupdate_p"),
+            **refused("jax._src.state.primitives", "pin unpin", _TRACES),
         }
     ),
     "jax._src.state.discharge": Served(

@@ -287,7 +287,10 @@ PUBLIC: dict[str, Served] = {
     ),
     "jax.interpreters.batching": Served(
         everything_of=("weft.as_jax.batch_rules",),
-        names=of("weft.as_jax.vmappable", "register_vmappable unregister_vmappable is_vmappable"),
+        names={
+            **of("weft.as_jax.vmappable", "register_vmappable unregister_vmappable is_vmappable"),
+            **of("weft.as_jax.mapped_types", "infer"),
+        },
     ),
     "jax.interpreters.mlir": Served(
         everything_of=("weft.as_jax.mlir",), names=of("weft.as_jax.mlir", "_lowerings _constant_handlers"), absent=_MLIR

@@ -135,6 +135,11 @@ WORDS: list[tuple[str, str]] = [
     ),
     # Numbers.
     (r"^'spmd' gives a NaN", "Invalid value (nan) encountered in sharded computation."),
+    (
+        r"^result .* of '[^']*' holds a NaN",
+        "invalid value encountered in jit(...), and the de-optimized function did not give it operation by operation: "
+        "it is a literal of the function's, or of what it closes over",
+    ),
     (r"^'(\w+)' gives a NaN \(argument '(\w+)'", "the de-optimized function did not raise: the input {1} holds a NaN"),
     (r"^'(\w+)' gives a NaN", "invalid value (nan) encountered in {0}"),
     (r"^'(\w+)' gives an infinity", "invalid value (inf) encountered in {0}"),
@@ -308,7 +313,10 @@ WORDS: list[tuple[str, str]] = [
         r"mapped reference \d+ and mapped reference",
         "only one reference to a mutable array may be passed as an argument",
     ),
-    (r"vmap: '[^']*' changes a reference of", "cannot write to an unbatched array reference"),
+    (
+        r"vmap: '[^']*' changes a reference of",
+        "performing an addupdate operation with vmapped value: cannot write to an unbatched array reference",
+    ),
     (
         r"a value that is differentiated is written into a reference",
         "Move the array reference to be an argument of the differentiated function",
@@ -497,6 +505,10 @@ WORDS: list[tuple[str, str]] = [
     (
         r"a static part of an argument is an array",
         "Exception raised while checking equality of metadata fields of pytree.",
+    ),
+    (
+        r"custom_root: (\w+) returns (.*), b is (.*)",
+        "{0}() output pytree structure must match initial_guess, got {1} and {2}",
     ),
     (
         r"custom_linear_solve: (\w+) returns (.*), b is (.*)",

@@ -11,6 +11,7 @@ from ... import numpy as wnp
 from ... import tree
 from ..._core import docs as _docs
 from ..._core.errors import type_error, value_error
+from ..._core.tree import jax_semantics
 from ..._weft import Array
 from ...control import fori_loop, while_loop
 from ...flatten_util import ravel_pytree
@@ -28,6 +29,8 @@ def _product(a, name: str) -> Callable[[Any], Any]:
         return product
     if not isinstance(a, wnp.ndarray) and hasattr(a, "__matmul__") and not hasattr(a, "__array__"):
         return functools.partial(operator.matmul, a)  # an operator of one's own
+    if isinstance(a, (list, tuple)) and jax_semantics():
+        raise type_error(f"{name}: linear operator must be either a function or ndarray, got a {type(a).__name__}")
     matrix = wnp.asarray(a)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise value_error(f"{name}: a matrix must be square, got shape {matrix.shape}")
