@@ -3,8 +3,8 @@
     ./bazelw run //bench:vector_products                 # the table
     ./bazelw run //bench:vector_products -- --write      # into docs/benchmarks.md
 
-Jitted, f32. The library's call is what Weft makes without the rule "vector-product-as-sum". The three run by turns, each
-after a pause and some calls; a ratio is the median of those of neighbouring runs.
+Jitted, f32. The library's call is what Weft makes without the rule "vector-product-as-sum". The three run by turns,
+each after a pause and some calls; a ratio is the median of those of neighbouring runs.
 """
 
 from __future__ import annotations
