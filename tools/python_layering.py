@@ -33,6 +33,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "callbacks",
         "compiled",
         "compiling",
+        "closure_conversion",
         "config",
         "control",
         "custom",
@@ -125,6 +126,8 @@ ARROWS: dict[str, set[str]] = {
 # (module, what it imports inside a function) -> why it is loaded late.
 IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("as_jax/extended_dtypes", "weft.as_jax.devices"): "few programs have handlers, and it imports this module",
+    ("as_jax/jaxpr_text", "weft.as_jax.ref_equations"): "few programs have references",
+    ("distributed", "weft.random"): "few arrays are made of keys, and it is made of jitted functions",
     ("autograph/__init__", "weft.autograph.conversion"): "most programs convert nothing",
     ("autograph/__init__", "weft.autograph.stages"): "few functions are looked at on the way of their conversion",
     ("program", "weft.ir.pictures"): "few programs are drawn",

@@ -174,7 +174,7 @@ MISTAKES = {
     "grad of integers": (lambda: weft.grad(lambda v: v.sum())(wnp.ones(2, int)), TypeError, "float"),
     "grad argnums": (lambda: weft.grad(lambda v: v.sum(), argnums=2)(X), ValueError, "argnums has 2"),
     "tangent": (lambda: weft.jvp(lambda v: v, (X,), (wnp.ones(3),)), TypeError, r"f32\[3\]"),
-    "tangents": (lambda: weft.jvp(lambda v: v, (X,), (X, X)), TypeError, "tangents are 2 arguments"),
+    "tangents": (lambda: weft.jvp(lambda v: v, (X,), (X, X)), TypeError, "tangents are a tuple of length 2"),
     "cotangent": (lambda: weft.vjp(lambda v: v, X)[1](wnp.ones(3)), TypeError, r"f32\[3\]"),
     "argument that is no array": (lambda: weft.jit(lambda v: v)("text"), TypeError, "'text' of type 'str'"),
     "leaf that is no array": (

@@ -99,7 +99,7 @@ MESSAGES = {
     "jax.grad(lambda x: (x, 1), has_aux=False)(1.0)": "grad: '<lambda>' must return one scalar, got a tuple of length 2: (an array, an array); choose one of its numbers, or sum them up. Pass has_aux=True if it returns (value, aux)",
     "jax.grad(lambda x: x, has_aux=True)(1.0)": "grad: with has_aux '<lambda>' must return (value, aux)",
     "jax.value_and_grad(lambda x: jnp.ones(2))(1.0)": "value_and_grad: '<lambda>' must return one real floating-point scalar, got f32[2]; sum it up, take one element, or use weft.jacrev, which gives the derivatives of all of them",
-    "jax.jvp(jnp.sin, (1.0,), (1.0, 2.0))": "jvp: tangents are 2 arguments (an array, an array), primals 1 argument (an array)",
+    "jax.jvp(jnp.sin, (1.0,), (1.0, 2.0))": "jvp: tangents are a tuple of length 2, primals a tuple of length 1",
     "jax.jvp(jnp.sin, (1.0,), (jnp.ones(2),))": "jvp: the tangent of argument x is f32[2], the argument itself f32[]",
     "jax.jvp(jnp.sin, 1.0, 1.0)": "jvp: primals and tangents must be tuples of arguments, got float and float",
     "jax.jvp(jnp.sin, (1,), (1.0,))": "jvp: argument x is i32[], which has no derivative, and its tangent is f32[]; give a float, or zeros of dtype bool for the tangent",

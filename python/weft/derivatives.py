@@ -335,7 +335,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         kinds = f"{type(primals).__name__} and {type(tangents).__name__}"
         raise type_error(f"jvp: primals and tangents must be tuples of arguments, got {kinds}")
-    if _tree.jax_semantics() and (type(primals) is not type(tangents) or len(primals) != len(tangents)):
+    of_other_types = _tree.jax_semantics() and type(primals) is not type(tangents)
+    if of_other_types or len(primals) != len(tangents):
         words = [f"a {type(given).__name__} of length {len(given)}" for given in (tangents, primals)]
         raise type_error(f"jvp: tangents are {words[0]}, primals {words[1]}")
     primals, tangents = tuple(primals), tuple(tangents)

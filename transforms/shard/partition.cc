@@ -233,7 +233,7 @@ class Partitioner {
       Define(scope, env, e, 0, to, a);
       env[e.first_result].param = v.param;
       env[e.first_result].said = to.partial != 0;
-    } else if (const Attr* parts = e.attrs.Find("parts"); parts != nullptr && Is<"pad">(*e.prim)) {
+    } else if (const Attr* parts = e.attrs.Find("parts"); parts != nullptr) {
       EmitParts(b, scope, e, std::get<Strings>(*parts), env);
     } else if (e.prim->region_use == RegionUse::kDevices) {
       EmitSpmd(b, scope, e, env);
