@@ -32,6 +32,10 @@ struct BackwardFn {
   FnRef fn;
 };
 
+// Among what a rule throws: the host's own exception, of the rule rather than of the machine. Whoever runs a rule only to
+// learn something of it catches this.
+class RuleRaised {};
+
 // A rule that has a derivative: `Result` is what it gives for operands of these types and a mask of them (a
 // BackwardRule: for residuals of these types and a mask of the results). `loc`: of the equation, for messages.
 template <class Result>

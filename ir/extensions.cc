@@ -179,8 +179,9 @@ void BatchByExpansion(BatchContext& c) {
     batched.push_back(c.batched[i]);
   }
   const FnRef f = one.Build((*ExpansionOf(*c.eqn.prim))(one, x, c.eqn.attrs));
-  c.y = c.b.Inline(*c.regions.batch(f, batched, Mask(f->results().size(), true), c.size).fn, args);
-  c.batched_out.assign(c.y.size(), true);
+  const BatchedFn mapped = c.regions.batch(f, batched, Mask(f->results().size(), false), c.size);
+  c.y = c.b.Inline(*mapped.fn, args);
+  c.batched_out = mapped.batched_out;
 }
 
 // The first operation of an expansion that is not element-wise; "" where all are; nullopt where arrays of one shape are

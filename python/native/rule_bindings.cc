@@ -191,6 +191,24 @@ py::list WrappedWhere(const Mask& mask, const Values& values, size_t begin) {
   return list;
 }
 
+// Its exception as one that says of the rule (ir/custom_rules.h), unless memory ran out or the program is to end.
+struct RaisedByRule : py::error_already_set, RuleRaised {
+  explicit RaisedByRule(const py::error_already_set& error) : py::error_already_set(error) {}
+};
+
+// rule(arguments...), for a rule that a transform runs.
+template <class... Args>
+py::object RunRule(const std::shared_ptr<void>& rule, const Args&... args) {
+  return RunningPython([&]() -> py::object {
+    try {
+      return Held(rule)(args...);
+    } catch (const py::error_already_set& error) {
+      if (!error.matches(PyExc_Exception) || error.matches(PyExc_MemoryError)) throw;
+      throw RaisedByRule(error);
+    }
+  });
+}
+
 // Results of a rule: a list in which None is a symbolic zero. Appends the others to `values`.
 Mask AppendGiven(const py::handle& list, const char* what, Values& values) {
   Mask given;
@@ -219,8 +237,7 @@ JvpHostRule::Run JvpRuleOf(std::shared_ptr<const Call> call, std::shared_ptr<voi
     JvpFn out;
     out.fn = TraceRule(*call, parameters, own, [&](const Values& values) {
       const Mask moving(active.begin(), active.begin() + static_cast<int64_t>(own));
-      const py::object both = RunningPython(
-          [&] { return Held(rule)(Wrapped(values, 0, own), WrappedWhere(moving, values, all), loc.Stack()); });
+      const py::object both = RunRule(rule, Wrapped(values, 0, own), WrappedWhere(moving, values, all), loc.Stack());
       Values results = ValuesFrom(both.attr("__getitem__")(0), "custom_jvp");
       out.active_out = AppendGiven(both.attr("__getitem__")(1), "custom_jvp", results);
       return results;
@@ -261,9 +278,8 @@ BackwardRule::Run BackwardRuleOf(const Forward& forward, std::shared_ptr<void> b
       if (const auto& l = forward.of_results[r]) parameters.back().layout = l->OfCotangent();
     }
     const FnRef fn = TraceRule(call, parameters, own, [&](const Values& values) {
-      const py::object cts = RunningPython([&] {
-        return Held(backward)(Wrapped(values, 0, own), WrappedWhere(given, values, types.size()), loc.Stack());
-      });
+      const py::object cts =
+          RunRule(backward, Wrapped(values, 0, own), WrappedWhere(given, values, types.size()), loc.Stack());
       return ValuesFrom(cts, "custom_vjp");
     });
     WEFT_CHECK(fn->results().size() == forward.operands.size()) << "cotangents of a custom_vjp";
@@ -290,8 +306,7 @@ ForwardRule::Run ForwardRuleOf(std::shared_ptr<const Call> call, std::shared_ptr
     ForwardFn out;
     out.fn = TraceRule(*call, parameters, own, [&](const Values& values) {
       const std::vector<bool> perturbed(active.begin(), active.begin() + static_cast<int64_t>(own));
-      const py::object three =
-          RunningPython([&] { return Held(rule)(Wrapped(values, 0, own), perturbed, loc.Stack()); });
+      const py::object three = RunRule(rule, Wrapped(values, 0, own), perturbed, loc.Stack());
       Values results = ValuesFrom(three.attr("__getitem__")(0), "custom_vjp");
       num_results = results.size();
       forward.residuals = ValuesFrom(three.attr("__getitem__")(1), "custom_vjp");

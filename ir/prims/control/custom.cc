@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "ir/prims/control/custom_host.h"
+#include "ir/prims/control/mapped_results.h"
 #include "ir/prims/control/policy.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/families.h"
@@ -75,24 +76,9 @@ bool FunctionAlone(const Sig& s) {
   return true;
 }
 
-Mask Moving(const Types& types) {
-  Mask mask;
-  for (const Type& t : types) mask.push_back(HasTangents(t.dtype));
-  return mask;
-}
-
 Types Joined(Types a, const Types& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
-}
-
-// Which operands have tangents: those of types that have, unless they are captured.
-Mask Movable(const Types& operands, const Attrs& attrs) {
-  Mask mask = Moving(operands);
-  const auto consts = static_cast<size_t>(attrs.GetOr<int64_t>("num_consts", 0));
-  if (consts > mask.size()) throw TypeError("num_consts is ", consts, ", but there are ", mask.size(), " operands");
-  std::fill(mask.end() - static_cast<int64_t>(consts), mask.end(), false);
-  return mask;
 }
 
 // What a backward rule says of them: a cotangent may vary over mesh axes over which its operand does not, and a tangent
@@ -107,9 +93,9 @@ Types MovingTypes(const Types& operands, const Attrs& attrs, const Fn& backward)
 
 // A function with a host rule, batched: so will be what the rule gives.
 void BatchFunction(BatchContext& c) {
-  const FnRef f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
+  const FnRef f = BatchAllResults(c, c.eqn.regions[0], c.batched);
   c.y = c.b.Emit(*c.eqn.prim, c.x, HasHostRule(c.eqn.attrs) ? WithVmap(c, c.batched) : c.eqn.attrs, {f});
-  c.batched_out.assign(c.y.size(), true);
+  GiveResultsOfRuled(c);
 }
 
 void CheckCapturedByRules(const Eqn& eqn, const OptionalAtoms& dx) {
@@ -177,11 +163,11 @@ void RegisterCustomJvp(PrimRegistry& r) {
     Mask mask = c.batched;
     std::vector<FnRef> regions;
     for (const FnRef& region : c.eqn.regions) {  // the rule takes tangents too
-      regions.push_back(c.regions.batch(region, mask, Mask(region->results().size(), true), c.size).fn);
+      regions.push_back(BatchAllResults(c, region, mask));
       Append(mask, Where(c.batched, Movable(c.eqn.regions[0]->ParamTypes(), c.eqn.attrs)));
     }
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
-    c.batched_out.assign(c.y.size(), true);
+    GiveResultsOfRuled(c);
   };
   p.keeps_results = "its rule stands for it, inlined, as soon as it is differentiated, and its region in compiled code";
   p.samples = [] {
@@ -269,12 +255,10 @@ void RegisterCustomVjp(PrimRegistry& r) {
   p.more_attributes = {"rule", "through", "sizes", "num_consts"};
   p.batch = [](BatchContext& c) {
     if (c.eqn.regions.size() == 1) return BatchFunction(c);
-    const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
-    const FnRef &forward = c.eqn.regions[1], &backward = c.eqn.regions[2];
-    const FnRef fwd = c.regions.batch(forward, c.batched, Mask(forward->results().size(), true), c.size).fn;
-    FnRef bwd =
-        c.regions.batch(backward, Mask(backward->params().size(), true), Mask(backward->results().size(), true), c.size)
-            .fn;
+    const FnRef primal = BatchAllResults(c, c.eqn.regions[0], c.batched);
+    const FnRef fwd = BatchAllResults(c, c.eqn.regions[1], c.batched);
+    const FnRef& backward = c.eqn.regions[2];
+    const FnRef bwd = BatchAllResults(c, backward, Mask(backward->params().size(), true));
     // An operand shared by all batch elements gets the sum of their cotangents.
     const Mask shared = Where(c.batched, Movable(c.eqn.regions[0]->ParamTypes(), c.eqn.attrs));
     Builder b(bwd->name());
@@ -287,10 +271,10 @@ void RegisterCustomVjp(PrimRegistry& r) {
       const FnRef& map = c.eqn.regions[3];
       Mask batched(map->params().size() - shared.size(), true);
       Append(batched, shared);  // tangents of shared operands are shared
-      regions.push_back(c.regions.batch(map, batched, Mask(map->results().size(), true), c.size).fn);
+      regions.push_back(BatchAllResults(c, map, batched));
     }
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
-    c.batched_out.assign(c.y.size(), true);
+    GiveResultsOfRuled(c);
   };
   p.keeps_results = kBackwardTakesAll;
   p.samples = [] {
@@ -398,17 +382,13 @@ void RegisterCustomLinear(PrimRegistry& r) {
       Types results = c.eqn.attrs.Get<Types>("results");
       for (Type& t : results) t.dims.insert(t.dims.begin(), c.size);
       c.y = c.b.Emit(*c.eqn.prim, x, WithVmap(c, Mask(x.size(), true)).With("results", results));
-      c.batched_out.assign(c.y.size(), true);
-      return;
+      return GiveResultsOfLinear(c);
     }
     std::vector<FnRef> regions;
-    for (const FnRef& region : c.eqn.regions) {
-      regions.push_back(
-          c.regions.batch(region, Mask(region->params().size(), true), Mask(region->results().size(), true), c.size)
-              .fn);
-    }
+    for (const FnRef& region : c.eqn.regions)
+      regions.push_back(BatchAllResults(c, region, Mask(region->params().size(), true)));
     c.y = c.b.Emit(*c.eqn.prim, x, c.eqn.attrs, regions);
-    c.batched_out.assign(c.y.size(), true);
+    GiveResultsOfLinear(c);
   };
   p.keeps_results = kBackwardTakesAll;
   p.host_functions = HostRuleOf;

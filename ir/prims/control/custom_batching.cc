@@ -245,9 +245,9 @@ void CustomVmapBatch(BatchContext& c) {
     if (c.batched[i] && owner[i] != kCotangent) mapped[static_cast<size_t>(owner[i])] = true;
   }
   if (!Any(mapped)) {  // cotangents alone: the function is the same for all batch elements
-    const BatchedFn f = c.regions.batch(fn, c.batched, Mask(c.eqn.num_results, true), c.size);
+    const BatchedFn f = c.regions.batch(fn, c.batched, Mask(c.eqn.num_results, false), c.size);
     c.y = c.b.Inline(*f.fn, c.x);
-    c.batched_out.assign(c.y.size(), true);
+    c.batched_out = f.batched_out;
     return;
   }
   mapped = Union(mapped, linear);

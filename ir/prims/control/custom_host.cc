@@ -81,12 +81,6 @@ Mask ActiveArguments(const JvpContext& c) {
   return active;
 }
 
-Mask Moving(const Types& types) {
-  Mask mask;
-  for (const Type& t : types) mask.push_back(HasTangents(t.dtype));
-  return mask;
-}
-
 // The derivative rule for operands of these types, after the vmaps.
 JvpFn JvpOf(const Eqn& eqn, const Types& operands, const Mask& active, const RegionRules& regions) {
   const std::vector<Vmap> vmaps = VmapsOf(eqn.attrs);
@@ -148,6 +142,20 @@ std::vector<int> RealUses(const Fn& fn) {
 }
 
 }  // namespace
+
+Mask Moving(const Types& types) {
+  Mask mask;
+  for (const Type& t : types) mask.push_back(HasTangents(t.dtype));
+  return mask;
+}
+
+Mask Movable(const Types& operands, const Attrs& attrs) {
+  Mask mask = Moving(operands);
+  const auto consts = static_cast<size_t>(attrs.GetOr<int64_t>("num_consts", 0));
+  if (consts > mask.size()) throw TypeError("num_consts is ", consts, ", but there are ", mask.size(), " operands");
+  std::fill(mask.end() - static_cast<int64_t>(consts), mask.end(), false);
+  return mask;
+}
 
 Ints HostRuleOf(const Attrs& attrs) { return HasHostRule(attrs) ? Ints{attrs.GetInt("rule")} : Ints{}; }
 
@@ -299,9 +307,8 @@ FnRef HostTranspose(const Eqn& eqn, const Types& operands, const Mask& linear, c
 }
 
 std::vector<FnRef> HostRuleRegions(const Eqn& eqn, const Types& operands, const RegionRules& regions) {
-  Mask active = Moving(operands);
+  const Mask active = Movable(operands, eqn.attrs);
   const size_t captured = NumCaptured(eqn);
-  std::fill(active.end() - static_cast<int64_t>(captured), active.end(), false);
   const Types results = eqn.regions[0]->ResultTypes();
   const Mask moving = Moving(results);
   const auto as_function = [&](Builder& b, Atoms& out) {

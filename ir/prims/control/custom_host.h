@@ -12,6 +12,11 @@
 
 namespace weft {
 
+// Which types have tangents.
+Mask Moving(const Types& types);
+// Which operands have tangents: those of types that have, unless they are captured.
+Mask Movable(const Types& operands, const Attrs& attrs);
+
 inline bool HasHostRule(const Attrs& attrs) { return attrs.Find("rule") != nullptr; }
 // The number, for Prim::host_functions.
 Ints HostRuleOf(const Attrs& attrs);

@@ -12,6 +12,7 @@
 
 #include "ir/custom_rules.h"
 #include "ir/prims/control/custom_host.h"
+#include "ir/prims/control/mapped_results.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/families.h"
 
@@ -104,9 +105,8 @@ void PrimitiveBatch(BatchContext& c) {
     c.batched_out = f.batched_out;
     return;
   }
-  const FnRef f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
-  c.y = c.b.Emit(*c.eqn.prim, c.x, WithVmap(c, c.batched), {f});
-  c.batched_out.assign(c.y.size(), true);
+  c.y = c.b.Emit(*c.eqn.prim, c.x, WithVmap(c, c.batched), {BatchAllResults(c, c.eqn.regions[0], c.batched)});
+  GiveResultsOfRuled(c);
 }
 
 }  // namespace

@@ -99,19 +99,29 @@ OptionalAtoms LinearSolveTranspose(TransposeContext& c) {
   return out;
 }
 
+// A part of the right side is mapped where it is given so, or where a region makes its part of the solution so: regions
+// take what they give.
 void LinearSolveBatch(BatchContext& c) {
-  const size_t consts = NumConsts(c.eqn.attrs, c.x.size());
-  Mask batched = c.batched;
+  const size_t consts = NumConsts(c.eqn.attrs, c.x.size()), n = c.x.size() - consts;
+  const auto [sides, batched] = CarryFixpoint(Part(c.batched, consts, c.x.size()), [&](const Mask& mask) {
+    Mask operands = Part(c.batched, 0, consts), parts = mask;
+    Append(operands, mask);
+    std::vector<BatchedFn> fns;
+    for (const FnRef& f : c.eqn.regions) {
+      Mask force = mask;
+      force.resize(f->results().size(), false);
+      fns.push_back(c.regions.batch(f, operands, force, c.size));
+      parts = Union(parts, Part(fns.back().batched_out, 0, n));
+    }
+    return std::make_pair(fns, parts);
+  });
   Atoms operands;
-  for (size_t i = 0; i < c.x.size(); ++i) {
-    if (i >= consts) batched[i] = true;
-    operands.push_back(batched[i] ? c.Batched(static_cast<int>(i)) : c.x[i]);
-  }
+  for (size_t i = 0; i < c.x.size(); ++i)
+    operands.push_back(i >= consts && sides[i - consts] ? c.Batched(static_cast<int>(i)) : c.x[i]);
   std::vector<FnRef> regions;
-  for (const FnRef& f : c.eqn.regions)
-    regions.push_back(c.regions.batch(f, batched, Mask(f->results().size(), true), c.size).fn);
+  for (const BatchedFn& f : batched.first) regions.push_back(f.fn);
   c.y = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, regions);
-  c.batched_out.assign(c.y.size(), true);
+  c.batched_out = batched.first[0].batched_out;
 }
 
 // A lower triangular system of two unknowns, solved by hand, and one with a diagonal of its own solved in one division.
