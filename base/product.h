@@ -27,10 +27,12 @@ T Power(const T& x, const T& w) {
   return std::pow(x, w);
 }
 
-// By exp and log, which 0 has none of: 0^0 is 1, and 0^w is 0 where the real part of w is positive, else NaN.
+// By exp and log, which 0 has none of: 0^0 is 1, and 0^w is 0 where the real part of w is positive, else NaN. x^1 is x,
+// whatever its parts are.
 template <class T>
 std::complex<T> Power(const std::complex<T>& x, const std::complex<T>& w) {
   if (w == std::complex<T>(0)) return T(1);
+  if (w == std::complex<T>(1)) return x;
   if (x != std::complex<T>(0)) return std::pow(x, w);
   if (w.real() > 0) return T(0);
   return {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::quiet_NaN()};

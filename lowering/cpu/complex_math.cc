@@ -130,7 +130,9 @@ ComplexLanes ComplexMath::Pow(VectorMath& math, const ComplexLanes& z, const Com
   const auto& [u, v] = w;
   Value exponent = m.Sub(m.Mul(u, re), m.Mul(v, im));
   Value bounded = m.RawMax(exponent, math.C(exponent, -745));
-  return Exp(math, {bounded, m.Add(m.Mul(u, im), m.Mul(v, re))});
+  const auto [real, imaginary] = Exp(math, {bounded, m.Add(m.Mul(u, im), m.Mul(v, re))});
+  Value is_one = m.And(m.Cmp(Pred::OEQ, u, math.C(u, 1)), m.Cmp(Pred::OEQ, v, math.C(v, 0)));
+  return {m.Select(is_one, z.first, real), m.Select(is_one, z.second, imaginary)};
 }
 
 }  // namespace weft

@@ -186,7 +186,7 @@ def test_a_rule_that_fails_says_nothing():
 def test_a_backward_rule_that_is_not_linear():
     clipped = weft.custom_vjp(plain)
     clipped.defvjp(lambda x, y: (plain(x, y), (x, y)), lambda r, ct: tuple(wnp.clip(g, -1, 1) for g in back(r, ct)))
-    value, rest = weft.vmap(clipped, in_axes=(0, None))(X, Y)
+    value, _ = weft.vmap(clipped, in_axes=(0, None))(X, Y)
     np.testing.assert_allclose(value, np.full(4, plain(X[0], Y)[0]), 1e-6)
     with pytest.raises(ValueError, match="depends on a mapped argument"):
         mapped(clipped)(X, Y)

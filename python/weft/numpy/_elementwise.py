@@ -129,7 +129,7 @@ def iscomplex(x: NestedLike) -> Array:
 
 
 def sign(x: NestedLike) -> Array:
-    """-1, 0 or 1; of complex numbers x / |x|, and 0 at 0.
+    """-1, 0 or 1; of complex numbers x / |x|, 0 at 0, and the unit in the direction of the one infinite part.
 
     Returns: array of the shape and dtype of x.
 
@@ -140,8 +140,18 @@ def sign(x: NestedLike) -> Array:
     x = _weft.array(x, None, False)
     if _weft.dtype_kind(x.dtype) != "complex":
         return _weft.bind_elementwise("sign", (x,), {})
-    size = _weft.absolute(x)
-    return _weft.where(size == 0, 0, x / _weft.where(size == 0, 1, size))
+    re, im = _direction(real(x), imag(x)), _direction(imag(x), real(x))
+    size = _weft.absolute(_weft.bind_elementwise("complex", (re, im), {}))
+    zero, size = size == 0, _weft.where(size == 0, 1, size)
+    # Part by part: a quotient of complex numbers loses signs of zero.
+    return _weft.where(zero, 0, _weft.bind_elementwise("complex", (re / size, im / size), {}))
+
+
+def _direction(part: Array, other: Array) -> Array:
+    """A part of a complex number, or, where one is infinite, of one in that direction. Where both are there is none."""
+    endless, beside = _weft.absolute(part) == float("inf"), _weft.absolute(other) == float("inf")
+    found = _weft.where(endless, _weft.where(beside, float("nan"), copysign(1, part)), part)
+    return _weft.where(beside & ~endless, 0, found).astype(part.dtype)
 
 
 def bitwise_count(x: NestedLike) -> Array:
