@@ -134,7 +134,7 @@ Code CodeFor(const CompileRequest& request, const Ints& callbacks) {
       try {
         return {cpu::Program::Load(std::move(*cached), callbacks), true};
       } catch (const std::exception&) {
-        // Compiled anew below, and replaced.
+        cached.reset();  // compiled anew below, and replaced
       }
     }
   }
@@ -285,7 +285,7 @@ std::shared_ptr<void> Cpu::Prepare(const Fn& program) const {
       try {
         cpu::PrepareProducts();
       } catch (const std::bad_alloc&) {
-        // The first product will say so.
+        return;  // the first product will say so
       }
     });
   } catch (const std::system_error&) {

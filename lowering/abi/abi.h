@@ -10,7 +10,7 @@
 #ifndef WEFT_LOWERING_ABI_ABI_H_
 #define WEFT_LOWERING_ABI_ABI_H_
 
-#include <stdint.h>
+#include <stdint.h>  // NOLINT(modernize-deprecated-headers): C reads this, too
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +18,7 @@ extern "C" {
 
 #define WEFT_ABI_VERSION 12
 
+// NOLINTBEGIN(modernize-use-using)
 struct WeftRuntime;
 
 typedef struct WeftFrame {
@@ -106,6 +107,7 @@ typedef struct WeftRuntime {
 } WeftRuntime;
 
 typedef int32_t (*WeftMain)(WeftFrame* frame);
+// NOLINTEND(modernize-use-using)
 
 #ifdef __cplusplus
 }  // extern "C"

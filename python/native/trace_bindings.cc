@@ -128,7 +128,7 @@ Attr ProgramAttr(const std::string& name, const std::string& kind, const py::obj
   if (kind == "list of ints") return value.cast<Ints>();
   if (kind == "list of strings") return value.cast<Strings>();
   if (kind == "mesh" || kind == "list of shardings") {
-    const Attr attr = ParseAttribute(value.cast<std::string>());
+    Attr attr = ParseAttribute(value.cast<std::string>());
     if (KindName(attr) != kind) throw ValueError("attribute '", name, "' is a ", KindName(attr), ", not a ", kind);
     return attr;
   }
@@ -451,7 +451,7 @@ void BindTracing(py::module_& m) {
       const py::handle function(static_cast<PyObject*>(policy.get()));
       py::list types;
       for (const Atom& a : e.operands) {
-        const Type type = fn.TypeOf(a);
+        const Type& type = fn.TypeOf(a);
         py::list dims;
         for (const Dim& d : type.dims) dims.append(Take(DimObject(d)));
         types.append(py::make_tuple(py::tuple(dims), NumpyName(type.dtype)));

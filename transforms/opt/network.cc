@@ -208,11 +208,11 @@ bool ProductNetwork::AddEquation(const Eqn& e, const Atoms& x, const std::string
     std::array<char, 128> name;  // by letter of the spec; letters of the network are less than kMostLetters, or kUnit
     constexpr char kNone = 126;
     name.fill(kNone);
-    for (size_t i = 0; i < spec.out.size(); ++i) name[static_cast<size_t>(spec.out[i])] = letters[i];
+    for (size_t i = 0; i < spec.out.size(); ++i) name[static_cast<unsigned char>(spec.out[i])] = letters[i];
     const auto named = [&](const std::string& term, const Atom& a) {
       std::string out;
       for (size_t i = 0; i < term.size(); ++i) {
-        char& known = name[static_cast<size_t>(term[i])];
+        char& known = name[static_cast<unsigned char>(term[i])];
         if (known == kNone) known = NewLetter(b_.TypeOf(a).dims[i]);
         out += known;
       }
@@ -236,7 +236,7 @@ bool ProductNetwork::AddEquation(const Eqn& e, const Atoms& x, const std::string
       all += Contains(dims, d) ? NewLetter(type.dims[static_cast<size_t>(d)]) : letters[next++];
     if (failed_) return true;
     // A kernel sums a product by broadcasting without writing it.
-    Atom inner = x[0];
+    const Atom& inner = x[0];
     const Eqn* of = b_.Definition(inner);
     const bool fused = of != nullptr && of->prim->is_elementwise();
     written_ += (fused ? kFusedElement - kCostOfElement : kCostOfElement) * Elements(type.dims);
@@ -296,8 +296,7 @@ bool ProductNetwork::AddEquation(const Eqn& e, const Atoms& x, const std::string
 
 bool ProductNetwork::Resolve(const std::string& out) {
   out_ = out;
-  for (size_t k = 0; k < equal_.size(); ++k) {
-    auto [p, q] = equal_[k];
+  for (auto [p, q] : equal_) {  // as the letters are called by then
     if (p == q) continue;
     if (out_.find(q) != std::string::npos) std::swap(p, q);
     if (out_.find(q) != std::string::npos) return false;  // the result has both
@@ -443,7 +442,6 @@ std::optional<Atom> ProductNetwork::Cheaper(const std::string& out, const Type& 
 
 // `t` with its dimensions in the order of `to`, of which it has some.
 Atom ProductNetwork::Aligned(const Term& t, const std::string& to) {
-  std::string order;
   Ints perm, dims;
   for (size_t i = 0; i < to.size(); ++i) {
     const size_t at = t.letters.find(to[i]);

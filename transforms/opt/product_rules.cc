@@ -333,7 +333,7 @@ std::optional<Atom> PowerBySquaring(Builder& b, const Eqn& e, const Atoms& x) {
   const Eqn* before = DefinedBy(b, x[0], *e.prim);
   if (before == nullptr || !(before->operands[1] == x[1]) || !ReadOnce(b, x[0]) || !Multiplies(e)) return std::nullopt;
   if (b.DTypeOf(x[0]) == DType::kF16 || IsFloat8(b.DTypeOf(x[0]))) return std::nullopt;
-  const Atom base = x[1];
+  const Atom& base = x[1];
   const int64_t factors = PowerOf(b, x[0], base, *e.prim) + 1;
   if (factors < 4 || factors % 2 != 0 || factors > kMostFactors) return std::nullopt;
   Eqn product{e.prim, {}, 0, 1, e.attrs, {}, e.loc};

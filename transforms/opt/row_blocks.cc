@@ -415,7 +415,8 @@ class Blocks {
     Builder b("rows");
     Atoms x;
     for (const Param& p : body->params()) x.push_back(b.Parameter(p.type));
-    return std::move(b).Build(b.Emit(FindPrim("remat"), x, {{"policy", std::string("nothing_saveable")}}, {body}));
+    const Atoms results = b.Emit(FindPrim("remat"), x, {{"policy", std::string("nothing_saveable")}}, {body});
+    return std::move(b).Build(results);
   }
 
   FnRef Emit() {

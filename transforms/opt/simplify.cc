@@ -321,7 +321,7 @@ std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
       return std::nullopt;
     if (parsed->where != nullptr && parsed->where->Number(match) == 0) return std::nullopt;
     // What is found below may be of fewer dimensions: a number beside it was an array.
-    const Atom made = parsed->replacement.Emit(b, match, type.dtype);
+    Atom made = parsed->replacement.Emit(b, match, type.dtype);
     if (b.TypeOf(made).dims != type.dims) return std::nullopt;
     return made;
   };
@@ -460,7 +460,8 @@ void RegisterRule(const SimplifyRule& rule) {
       throw UserError(error.kind(), e.loc, "the rule '", name, "' failed on ", e.prim->name, ": ", error.message());
     }
     if (value) {
-      const Type expected = ResultType(b, e, x), found = b.TypeOf(*value);
+      const Type expected = ResultType(b, e, x);
+      const Type& found = b.TypeOf(*value);
       if (!(found == expected)) {
         throw UserError(ErrorKind::kType, e.loc, "the rule '", name, "' replaces ", e.prim->name, ", which is ",
                         expected, ", by a value that is ", found);

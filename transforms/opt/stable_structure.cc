@@ -1,6 +1,7 @@
 // Rules for stability of sums over dimensions and of choices, which are no formulas of single elements.
 #include <algorithm>
 #include <cstdlib>
+#include <ranges>
 
 #include "ir/licences.h"
 #include "ir/ops.h"
@@ -46,7 +47,7 @@ Shaped ThroughShapes(const Builder& b, Atom a) {
 }
 // The same changes of another value of the inner one's shape.
 Atom Again(Builder& b, const Shaped& s, Atom a) {
-  for (auto step = s.steps.rbegin(); step != s.steps.rend(); ++step) a = b.Emit1(*step->prim, {a}, step->attrs);
+  for (const Eqn& step : std::ranges::reverse_view(s.steps)) a = b.Emit1(*step.prim, {a}, step.attrs);
   return a;
 }
 

@@ -137,7 +137,7 @@ void RegisterCustomJvp(PrimRegistry& r) {
     const bool alone = FunctionAlone(s);
     if (!alone) CheckRegionCount(s, 2);
     CheckRegionParams(s, 0, s.operands);
-    const Types results = s.regions[0]->ResultTypes();
+    Types results = s.regions[0]->ResultTypes();
     if (alone) return results;
     CheckRegionParams(s, 1, Joined(s.operands, Where(s.operands, Movable(s.operands, s.attrs))));
     CheckRegionResults(s, 1, Joined(results, Where(results, Moving(results))));
@@ -211,7 +211,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
     CheckRegionParams(s, 0, s.operands);
     if (alone) return s.regions[0]->ResultTypes();
     CheckRegionParams(s, 1, s.operands);
-    const Types results = s.regions[0]->ResultTypes(), forward = s.regions[1]->ResultTypes();
+    Types results = s.regions[0]->ResultTypes(), forward = s.regions[1]->ResultTypes();
     if (forward.size() < results.size() || Part(forward, 0, results.size()) != results) {
       throw TypeError("custom_vjp: the forward rule gives (", ToString(forward), "); expected (", ToString(results),
                       ") followed by residuals");
@@ -321,7 +321,7 @@ void RegisterCustomLinear(PrimRegistry& r) {
     if (n > s.operands.size() || n > params.size() || Part(params, 0, n) != Part(s.operands, 0, n))
       throw TypeError("custom_linear: region 0 does not begin with the ", n, " residuals");
     CheckRegionResults(s, 0, Part(s.operands, n, s.operands.size()));
-    const Types results = Part(params, n, params.size());
+    Types results = Part(params, n, params.size());
     if (s.regions.size() == 2) {
       CheckRegionParams(s, 1, s.operands);
       CheckRegionResults(s, 1, results);
