@@ -108,7 +108,7 @@ bool NeedsOneDnn(const Fn& fn, std::unordered_set<const Fn*>& seen) {
       // Of [m, k] and [k, n]; more where there are several.
       const double multiplications =
           std::sqrt(elements(e.operands[0]) * elements(e.operands[1]) * elements(e.result()));
-      if (IsFloat(result.dtype) && ByteWidth(result.dtype) <= 4 && cpu::IsForOneDnn(multiplications)) return true;
+      if (IsFloat(result.dtype) && ByteWidth(result.dtype) <= 4 && IsForOneDnn(multiplications)) return true;
     }
     for (const FnRef& region : e.regions) {
       if (NeedsOneDnn(*region, seen)) return true;
