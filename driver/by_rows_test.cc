@@ -79,7 +79,7 @@ std::vector<Program> Programs() {
        "  d = mul p s\n  a = contract[spec=\"ij,ik->jk\"] x d\n  b = reduce_sum[dims=[0]] d\n  e = neg p\n"
        "  return a, b, e\n}\n"},
       {"rows that move",
-       "fn f(x: T[M,K], w: T[K,N]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  m = rev[dims=[0]] p\n  r = add p m\n"
+       "fn f(x: T[M,K], w: T[K,N]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  m = reverse[dims=[0]] p\n  r = add p m\n"
        "  return r\n}\n"},
       {"one array is both factors",
        "fn f(x: T[M,M], b: T[M]) {\n  p = contract[spec=\"ij,jk->ik\"] x x\n  c = broadcast[dims=[1], shape=<M,M>] b\n"
