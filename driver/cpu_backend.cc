@@ -34,6 +34,7 @@
 #include "ir/prim.h"
 #include "ir/text/printer.h"
 #include "lowering/abi/abi.h"
+#include "lowering/abi/product_cost.h"
 #include "lowering/lower.h"
 #include "transforms/opt/numbers.h"
 #include "transforms/opt/ordinals.h"
