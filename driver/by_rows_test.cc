@@ -55,7 +55,7 @@ std::vector<Program> Programs() {
       {"the product is a result, too",
        "fn f(x: T[M,K], w: T[K,N]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  r = neg p\n  return p, r\n}\n"},
       {"two layers",
-       "fn f(x: T[M,K], w: T[K,N], v: T[N,K], b: T[K]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  h = sign p\n"
+       "fn f(x: T[M,K], w: T[K,N], v: T[N,K], b: T[K]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  h = neg p\n"
        "  q = contract[spec=\"ij,jk->ik\"] h v\n  c = broadcast[dims=[1], shape=<M,K>] b\n  r = add q c\n"
        "  return r\n}\n"},
       {"two products that meet",
@@ -64,7 +64,7 @@ std::vector<Program> Programs() {
       {"three products side by side",
        "fn f(x: T[M,K], u: T[K,N], v: T[K,N], w: T[K,N]) {\n  p = contract[spec=\"ij,jk->ik\"] x u\n"
        "  q = contract[spec=\"ij,jk->ik\"] x v\n  s = contract[spec=\"ij,jk->ik\"] x w\n  a = neg p\n  b = abs q\n"
-       "  c = sign s\n  return a, b, c\n}\n"},
+       "  c = neg s\n  return a, b, c\n}\n"},
       {"rows less their largest",
        "fn f(x: T[M,K], w: T[K,N]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  m = reduce_max[dims=[1]] p\n"
        "  c = broadcast[dims=[0], shape=<M,N>] m\n  r = sub p c\n  return r\n}\n"},
@@ -75,9 +75,14 @@ std::vector<Program> Programs() {
        "fn f(x: T[M,K], w: T[K,N], c: T[N,M]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n"
        "  t = transpose[perm=[1,0]] p\n  r = add t c\n  return r\n}\n"},
       {"a layer backwards",
-       "fn f(g: T[M,K], w: T[N,K], h: T[M,N], x: T[M,K]) {\n  p = contract[spec=\"ij,kj->ik\"] g w\n  s = sign h\n"
+       "fn f(g: T[M,K], w: T[N,K], h: T[M,N], x: T[M,K]) {\n  p = contract[spec=\"ij,kj->ik\"] g w\n  s = neg h\n"
        "  d = mul p s\n  a = contract[spec=\"ij,ik->jk\"] x d\n  b = reduce_sum[dims=[0]] d\n  e = neg p\n"
        "  return a, b, e\n}\n"},
+      {"layers that take turns in two rooms",
+       "fn f(x: T[M,N], w: T[N,N]) {\n  s = sub w w\n  t = add s s\n  p = contract[spec=\"ij,jk->ik\"] x w\n"
+       "  a = add p x\n  q = contract[spec=\"ij,jk->ik\"] a t\n  b = sub x q\n"
+       "  u = contract[spec=\"ij,jk->ik\"] b w\n  c = neg u\n  v = contract[spec=\"ij,jk->ik\"] c t\n"
+       "  d = add v c\n  return d\n}\n"},
       {"rows that move",
        "fn f(x: T[M,K], w: T[K,N]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  m = reverse[dims=[0]] p\n  r = add p m\n"
        "  return r\n}\n"},

@@ -177,7 +177,7 @@ class Maker {
       for (const RowTouch& a : m.touches) {
         for (const RowTouch& b : member.touches) {
           if (!memory_.Meets(a.touch, b.touch)) continue;
-          if (a.touch.slot != b.touch.slot || a.bytes == 0 || a.bytes != b.bytes) return false;
+          if (a.bytes == 0 || a.bytes != b.bytes || !memory_.BeginTogether(a.touch, b.touch)) return false;
         }
       }
     }

@@ -26,6 +26,11 @@ bool FrameMemory::MayOverlap(const Touch& x, const Touch& y) const {
   return !offsets_are_known_ || (a.offset < b.offset + b.bytes.constant && b.offset < a.offset + a.bytes.constant);
 }
 
+bool FrameMemory::BeginTogether(const Touch& a, const Touch& b) const {
+  if (a.slot == b.slot) return true;
+  return offsets_are_known_ && IsInArena(a) && IsInArena(b) && BufferOf(a).offset == BufferOf(b).offset;
+}
+
 bool FrameMemory::Meets(const Touch& a, const Touch& b) const {
   if (!a.writes && !b.writes) return false;
   if (a.slot == b.slot || Moves(a) || Moves(b)) return true;

@@ -34,6 +34,8 @@ class FrameMemory {
   bool IsInArena(const Touch& t) const { return slots_[t.slot].place == Artifact::Place::kArena; }
   // Of two slots in the arena: whether they may share bytes.
   bool MayOverlap(const Touch& a, const Touch& b) const;
+  // Whether both begin at the same byte.
+  bool BeginTogether(const Touch& a, const Touch& b) const;
   // Whether the order of what touches `a` and what touches `b` matters.
   bool Meets(const Touch& a, const Touch& b) const;
 
