@@ -110,7 +110,8 @@ TEST(ByRows, TheNumbersOfTheInterpreter) {
       if (narrow && program.name != "bias and maximum") continue;  // sums are rounded
       for (const auto& [m, n, k] :
            {std::tuple{"64", "160", "96"}, {"257", "48", "100"}, {"1031", "129", "16"}, {"130", "512", "64"}}) {
-        if (narrow && std::string(k) != "16") continue;
+        const bool first = std::string(m) == "64";
+        if (narrow ? std::string(k) != "16" : !first && std::string(dtype) != "f32") continue;
         const FnRef fn = ParseFn(Replaced(program.text, {{"T[", std::string(dtype) + "["},
                                                          {"M", m}, {"N", n}, {"K", k}}));
         const Tensors in = Numbers(*fn), want = Eval(*fn, in);
