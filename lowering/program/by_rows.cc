@@ -23,8 +23,10 @@ constexpr size_t kMostMoved = 16;
 // Fewer rows are not cut, and parts are not smaller: each packs the other factor anew.
 constexpr int64_t kFewestRows = 32;
 constexpr int64_t kFewestRowsOfPart = 64;
-// What a block of rows may take of a core's second-level cache, in bytes.
-constexpr int64_t kCacheOfRows = 512 << 10;
+// What all rows take is in the last cache when the next step reads it, up to so many bytes: then each thread takes its
+// rows at once. Of more, as many rows as stay in the caches of one core.
+constexpr int64_t kInLastCache = 16 << 20;
+constexpr int64_t kInCacheOfCore = 1 << 20;
 
 // A touch, and how far apart the rows are in it; 0: every row may touch all of it.
 struct RowTouch {
@@ -213,8 +215,8 @@ class Maker {
     int64_t bytes = 0;
     for (const auto& [slot, of_row] : bytes_of_row) bytes += of_row;
     const int64_t step = joined.rows.step, fewest = block.step > 1 ? kFewestRowsOfPart : 1;
-    joined.rows.most = std::max(fewest, kCacheOfRows / std::max<int64_t>(bytes, 1)) / step * step;
-    joined.rows.most = std::max(joined.rows.most, step);
+    const int64_t most = bytes * block.rows > kInLastCache ? std::max(fewest, kInCacheOfCore / bytes) : block.rows;
+    joined.rows.most = (most + step - 1) / step * step;
     return joined;
   }
 
