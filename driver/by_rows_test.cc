@@ -84,7 +84,8 @@ std::vector<Program> Programs() {
        "  u = contract[spec=\"ij,jk->ik\"] b w\n  c = neg u\n  v = contract[spec=\"ij,jk->ik\"] c t\n"
        "  d = add v c\n  return d\n}\n"},
       {"rows that move",
-       "fn f(x: T[M,K], w: T[K,N]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  m = reverse[dims=[0]] p\n  r = add p m\n"
+       "fn f(x: T[M,K], w: T[K,N]) {\n  p = contract[spec=\"ij,jk->ik\"] x w\n  m = reverse[dims=[0]] p\n  r = add p "
+       "m\n"
        "  return r\n}\n"},
       {"one array is both factors",
        "fn f(x: T[M,M], b: T[M]) {\n  p = contract[spec=\"ij,jk->ik\"] x x\n  c = broadcast[dims=[1], shape=<M,M>] b\n"
@@ -97,7 +98,8 @@ std::vector<Program> Programs() {
        "  c = broadcast[dims=[2], shape=<6,M,N>] b\n  r = add p c\n  return r\n}\n"},
       {"a stack of rows less their largest",
        "fn f(x: T[2,3,M,K], w: T[2,3,K,N]) {\n  p = contract[spec=\"abij,abjk->abik\"] x w\n"
-       "  m = reduce_max[dims=[3]] p\n  c = broadcast[dims=[0,1,2], shape=<2,3,M,N>] m\n  r = sub p c\n  return r\n}\n"},
+       "  m = reduce_max[dims=[3]] p\n  c = broadcast[dims=[0,1,2], shape=<2,3,M,N>] m\n  r = sub p c\n  return "
+       "r\n}\n"},
   };
 }
 
@@ -112,8 +114,8 @@ TEST(ByRows, TheNumbersOfTheInterpreter) {
            {std::tuple{"64", "160", "96"}, {"257", "48", "100"}, {"1031", "129", "16"}, {"130", "512", "64"}}) {
         const bool first = std::string(m) == "64";
         if (narrow ? std::string(k) != "16" : !first && std::string(dtype) != "f32") continue;
-        const FnRef fn = ParseFn(Replaced(program.text, {{"T[", std::string(dtype) + "["},
-                                                         {"M", m}, {"N", n}, {"K", k}}));
+        const FnRef fn =
+            ParseFn(Replaced(program.text, {{"T[", std::string(dtype) + "["}, {"M", m}, {"N", n}, {"K", k}}));
         const Tensors in = Numbers(*fn), want = Eval(*fn, in);
         CompileRequest request{fn};
         request.passes = {};

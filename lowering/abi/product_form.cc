@@ -37,14 +37,11 @@ ProductMatrix Fit(const ProductDimensions& rows, int64_t ProductDimension::* row
   const int64_t nr = rows.empty() ? 1 : rows[0].size, nc = columns.empty() ? 1 : columns[0].size;
   const int64_t rs = rows.empty() ? nc : rows[0].*row_stride, cs = columns.empty() ? 1 : columns[0].*column_stride;
   if (cs == 1 && rs >= nc) return {true, false, rs};
-  if ((rows.empty() ? 1 : rs) == 1 && (columns.empty() ? nr : cs) >= nr)
-    return {true, true, columns.empty() ? nr : cs};
+  if ((rows.empty() ? 1 : rs) == 1 && (columns.empty() ? nr : cs) >= nr) return {true, true, columns.empty() ? nr : cs};
   return m;
 }
 
-bool IsComputedAsItIs(DType t) {
-  return t == DType::kF32 || t == DType::kF64 || t == DType::kC64 || t == DType::kC128;
-}
+bool IsComputedAsItIs(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kC64 || t == DType::kC128; }
 
 // How far apart the points of `rows` are in an array, in elements, if what belongs to one of them, in the dimensions of
 // `within`, lies between it and the next; else 0.
@@ -126,8 +123,7 @@ RowsOfProduct RowsOf(const ContractWords& op) {
     rows.result = Apart(form.batch, {&form.m, &form.n}, &ProductDimension::result, 0);
   } else {
     const double multiplications = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    const bool is_cut = op.dtype == DType::kF32 ? IsForOneDnn(multiplications)
-                                                : NanosecondsOf(op) >= kProductOfThreads;
+    const bool is_cut = op.dtype == DType::kF32 ? IsForOneDnn(multiplications) : NanosecondsOf(op) >= kProductOfThreads;
     if (!is_cut || !form.x.direct || !form.y.direct || !form.result.direct || m == 1) return rows;
     if (op.x == op.y && op.x_start == op.y_start && form.IsSymmetric() && IsWorthHalving(n, k)) return rows;
     rows.count = m;

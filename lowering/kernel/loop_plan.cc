@@ -157,8 +157,8 @@ int ReducedLanes(const KernelSpec& spec, int lanes, bool cheap) {
   return most == 0 ? lanes : cheap && most > kOneByOne ? most : std::min(lanes, most);
 }
 
-// About `block` elements, or more, that are whole rows and whole vectors. So few rows that what follows a product is cut
-// where the product is.
+// About `block` elements, or more, that are whole rows and whole vectors. So few rows that what follows a product is
+// cut where the product is.
 int64_t BlockOfRows(int64_t row, int64_t block, int64_t lanes) {
   constexpr int64_t kMostRows = 16;
   int64_t rows = lanes / std::gcd(row, lanes);

@@ -15,8 +15,8 @@ namespace weft {
 struct RowUnits {
   int64_t step = 1;   // `step` rows, from a multiple of it on, ...
   int64_t units = 1;  // ... are so many units
-  // By operand: how far apart rows are in it, in bytes, if all that the kernel touches for a row lies between it and the
-  // next; else 0.
+  // By operand: how far apart rows are in it, in bytes, if all that the kernel touches for a row lies between it and
+  // the next; else 0.
   std::vector<int64_t> bytes;
 };
 

@@ -107,8 +107,8 @@ class Maker {
         });
       };
       const bool meets_after = std::any_of(block.after.begin(), block.after.end(), meets);
-      const bool meets_members = std::any_of(block.members.begin(), block.members.end(),
-                                             [&](const Member& m) { return meets(m.at); });
+      const bool meets_members =
+          std::any_of(block.members.begin(), block.members.end(), [&](const Member& m) { return meets(m.at); });
       if (!meets_after && (meets_members || FrameMemory::IsProduct(s))) {
         member = MemberOf(s, block.rows);
         if (member && GoesAlong(block, *member)) {
@@ -274,8 +274,7 @@ void JoinByRows(Program* program, const Target& target, double least_nanoseconds
   Artifact& a = program->artifact;
   std::vector<int> uses(program->kernels.size(), 0);
   ForEachKernel(program, [&](const Step* s) { ++uses[static_cast<size_t>(s->index)]; });
-  if (a.arena_bytes >= 0)
-    Maker(program, target, a.slots, a.buffers, least_nanoseconds, &uses).Make(&program->steps);
+  if (a.arena_bytes >= 0) Maker(program, target, a.slots, a.buffers, least_nanoseconds, &uses).Make(&program->steps);
   for (size_t f = 0; f < a.functions.size(); ++f) {
     const Artifact::Function& function = a.functions[f];
     if (function.arena_bytes >= 0)

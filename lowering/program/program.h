@@ -50,7 +50,8 @@ struct Step {
     int64_t units = 1;  // of a kernel in kByRows: `step` rows are so many of its units
   };
   Rows rows;
-  double cost = -1;  // kKernel, kTogether, kByRows and what is in them: estimated nanoseconds, -1 when sizes are symbolic
+  double cost =
+      -1;  // kKernel, kTogether, kByRows and what is in them: estimated nanoseconds, -1 when sizes are symbolic
 };
 
 // Kernels that take less, in nanoseconds, are called directly, on one thread.

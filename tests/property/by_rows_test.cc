@@ -58,10 +58,10 @@ TEST(ByRows, WhatFollowsAProduct) {
 // Sums of columns take in every row (they are one kernel with what they sum), and so does a product with the transpose.
 TEST(ByRows, WhatReadsAllRowsComesAfter) {
   EXPECT_EQ(Shown(Made(Layer("1024", "64", "1024", "  r = reduce_sum[dims=[0]] h\n  return h, r\n}\n")).steps), "pkk");
-  EXPECT_EQ(Shown(Made(Layer("512", "128", "512",
-                             "  q = contract[spec=\"ij,ik->jk\"] x h\n  e = exp h\n  return q, e\n}\n"))
-                      .steps),
-            "[pk]p");
+  EXPECT_EQ(
+      Shown(Made(Layer("512", "128", "512", "  q = contract[spec=\"ij,ik->jk\"] x h\n  e = exp h\n  return q, e\n}\n"))
+                .steps),
+      "[pk]p");
   // In between, too: the next layer's rows need not wait for it.
   EXPECT_EQ(Shown(Made(Layer("512", "128", "512",
                              "  q = contract[spec=\"ij,ik->jk\"] x h\n  d = contract[spec=\"ij,jk->ik\"] h v\n"
