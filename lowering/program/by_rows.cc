@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,7 @@
 namespace weft {
 namespace {
 
-constexpr size_t kMostMembers = 64;
+constexpr size_t kMostMembers = 32;
 // Steps that are moved out of the way of one group: each is compared with every step after it.
 constexpr size_t kMostMoved = 16;
 // Fewer rows are not cut, and parts are not smaller: each packs the other factor anew.
@@ -35,19 +36,25 @@ struct RowTouch {
 };
 using RowTouches = std::vector<RowTouch>;
 
+// How a step is cut in rows.
+struct Cut {
+  Step::Rows rows;
+  std::vector<int64_t> bytes;        // by touch
+  std::optional<KernelSpec> kernel;  // in place of its own
+};
+
 // A step of a group.
 struct Member {
   size_t at = 0;  // in the steps
   RowTouches touches;
-  Step::Rows rows;
-  std::optional<KernelSpec> kernel;  // in place of its own
+  const Cut* cut = nullptr;
 };
 
 struct Group {
   std::vector<Member> members;
   std::vector<size_t> before, after;  // steps that come before it, and after it
   int64_t rows = 1, step = 1;
-  size_t end = 0;  // of the steps that have been looked at
+  size_t end = 0;  // of the steps that are in it or have been moved
 };
 
 class Maker {
@@ -66,37 +73,37 @@ class Maker {
     for (size_t i = 0; i < steps->size();) {
       Step& s = (*steps)[i];
       for (Steps& block : s.blocks) Make(&block);
-      std::optional<Group> block;
-      if (FrameMemory::IsProduct(s)) block = BlockFrom(*steps, i);
-      if (!block) {
+      std::optional<Group> group;
+      if (FrameMemory::IsProduct(s)) group = GroupFrom(*steps, i);
+      if (!group) {
         out.push_back(std::move(s));
         ++i;
         continue;
       }
-      for (const size_t at : block->before) out.push_back(std::move((*steps)[at]));
-      out.push_back(Joined(*block, steps));
-      for (const size_t at : block->after) out.push_back(std::move((*steps)[at]));
-      i = block->end;
+      for (const size_t at : group->before) out.push_back(std::move((*steps)[at]));
+      out.push_back(Joined(*group, steps));
+      for (const size_t at : group->after) out.push_back(std::move((*steps)[at]));
+      i = group->end;
     }
     *steps = std::move(out);
   }
 
  private:
   // The group that begins with the product `first`, if one is worth while.
-  std::optional<Group> BlockFrom(const Steps& steps, size_t first) {
-    Group block;
+  std::optional<Group> GroupFrom(const Steps& steps, size_t first) {
+    Group group;
     const RowsOfProduct of_first = RowsOf(memory_.ProductOf(steps[first]));
-    block.rows = of_first.count;
-    block.step = of_first.step;
-    if (block.rows < (of_first.step > 1 ? kFewestRows : 2)) return {};
-    std::optional<Member> member = MemberOf(steps[first], block.rows);
+    group.rows = of_first.count;
+    group.step = of_first.step;
+    if (group.rows < (of_first.step > 1 ? kFewestRows : 2)) return {};
+    std::optional<Member> member = MemberOf(steps[first], group.rows);
     if (!member) return {};
     member->at = first;
-    block.members.push_back(std::move(*member));
+    group.members.push_back(std::move(*member));
 
-    // As long as something follows, up to the last one that follows.
-    Group found;
-    for (size_t at = first + 1; at < steps.size() && block.members.size() < kMostMembers; ++at) {
+    // As long as something follows; what has been looked at after the last one that does is left where it is.
+    size_t members = 0, before = 0, after = 0;
+    for (size_t at = first + 1; at < steps.size() && group.members.size() < kMostMembers; ++at) {
       const Step& s = steps[at];
       if (s.kind != Step::Kind::kKernel && !FrameMemory::IsProduct(s)) break;
       const std::vector<Touch> touches = memory_.TouchesOf(s);
@@ -106,54 +113,41 @@ class Maker {
           return std::any_of(others.begin(), others.end(), [&](const Touch& o) { return memory_.Meets(t, o); });
         });
       };
-      const bool meets_after = std::any_of(block.after.begin(), block.after.end(), meets);
+      const bool meets_after = std::any_of(group.after.begin(), group.after.end(), meets);
       const bool meets_members =
-          std::any_of(block.members.begin(), block.members.end(), [&](const Member& m) { return meets(m.at); });
+          std::any_of(group.members.begin(), group.members.end(), [&](const Member& m) { return meets(m.at); });
       if (!meets_after && (meets_members || FrameMemory::IsProduct(s))) {
-        member = MemberOf(s, block.rows);
-        if (member && GoesAlong(block, *member)) {
+        member = MemberOf(s, group.rows);
+        if (member && GoesAlong(group, *member)) {
           member->at = at;
-          block.members.push_back(std::move(*member));
+          group.members.push_back(std::move(*member));
           if (meets_members) {
-            found = block;
-            found.end = at + 1;
+            members = group.members.size(), before = group.before.size(), after = group.after.size();
+            group.end = at + 1;
           }
           continue;
         }
       }
-      if (block.before.size() + block.after.size() == kMostMoved) break;
-      (meets_after || meets_members ? block.after : block.before).push_back(at);
+      if (group.before.size() + group.after.size() == kMostMoved) break;
+      (meets_after || meets_members ? group.after : group.before).push_back(at);
     }
-    if (found.members.empty() || CostOf(found, steps) < least_nanoseconds_) return {};
-    return found;
+    group.members.resize(members);
+    group.before.resize(before);
+    group.after.resize(after);
+    if (members == 0 || CostOf(group, steps) < least_nanoseconds_) return {};
+    return group;
   }
 
   // Nothing of a step that cannot be run by rows.
   std::optional<Member> MemberOf(const Step& s, int64_t rows) {
-    Member member;
     const std::vector<Touch> touches = memory_.TouchesOf(s);
     if (std::any_of(touches.begin(), touches.end(), [&](const Touch& t) { return memory_.Moves(t); })) return {};
-    std::vector<int64_t> bytes;
-    if (s.kind == Step::Kind::kOp) {
-      const ContractWords product = memory_.ProductOf(s);
-      const RowsOfProduct cut = RowsOf(product);
-      if (cut.count != rows || !IsWorthCutting(product, cut)) return {};
-      member.rows.step = cut.step;
-      const int64_t width = ByteWidth(product.dtype), result_width = ByteWidth(product.result_dtype);
-      bytes = {cut.x * width, cut.y * width, cut.result * result_width};
-    } else {
-      const KernelSpec& own = program_->kernels[static_cast<size_t>(s.index)];
-      if (s.cost < 0) return {};
-      KernelSpec kernel = InRows(own, rows);
-      std::optional<RowUnits> units = UnitsOfRows(kernel, PlanLoops(kernel, target_), rows);
-      if (!units || units->step > kFewestRowsOfPart) return {};
-      member.rows.step = units->step;
-      member.rows.units = units->units;
-      bytes = std::move(units->bytes);
-      if (kernel.row != own.row) member.kernel = std::move(kernel);
-    }
-    for (size_t i = 0; i < touches.size(); ++i) member.touches.push_back({touches[i], bytes[i]});
-    // What one step touches twice, written once: by the same rows or not at all.
+    const std::optional<Cut>& cut = CutOf(s, rows);
+    if (!cut) return {};
+    Member member;
+    member.cut = &*cut;
+    for (size_t i = 0; i < touches.size(); ++i) member.touches.push_back({touches[i], cut->bytes[i]});
+    // What a step touches in two ways has rows where they are the same.
     for (RowTouch& a : member.touches) {
       for (RowTouch& b : member.touches) {
         if (a.touch.slot == b.touch.slot && a.bytes != b.bytes) a.bytes = b.bytes = 0;
@@ -162,20 +156,49 @@ class Maker {
     return member;
   }
 
-  // Threads share a long product of few rows by its columns.
+  // Steps are looked at from every product before them.
+  const std::optional<Cut>& CutOf(const Step& s, int64_t rows) {
+    const bool is_kernel = s.kind == Step::Kind::kKernel;
+    const auto [known, is_new] = cuts_.try_emplace({is_kernel, is_kernel ? s.index : s.desc, rows});
+    if (is_new) known->second = is_kernel ? CutOfKernel(s, rows) : CutOfProduct(memory_.ProductOf(s), rows);
+    return known->second;
+  }
+
+  std::optional<Cut> CutOfKernel(const Step& s, int64_t rows) const {
+    if (s.cost < 0) return {};  // sizes are symbolic
+    const KernelSpec& own = program_->kernels[static_cast<size_t>(s.index)];
+    KernelSpec kernel = InRows(own, rows);
+    std::optional<RowUnits> units = UnitsOfRows(kernel, PlanLoops(kernel, target_), rows);
+    if (!units || units->step > kFewestRowsOfPart) return {};
+    Cut cut{{.count = rows, .step = units->step, .units = units->units}, std::move(units->bytes), {}};
+    if (kernel.row != own.row) cut.kernel = std::move(kernel);
+    return cut;
+  }
+
+  static std::optional<Cut> CutOfProduct(const ContractWords& product, int64_t rows) {
+    const RowsOfProduct all = RowsOf(product);
+    if (all.count != rows || !IsWorthCutting(product, all)) return {};
+    const int64_t width = ByteWidth(product.dtype), result_width = ByteWidth(product.result_dtype);
+    return Cut{{.count = rows, .step = all.step}, {all.x * width, all.y * width, all.result * result_width}, {}};
+  }
+
+  // Threads share a long product of few rows by its columns, and few long products of a stack one by one.
   static bool IsWorthCutting(const ContractWords& product, const RowsOfProduct& cut) {
-    if (cut.step == 1 || NanosecondsOf(product) < kProductOfThreads) return true;
-    constexpr int64_t kManyRows = 512;
+    constexpr int64_t kManyProducts = 16, kManyRows = 512;
+    const double nanoseconds = NanosecondsOf(product);
+    if (cut.step == 1)
+      return cut.count >= kManyProducts || nanoseconds < static_cast<double>(cut.count) * kProductOfThreads;
+    if (nanoseconds < kProductOfThreads || cut.count >= kManyRows) return true;
     int64_t points = 1;
     for (const auto& dims : {product.m, product.n}) {
       for (const ProductDimension& d : dims) points *= d.size;
     }
-    return cut.count >= kManyRows || 2 * cut.count >= points / cut.count;
+    return 2 * cut.count >= points / cut.count;
   }
 
   // Whether all that `member` and those before it both touch, and one of them writes, is by the same rows.
-  bool GoesAlong(const Group& block, const Member& member) const {
-    for (const Member& m : block.members) {
+  bool GoesAlong(const Group& group, const Member& member) const {
+    for (const Member& m : group.members) {
       for (const RowTouch& a : m.touches) {
         for (const RowTouch& b : member.touches) {
           if (!memory_.Meets(a.touch, b.touch)) continue;
@@ -186,36 +209,35 @@ class Maker {
     return true;
   }
 
-  double CostOf(const Group& block, const Steps& steps) const {
+  double CostOf(const Group& group, const Steps& steps) const {
     double cost = 0;
-    for (const Member& m : block.members) {
+    for (const Member& m : group.members) {
       const Step& s = steps[m.at];
       cost += s.kind == Step::Kind::kOp ? NanosecondsOf(memory_.ProductOf(s)) : s.cost;
     }
     return cost;
   }
 
-  Step Joined(const Group& block, Steps* steps) {
+  Step Joined(const Group& group, Steps* steps) {
     Step joined;
     joined.kind = Step::Kind::kByRows;
-    joined.desc = (*steps)[block.members[0].at].desc;
-    joined.cost = CostOf(block, *steps);
+    joined.desc = (*steps)[group.members[0].at].desc;
+    joined.cost = CostOf(group, *steps);
     joined.blocks.emplace_back();
     std::map<size_t, int64_t> bytes_of_row;
-    joined.rows = {.count = block.rows, .step = block.step};
-    for (const Member& m : block.members) {
+    joined.rows = {.count = group.rows, .step = group.step};
+    for (const Member& m : group.members) {
       Step& s = (*steps)[m.at];
-      s.rows = m.rows;
-      s.rows.count = block.rows;
-      joined.rows.step = std::lcm(joined.rows.step, m.rows.step);
+      s.rows = m.cut->rows;
+      joined.rows.step = std::lcm(joined.rows.step, s.rows.step);
       for (const RowTouch& t : m.touches) bytes_of_row[t.touch.slot] = std::max(bytes_of_row[t.touch.slot], t.bytes);
-      if (m.kernel) s.index = NumberOf(*m.kernel, s.index);
+      if (m.cut->kernel) s.index = NumberOf(*m.cut->kernel, s.index);
       joined.blocks[0].push_back(std::move(s));
     }
     int64_t bytes = 0;
     for (const auto& [slot, of_row] : bytes_of_row) bytes += of_row;
-    const int64_t step = joined.rows.step, fewest = block.step > 1 ? kFewestRowsOfPart : 1;
-    const int64_t most = bytes * block.rows > kInLastCache ? std::max(fewest, kInCacheOfCore / bytes) : block.rows;
+    const int64_t step = joined.rows.step, fewest = group.step > 1 ? kFewestRowsOfPart : 1;
+    const int64_t most = bytes * group.rows > kInLastCache ? std::max(fewest, kInCacheOfCore / bytes) : group.rows;
     joined.rows.most = (most + step - 1) / step * step;
     return joined;
   }
@@ -236,8 +258,9 @@ class Maker {
   const Target& target_;
   const FrameMemory memory_;
   const double least_nanoseconds_;
-  std::vector<int>* uses_;           // by kernel, the steps that call it
-  std::map<std::string, int> made_;  // by key, kernels in rows
+  std::vector<int>* uses_;                                                 // by kernel, the steps that call it
+  std::map<std::tuple<bool, int64_t, int64_t>, std::optional<Cut>> cuts_;  // of kernels and products, by rows
+  std::map<std::string, int> made_;                                        // by key, kernels in rows
 };
 
 template <class F>

@@ -101,6 +101,18 @@ TEST(ByRows, StacksGoByTheirProducts) {
             "[pk]");
 }
 
+// Threads share few long products one by one.
+TEST(ByRows, LongProductsOfAStackAreManyOrNone) {
+  const auto shown = [](const std::string& count) {
+    return Shown(Made("fn f(x: f32[" + count + ",512,512], y: f32[" + count +
+                      ",512,512]) {\n"
+                      "  p = contract[spec=\"bij,bjk->bik\"] x y\n  e = exp p\n  return e\n}\n")
+                     .steps);
+  };
+  EXPECT_EQ(shown("2"), "pk");
+  EXPECT_EQ(shown("16"), "[pk]");
+}
+
 TEST(ByRows, WhatIsNotWorthIt) {
   EXPECT_EQ(Shown(Made(Layer("64", "16", "64", "  return h\n}\n")).steps), "pk");
   EXPECT_EQ(Shown(Made(Layer("64", "2048", "4096", "  return h\n}\n")).steps), "pk") << "columns are shared";
