@@ -109,38 +109,27 @@ bool ProductForm::IsSymmetric() const {
 
 RowsOfProduct RowsOf(const ContractWords& op) {
   std::array<std::byte, 2048> memory;
-  std::pmr::monotonic_buffer_resource dims_memory(memory.data(), memory.size());
+  std::pmr::monotonic_buffer_resource dims(memory.data(), memory.size());
   const bool as_it_is = op.dtype == op.result_dtype && IsComputedAsItIs(op.dtype);
-  const ProductForm form(op, as_it_is, as_it_is, &dims_memory);
+  const ProductForm form(op, as_it_is, as_it_is, &dims);
   const int64_t m = SizeOf(form.m), n = SizeOf(form.n), k = SizeOf(form.k), batches = SizeOf(form.batch);
   RowsOfProduct rows;
   if (m * n * k * batches == 0) return rows;
   const int64_t x_start = form.swapped ? op.y_start : op.x_start, y_start = form.swapped ? op.x_start : op.y_start;
-  const double one = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const bool has_same_bits = op.dtype == DType::kF32
-                                 ? IsForOneDnn(one)
-                                 : NanosecondsOf(op) >= kProductOfThreads * static_cast<double>(batches);
-  const bool halved = op.x == op.y && op.x_start == op.y_start && form.IsSymmetric() && IsWorthHalving(n, k);
-  const auto apart = [&](const ProductDimensions& dims) {
-    rows.x = Apart(dims, {&form.k}, &ProductDimension::x, x_start);
-    rows.result = Apart(dims, {&form.n}, &ProductDimension::result, 0);
-  };
-  if (has_same_bits && !halved && form.x.direct && form.y.direct && form.result.direct && m > 1) {
-    ProductDimensions dims(form.batch, &dims_memory);
-    dims.insert(dims.end(), form.m.begin(), form.m.end());
-    apart(dims);
-    if (batches == 1 || (rows.result > 0 && m % kRowsAtOnce == 0)) {
-      rows.count = batches * m;
-      rows.step = kRowsAtOnce;
-      if (form.swapped) std::swap(rows.x, rows.y);
-      return rows;
-    }
-  }
-  rows.count = batches;
   if (batches > 1) {
+    rows.count = batches;
     rows.x = Apart(form.batch, {&form.m, &form.k}, &ProductDimension::x, x_start);
     rows.y = Apart(form.batch, {&form.k, &form.n}, &ProductDimension::y, y_start);
     rows.result = Apart(form.batch, {&form.m, &form.n}, &ProductDimension::result, 0);
+  } else {
+    const double multiplications = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    const bool is_cut = op.dtype == DType::kF32 ? IsForOneDnn(multiplications) : NanosecondsOf(op) >= kProductOfThreads;
+    if (!is_cut || !form.x.direct || !form.y.direct || !form.result.direct || m == 1) return rows;
+    if (op.x == op.y && op.x_start == op.y_start && form.IsSymmetric() && IsWorthHalving(n, k)) return rows;
+    rows.count = m;
+    rows.step = kRowsAtOnce;
+    rows.x = Apart(form.m, {&form.k}, &ProductDimension::x, x_start);
+    rows.result = Apart(form.m, {&form.n}, &ProductDimension::result, 0);
   }
   if (form.swapped) std::swap(rows.x, rows.y);
   return rows;

@@ -41,11 +41,10 @@ struct ProductForm {
   bool IsSymmetric() const;
 };
 
-// What of a product one thread may compute by itself: rows of its result as it lies in memory, those of a stack of
-// products one product after the other, or whole products of a stack.
+// What of a product one thread may compute by itself: rows of its result as it lies in memory, or products of a stack.
 struct RowsOfProduct {
   int64_t count = 1;  // 1: it is computed as a whole
-  int64_t step = 1;   // they are cut at multiples of it; 1: they are products of a stack
+  int64_t step = 1;   // they are cut at multiples of it
   // How far apart rows are in each array, in elements. 0: a row touches what another one does.
   int64_t x = 0, y = 0, result = 0;
 };

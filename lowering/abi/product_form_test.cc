@@ -59,16 +59,7 @@ TEST(ProductForm, AFactorThatLiesTransposedIsReadByAllRows) {
   EXPECT_EQ(std::tuple(r.count, r.x, r.result), std::tuple(128, 0, 96));
 }
 
-TEST(ProductForm, RowsOfAStackFollowEachOther) {
-  const RowsOfProduct r = Rows(Product(12, 128, 96, 64));
-  EXPECT_EQ(std::tuple(r.count, r.step, r.x, r.y, r.result), std::tuple(12 * 128, 16, 64, 0, 96));
-  Owned shared = Product(12, 128, 96, 64);
-  shared.batch[0].x = 0;  // one matrix by many
-  const RowsOfProduct s = Rows(shared);
-  EXPECT_EQ(std::tuple(s.count, s.x, s.result), std::tuple(12 * 128, 0, 96));
-}
-
-TEST(ProductForm, OtherStacksAreCutAtProducts) {
+TEST(ProductForm, StacksAreCutAtProducts) {
   for (const DType t : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32}) {
     const RowsOfProduct r = Rows(Product(12, 20, 30, 40, t));
     EXPECT_EQ(std::tuple(r.count, r.step, r.x, r.y, r.result), std::tuple(12, 1, 800, 1200, 600)) << Name(t);
@@ -77,11 +68,6 @@ TEST(ProductForm, OtherStacksAreCutAtProducts) {
   shared.batch[0].y = 0;
   EXPECT_EQ(Rows(shared).y, 0);
   EXPECT_EQ(Rows(shared).result, 600);
-  const RowsOfProduct odd = Rows(Product(12, 130, 96, 64));  // rows are cut where they are not in a whole
-  EXPECT_EQ(std::tuple(odd.count, odd.step, odd.result), std::tuple(12, 1, 130 * 96));
-  Owned apart = Product(12, 128, 96, 64);
-  apart.batch[0].result = 128 * 96 + 96;
-  EXPECT_EQ(Rows(apart).step, 1);
 }
 
 TEST(ProductForm, WhatIsComputedAsAWhole) {

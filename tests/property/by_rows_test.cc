@@ -93,15 +93,9 @@ TEST(ByRows, ProductsOfTheSameRows) {
   EXPECT_EQ(shown.back(), ']') << shown;
 }
 
-TEST(ByRows, Stacks) {
-  EXPECT_EQ(Shown(Made("fn f(q: f32[8,256,64], k: f32[8,256,64], v: f32[8,256,64]) {\n"
-                       "  s = contract[spec=\"bij,bkj->bik\"] q k\n  m = reduce_max[dims=[2]] s\n"
-                       "  c = broadcast[dims=[0,1], shape=<8,256,256>] m\n  d = sub s c\n  e = exp d\n"
-                       "  r = contract[spec=\"bij,bjk->bik\"] e v\n  return r\n}\n")
-                      .steps),
-            "[pkp]");
-  EXPECT_EQ(Shown(Made("fn f(q: f32[8,256,64], k: f32[8,256,64]) {\n  s = contract[spec=\"bij,bkj->bik\"] q k\n"
-                       "  m = reduce_max[dims=[2]] s\n  c = broadcast[dims=[0,1], shape=<8,256,256>] m\n"
+TEST(ByRows, StacksGoByTheirProducts) {
+  EXPECT_EQ(Shown(Made("fn f(q: f32[16,256,64], k: f32[16,256,64]) {\n  s = contract[spec=\"bij,bkj->bik\"] q k\n"
+                       "  m = reduce_max[dims=[2]] s\n  c = broadcast[dims=[0,1], shape=<16,256,256>] m\n"
                        "  d = sub s c\n  e = exp d\n  return e\n}\n")
                       .steps),
             "[pk]");
@@ -109,15 +103,14 @@ TEST(ByRows, Stacks) {
 
 // Threads share few long products one by one.
 TEST(ByRows, LongProductsOfAStackAreManyOrNone) {
-  const auto shown = [](const std::string& count, const std::string& rows) {
-    return Shown(Made("fn f(x: f32[" + count + "," + rows + ",512], y: f32[" + count +
+  const auto shown = [](const std::string& count) {
+    return Shown(Made("fn f(x: f32[" + count + ",512,512], y: f32[" + count +
                       ",512,512]) {\n"
                       "  p = contract[spec=\"bij,bjk->bik\"] x y\n  e = exp p\n  return e\n}\n")
                      .steps);
   };
-  EXPECT_EQ(shown("2", "512"), "[pk]") << "rows of both";
-  EXPECT_EQ(shown("2", "510"), "pk");
-  EXPECT_EQ(shown("16", "510"), "[pk]");
+  EXPECT_EQ(shown("2"), "pk");
+  EXPECT_EQ(shown("16"), "[pk]");
 }
 
 TEST(ByRows, WhatIsNotWorthIt) {

@@ -105,9 +105,9 @@ void Multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const C* a, int
   if constexpr (kHasGemm<C>) Gemm<C>(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
 }
 
-// What one thread computes of a product, in terms of RowsOf. Of what is not cut the first part is all of it.
+// What one thread computes of a product, in terms of RowsOf.
 struct Rows {
-  RowsOfProduct all;
+  bool are_cut = false;  // otherwise the first ones are all of it
   int64_t first = 0, last = 0;
 };
 
@@ -154,7 +154,7 @@ void Run(WeftFrame* frame, const ContractWords& op, const Casts<C>& casts, const
   const ProductMatrix &a = form.x, &b = form.y, &c = form.result;
   const int64_t m = SizeOf(form.m), n = SizeOf(form.n), k = SizeOf(form.k), batches = SizeOf(form.batch);
   if (m * n * batches == 0) return;
-  const bool cut = rows != nullptr && rows->all.step > 1;  // matrices
+  const bool cut = rows != nullptr && rows->are_cut && batches == 1;
   const bool halved = kHasGemm<C> && !cut && IsWorthHalving(n, k) && x == y && form.IsSymmetric();
   std::vector<int64_t> bx, by, bo;
   if (batches > 1) {
@@ -166,7 +166,7 @@ void Run(WeftFrame* frame, const ContractWords& op, const Casts<C>& casts, const
   if (!a.direct) xm = Offsets(form.m, &ProductDimension::x), xk = Offsets(form.k, &ProductDimension::x);
   if (!b.direct && !halved) yk = Offsets(form.k, &ProductDimension::y), yn = Offsets(form.n, &ProductDimension::y);
   if (!c.direct) om = Offsets(form.m, &ProductDimension::result), on = Offsets(form.n, &ProductDimension::result);
-  auto one = [&](int64_t i, int64_t first = 0, int64_t last = 0) {
+  auto one = [&](int64_t i) {
     const char* xb = x + (batches > 1 ? bx[i] * casts.operand_bytes : 0);
     const char* yb = y + (batches > 1 ? by[i] * casts.operand_bytes : 0);
     char* ob = out + (batches > 1 ? bo[i] * casts.result_bytes : 0);
@@ -196,19 +196,14 @@ void Run(WeftFrame* frame, const ContractWords& op, const Casts<C>& casts, const
     }
     if constexpr (kHasGemm<C>) {
       if (halved) SymmetricGemm<C>(ma.transposed, n, k, pa, ma.ld, pc, ldc);
-      if (cut) GemmRows<C>(ma.transposed, mb.transposed, n, k, pa, ma.ld, pb, mb.ld, pc, ldc, first, last);
+      if (cut) GemmRows<C>(ma.transposed, mb.transposed, n, k, pa, ma.ld, pb, mb.ld, pc, ldc, rows->first, rows->last);
     }
     if (!halved && !cut) Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
     if (!c.direct) casts.unpack(pc, om, on, ob);
   };
-  if (cut) {
-    for (int64_t i = rows->first / m; i * m < rows->last; ++i)
-      one(i, std::max<int64_t>(rows->first - i * m, 0), std::min(rows->last - i * m, m));
-    return;
-  }
-  if (rows != nullptr) {
-    if (rows->all.count == 1 && rows->first > 0) return;
-    for (int64_t i = rows->first; i < (rows->all.count == 1 ? batches : rows->last); ++i) one(i);
+  if (rows != nullptr && !cut) {
+    const int64_t first = rows->are_cut ? rows->first : rows->first == 0 ? 0 : batches;
+    for (int64_t i = first; i < (rows->are_cut ? rows->last : batches); ++i) one(i);
     return;
   }
   if (batches == 1) return one(0);
@@ -275,7 +270,7 @@ void FillContract(WeftOp* ops) { Put<Contract>(ops); }
 
 void ProductRows(WeftFrame* frame, const int64_t* desc, int64_t first, int64_t last) {
   const auto op = abi::Decode<ContractWords>(desc);
-  const Rows rows{RowsOf(op), first, last};
+  const Rows rows{RowsOf(op).count > 1, first, last};
   ContractRows(frame, op, &rows);
 }
 
