@@ -10,6 +10,7 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..control import while_loop
 from ..typing import ArrayLike, NestedLike
+from ._directions import complex_sign
 from ._primitives import arctan2, exp, exp2, log, log1p, maximum, power, sin, sqrt
 
 __all__ = [
@@ -140,18 +141,7 @@ def sign(x: NestedLike) -> Array:
     x = _weft.array(x, None, False)
     if _weft.dtype_kind(x.dtype) != "complex":
         return _weft.bind_elementwise("sign", (x,), {})
-    re, im = _direction(real(x), imag(x)), _direction(imag(x), real(x))
-    size = _weft.absolute(_weft.bind_elementwise("complex", (re, im), {}))
-    zero, size = size == 0, _weft.where(size == 0, 1, size)
-    # Part by part: a quotient of complex numbers loses signs of zero.
-    return _weft.where(zero, 0, _weft.bind_elementwise("complex", (re / size, im / size), {}))
-
-
-def _direction(part: Array, other: Array) -> Array:
-    """A part of a complex number, or, where one is infinite, of one in that direction. Where both are there is none."""
-    endless, beside = _weft.absolute(part) == float("inf"), _weft.absolute(other) == float("inf")
-    found = _weft.where(endless, _weft.where(beside, float("nan"), copysign(1, part)), part)
-    return _weft.where(beside & ~endless, 0, found).astype(part.dtype)
+    return complex_sign(x)
 
 
 def bitwise_count(x: NestedLike) -> Array:
