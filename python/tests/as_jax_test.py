@@ -75,6 +75,18 @@ def test_collections_of_garbage_are_as_rare_as_in_newer_pythons():
     )
 
 
+@pytest.mark.parametrize("own", [None, 70_000])
+def test_collections_of_garbage_are_rarer_while_modules_are_imported(tmp_path, own):
+    """The first one outside of imports brings them back to what newer Pythons have, if the program has not set that."""
+    (tmp_path / "large.py").write_text("kept = [[] for _ in range(120_000)]\n")
+    code = "import gc, jax, large; print(gc.get_threshold()[0]); hooks = len(gc.callbacks); "
+    code += f"gc.set_threshold({own}); " if own else ""
+    code += "more = [[] for _ in range(120_000)]; print(gc.get_threshold()[0], len(gc.callbacks) - hooks)"
+    said = run("-m", "weft.as_jax", "-c", code, PYTHONPATH=paths(tmp_path)).stdout.split("\n")
+    assert int(said[0]) > 20_000
+    assert said[1] == f"{own or 2000} -1"
+
+
 def paths(*first):
     return os.pathsep.join([*map(str, first), *filter(None, sys.path)])
 

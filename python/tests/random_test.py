@@ -201,3 +201,49 @@ def test_keys_are_compared_word_by_word():
         a < b  # noqa: B015
     with pytest.raises(TypeError):
         a == 1  # noqa: B015
+
+
+SHAPES = [(257,), (300, 2), (3, 1, 513), (1 << 20,), (256,), (0, 400)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_numbers_outside_of_jit_are_those_inside(shape, dtype):
+    """Outside, one program serves all sizes."""
+    with weft.enable_x64(dtype == "float64"):
+        for key in (wr.key(3), wr.PRNGKey(3)):
+            for draw in (
+                lambda k: wr.normal(k, shape, dtype),
+                lambda k: wr.uniform(k, shape, dtype),
+                lambda k: wr.uniform(k, shape, dtype, -1.5, 2.0),
+                lambda k: wr.truncated_normal(k, -1.0, 2.0, shape, "float32"),
+                lambda k: wr.bits(k, shape, "uint64" if dtype == "float64" else "uint8"),
+                lambda k: wr.bits(k, shape, "uint16"),
+            ):
+                outside, inside = draw(key), weft.jit(draw)(key)
+                assert outside.shape == shape and outside.dtype == inside.dtype
+                np.testing.assert_array_equal(np.asarray(outside), np.asarray(inside))
+
+
+def test_random_numbers_of_another_size_compile_nothing():
+    key, other = wr.key(0), wr.key(1)
+    for draw in (wr.normal, wr.bits, wr.exponential, lambda key, shape: wr.uniform(key, shape, minval=-1.0)):
+        draw(key, (30, 100))
+        compiled = weft._weft.programs_compiled()
+        draw(other, (20, 101)), draw(other, (1013,))
+        assert weft._weft.programs_compiled() == compiled
+
+
+def test_derivatives_of_the_ends_of_an_interval():
+    unit = wr.uniform(wr.key(0), (400,))
+    slope = weft.grad(lambda high: wr.uniform(wr.key(0), (400,), minval=0.0, maxval=high).sum())(2.0)
+    np.testing.assert_allclose(slope, unit.sum(), rtol=1e-5)
+
+
+def test_float_is_what_the_setting_says_however_often_it_changes():
+    for wide in (False, True, False):
+        with weft.enable_x64(wide):
+            for draw in (wr.uniform, wr.normal):
+                assert draw(wr.key(0), (400,)).dtype == ("float64" if wide else "float32")
+    with pytest.raises(TypeError):
+        wr.uniform(wr.key(0), (400,), "int32")

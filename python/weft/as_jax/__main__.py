@@ -6,19 +6,40 @@ import gc
 import os
 import runpy
 import sys
+import types
 
 from . import install
 
-# Objects from one collection of young ones to the next: what Python has from 3.13 on.
+# Objects from one collection of young ones to the next: what Python has from 3.13 on, and while modules are imported.
 _YOUNG_OBJECTS = 2000
+_YOUNG_OBJECTS_OF_IMPORTS = 50_000
 _USAGE = "usage: python -m weft.as_jax (script.py | -m module | -c code) [arguments]"
 
 
 def _collect_less_often() -> None:
-    """Little of what imports of libraries make is garbage: to look through it took up to an eighth of the time."""
+    """Little of what imports of libraries make is garbage: to look through it, again and again, took a tenth of the
+    time. The first collection outside of imports is the last that comes so late: arrays may hang on garbage."""
     young, *older = gc.get_threshold()
-    if 0 < young < _YOUNG_OBJECTS:
-        gc.set_threshold(_YOUNG_OBJECTS, *older)
+    if not 0 < young < _YOUNG_OBJECTS:
+        return
+    of_imports = (_YOUNG_OBJECTS_OF_IMPORTS, *older)
+    gc.set_threshold(*of_imports)
+
+    def collected(phase: str, _: dict[str, int]) -> None:
+        if phase == "stop" and not _importing(sys._getframe()):
+            gc.callbacks.remove(collected)
+            if gc.get_threshold() == of_imports:  # or the program has set its own
+                gc.set_threshold(_YOUNG_OBJECTS, *older)
+
+    gc.callbacks.append(collected)
+
+
+def _importing(frame: types.FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def main(arguments: list[str]) -> None:

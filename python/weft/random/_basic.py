@@ -16,9 +16,9 @@ from .._core import docs as _docs
 from .._core.errors import of_kind, type_error, value_error
 from .._core.tree import jax_semantics
 from .._weft import Array
-from ..compiled import jit
 from ..numpy._dtypes import same_bits
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
+from ._all_sizes import drawn_here, for_all_sizes
 from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, generators, other_key, split
 from ._normal import erf_inv
 
@@ -58,29 +58,46 @@ def uniform(
         >>> weft.random.uniform(weft.random.key(0), (2,))
         Array([0.947667 , 0.9785799], dtype=float32)
     """
+    unit = _unit(key, shape, dtype)
+    if type(minval) is float is type(maxval) and (minval, maxval) == (0.0, 1.0):
+        return unit  # times 1 and plus 0, without a program for it
+    low, high = (_weft.array(v, unit.dtype, False) for v in (minval, maxval))
+    return _to_between()(unit, low, high)
+
+
+def _unit(key: Array, shape: int | Shape, dtype: DTypeLike) -> Array:
+    """Numbers uniform in [0, 1)."""
     other = other_key(key)
     if other is None:
         _uses.note("uniform", key)
-        unit = _weft.random_uniform01(key, _shape(shape), dtype)
-    else:
-        unit = generators().uniform01(other, _shape(shape), dtype)
-    low, high = (_weft.array(v, unit.dtype, False) for v in (minval, maxval))
-    return _between()(unit, low, high)
+        return drawn_here(_uniform01, key, _weft.dtype(dtype), _shape(shape))
+    return generators().uniform01(other, _shape(shape), dtype)
+
+
+def _uniform01(key: Array, dtype: DTypeLike, shape: Shape) -> Array:
+    unit: Array = _weft.random_uniform01(key, shape, dtype)
+    return unit
+
+
+def _between(unit: Array, low: Array, high: Array | float) -> Array:
+    """Compiled, so that product and sum are rounded together outside jit too (in 16 bits each for itself), which gives
+    the numbers of jax.random."""
+    if unit.dtype in ("float32", "float64"):
+        return wnp.maximum(low, unit * (high - low) + low)
+    wide = lambda x: x.astype("float32")
+    product = (wide(unit) * wide(high - low)).astype(unit.dtype)
+    return wnp.maximum(low, (wide(product) + wide(low)).astype(unit.dtype))
+
+
+# With the roundings that are written here.
+@functools.cache
+def _to_between() -> Callable[..., Array]:
+    return for_all_sizes(_between, "signed-zero")
 
 
 @functools.cache
-def _between() -> Callable[..., Array]:
-    """Compiled, so that product and sum are rounded together outside jit too (in 16 bits each for itself), which gives
-    the numbers of jax.random."""
-
-    def between(unit, low, high):
-        if unit.dtype in ("float32", "float64"):
-            return wnp.maximum(low, unit * (high - low) + low)
-        wide = lambda x: x.astype("float32")
-        product = (wide(unit) * wide(high - low)).astype(unit.dtype)
-        return wnp.maximum(low, (wide(product) + wide(low)).astype(unit.dtype))
-
-    return jit(between, licence="signed-zero")  # with the roundings that are written here
+def _to_normal() -> Callable[..., Array]:
+    return for_all_sizes(lambda unit, low: erf_inv(_between(unit, low, 1.0)) * math.sqrt(2), "signed-zero")
 
 
 def normal(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
@@ -107,8 +124,7 @@ def normal(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Arr
     if _weft.dtype_kind(dtype) != "float":
         raise type_error(f"random.normal: a float or complex dtype is needed, got {dtype}")
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype) if str(dtype) != "bfloat16" else -1 + 2**-8
-    u = uniform(key, shape, dtype, low, 1.0)
-    return erf_inv(u) * math.sqrt(2)
+    return _to_normal()(_unit(key, shape, dtype), _weft.array(low, dtype, False))
 
 
 def truncated_normal(

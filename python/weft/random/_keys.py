@@ -15,6 +15,7 @@ from .._core.errors import is_one_of, type_error, value_error
 from .._weft import Array
 from ..arguments import sizes
 from ..typing import DTypeLike, NestedLike, Shape
+from ._all_sizes import drawn_here
 
 __all__ = [
     "PRNGKey",
@@ -308,7 +309,7 @@ def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Ar
     if other is not None:
         return generators().bits(other, 8 * kind.itemsize, _shape(shape))
     _uses.note("bits", key)
-    return _weft.random_bits(key, 8 * kind.itemsize, _shape(shape))
+    return drawn_here(_weft.random_bits, key, 8 * kind.itemsize, _shape(shape))
 
 
 def clone(key: Array) -> Array:

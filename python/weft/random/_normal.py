@@ -14,8 +14,8 @@ from collections.abc import Callable
 from .. import _weft
 from .. import numpy as wnp
 from .._weft import Array
-from ..compiled import jit
 from ..custom import custom_jvp
+from ._all_sizes import for_all_sizes
 
 # In 32 bits: below w = 5 in w - 2.5, above in sqrt(w) - 3. The coefficient of the highest power first.
 _SINGLE = (
@@ -222,7 +222,7 @@ def _compiled() -> Callable[[Array], Array]:
         out = inverse(u)
         return out, tangent * (math.sqrt(math.pi) / 2 * wnp.exp(out * out))
 
-    return jit(inverse, licence="signed-zero")  # with the roundings that are written here
+    return for_all_sizes(inverse, "signed-zero")  # with the roundings that are written here
 
 
 def erf_inv(u: Array) -> Array:
