@@ -140,8 +140,10 @@ def here() -> Scope | None:
 
 
 def usable(ref: Any) -> bool:
-    """Whether a reference may be used here: it was made outside of all functions, or in one that is being traced."""
-    return ref._home is None or ref._home in _thread.scopes
+    """Whether a reference may be used here: it was made outside of all functions, or in one that is being traced, or a
+    function that is being traced got it: a rule does that runs after the trace in which it was made."""
+    scopes = _thread.scopes
+    return ref._home is None or ref._home in scopes or any(id(ref) in scope.bound for scope in scopes)
 
 
 def read(ref: Any) -> Any:
