@@ -13,7 +13,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
-from ._core.errors import missing_rule, type_error
+from ._core.errors import missing_rule, type_error, value_error
 from ._core.facts import knowing
 from ._core.names import forwarded, update_wrapper, wraps
 from ._core.shapes import FLOAT0, ShapeDtype
@@ -261,6 +261,14 @@ class _BackwardRule:
                 f"{_tree.in_words(in_tree)}"
             )
             raise type_error(_at(message, where))
+        for i, (leaf, (shape, dtype, _)) in enumerate(zip(leaves, self._specs)):
+            if isinstance(leaf, SymbolicZero) and leaf.aval is not None and leaf.shape != tuple(shape):
+                path = _tree.path_texts(tree)[i]
+                problem = (
+                    f"gives a zero of shape {leaf.shape} as cotangent of its arguments {path}, expected "
+                    f"{_named(dtype, shape)}; None is a zero of any shape"
+                )
+                raise value_error(rules._said(role, problem, where))
         known = [
             None if isinstance(leaf, SymbolicZero) or not _weft.is_inexact(dtype) else leaf
             for leaf, (_, dtype, _) in zip(leaves, self._specs)
