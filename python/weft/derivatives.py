@@ -375,7 +375,10 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     values, rest = _weft.with_weak(out[:n], t.weak_results), iter(out[n:])
     derivative = [next(rest) if a else _zero_tangent(v) for v, a in zip(values, active_out)]
     derivative = _weakened(derivative, values)
-    primal_out, tangent_out = _tree.unflatten(flat.out_tree, with_float0s(flat, values)), _tree.unflatten(flat.out_tree, derivative)
+    primal_out, tangent_out = (
+        _tree.unflatten(flat.out_tree, with_float0s(flat, values)),
+        _tree.unflatten(flat.out_tree, derivative),
+    )
     if has_aux:
         return primal_out[0], tangent_out[0], released(primal_out[1])
     return primal_out, tangent_out

@@ -156,8 +156,8 @@ def _warn_of_32_bits(dtype: Any) -> None:
             return
     warnings.warn(
         f"Explicitly requested dtype {dtype} is not available, and will be truncated to dtype "
-        f"{_HALVES.get(_name(dtype), dtype)}. To enable more dtypes, set the jax_enable_x64 configuration option or the "
-        "JAX_ENABLE_X64 shell environment variable. See https://github.com/jax-ml/jax#current-gotchas for more.",
+        f"{_HALVES.get(_name(dtype), dtype)}. To enable more dtypes, set the jax_enable_x64 configuration option or "
+        "the JAX_ENABLE_X64 shell environment variable. See https://github.com/jax-ml/jax#current-gotchas for more.",
         UserWarning,
         stacklevel=level,
     )

@@ -4,6 +4,7 @@ shapes that are numbers; masked arrays without their masks; whole powers as oper
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -61,25 +62,28 @@ def _unmasked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _whole(y: Any) -> int | None:
-    """An exponent that is a known integer, beside numbers of its own dtype."""
-    if isinstance(y, (int, np.integer)) and not isinstance(y, bool):
-        return int(y)
-    # Outside of traced functions each exponent would be a program of its own.
-    if not _weft.is_tracing() or not isinstance(y, (np.ndarray, _weft.Array)) or _weft.is_traced(y) or y.ndim:
+    """An exponent that is a known integer."""
+    if isinstance(y, bool) or not _weft.is_operand(y) or _weft.is_traced(y):
         return None
-    return int(y) if _weft.dtype_kind(y.dtype) in ("signed", "unsigned") else None
+    try:
+        return operator.index(y)
+    except TypeError:
+        return None
 
 
 def _power(function: Callable[..., Any]) -> Callable[..., Any]:
-    """... by repeated products where the exponent is a known integer."""
+    """... by repeated products where the exponent is a known integer: one number, which leaves the dtype as it is."""
 
     @functools.wraps(function)
     def called(x1: Any, x2: Any, /) -> Any:
         y = _whole(x2) if _weft.is_operand(x1) else None
         if y is None:
             return function(x1, x2)
-        x, _ = _weft.promote_all(x1, x2)
-        if y < 0 and not _weft.is_inexact(x.dtype) or _weft.dtype_kind(x.dtype) == "bool":
+        x = wnp.asarray(x1)
+        kind = _weft.dtype_kind(x.dtype)
+        if kind == "bool":
+            x = x.astype(int)
+        if y < 0 and kind not in ("float", "complex"):
             return function(x1, x2)
         return lax.integer_pow(x, y)
 
