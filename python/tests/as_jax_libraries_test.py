@@ -464,7 +464,8 @@ out["pullback"] = [str(a.dtype) for a in jax.jit(jax.vjp(lambda x, y: x + y, 2, 
 zeros = np.zeros(2, jax.dtypes.float0)
 h, x = lambda a: (zeros, a * 2), np.ones(2, "float32")
 again, back = jax.vjp(jax.vjp(lambda i, a: (2 * i, a * a), np.arange(2), x)[1], (zeros, x))
-found = [again, back(again), jax.vjp(h, x)[0], jax.jvp(h, (x,), (x,)), jax.vmap(h)(x), jax.jit(lambda a: jax.vjp(h, a)[0])(x)]
+inside = jax.jit(lambda a: jax.vjp(h, a)[0])(x)
+found = [again, back(again), jax.vjp(h, x)[0], jax.jvp(h, (x,), (x,)), jax.vmap(h)(x), inside]
 out["results"] = [[str(a.dtype), list(a.shape)] for a in jax.tree.leaves(found)]
 """
     )
