@@ -253,6 +253,7 @@ class _BackwardRule:
             expected = f"a tuple of {len(args)} cotangent{'s' * (len(args) != 1)}, one for each argument"
             problem = f"must return {expected}, got {_tree.in_words(_tree.structure(cts))}"
             raise type_error(rules._said(role, problem, where))
+        self._check_zeros(cts, args, where)
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
         leaves, tree = _tree.flatten(with_zeros(tuple(map(_in_container, cts, args)), args, zero))
         if tree != (in_tree := _tree.structure(args)):
@@ -261,14 +262,6 @@ class _BackwardRule:
                 f"{_tree.in_words(in_tree)}"
             )
             raise type_error(_at(message, where))
-        for i, (leaf, (shape, dtype, _)) in enumerate(zip(leaves, self._specs)):
-            if isinstance(leaf, SymbolicZero) and leaf.aval is not None and leaf.shape != tuple(shape):
-                path = _tree.path_texts(tree)[i]
-                problem = (
-                    f"gives a zero of shape {leaf.shape} as cotangent of its arguments {path}, expected "
-                    f"{_named(dtype, shape)}; None is a zero of any shape"
-                )
-                raise value_error(rules._said(role, problem, where))
         known = [
             None if isinstance(leaf, SymbolicZero) or not _weft.is_inexact(dtype) else leaf
             for leaf, (_, dtype, _) in zip(leaves, self._specs)
@@ -279,6 +272,17 @@ class _BackwardRule:
             for leaf, on, (shape, dtype, _) in zip(fitting, self._perturbed, self._specs)
             if on
         ]
+
+    def _check_zeros(self, cts: Sequence, args: Sequence, where: str) -> None:
+        """Raises ValueError for a zero of another shape than the argument in whose place it is."""
+        for n, (ct, place) in enumerate(zip(cts, args)):
+            if not isinstance(ct, SymbolicZero) or ct.aval is None or not isinstance(place, int):
+                continue
+            shape, dtype, _ = self._specs[place]
+            if ct.shape != tuple(shape):
+                problem = f"gives a cotangent of its arguments [{n}] {_named(ct.dtype, ct.shape)}"
+                problem += f", expected {_named(dtype, shape)}; None is a zero of any shape"
+                raise value_error(self._forward._said("backward rule", problem, where))
 
 
 def _in_container(ct: Any, arg: Any) -> Any:
