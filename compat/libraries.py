@@ -276,7 +276,7 @@ limit of half a minute:
 JAX_TESTS = [
     (
         "the API and its transforms",
-        2420,
+        2419,
         2552,
         37,
         "counters of lowerings, errors where Weft has an answer, messages in other words, forward rules that `remat` "
@@ -312,7 +312,7 @@ JAX_TESTS = [
     ),
     (
         "`jax.random`",
-        836,
+        835,
         841,
         0,
         "addresses of keys, messages",
