@@ -312,7 +312,7 @@ JAX_TESTS = [
     ),
     (
         "`jax.random`",
-        835,
+        836,
         841,
         0,
         "addresses of keys, messages",
