@@ -461,6 +461,12 @@ out["through"] = str(jax.grad(lambda x: g(x, (8.0, jax.random.key(1)))[0])(3.0))
 by_both = jax.jit(jax.grad(lambda x, i: x[i], argnums=(0, 1), allow_int=True))
 out["jitted"] = [[str(a.dtype), list(a.shape)] for a in by_both(np.ones(2, "float32"), 1)]
 out["pullback"] = [str(a.dtype) for a in jax.jit(jax.vjp(lambda x, y: x + y, 2, 1)[1])(np.zeros((), jax.dtypes.float0))]
+zeros = np.zeros(2, jax.dtypes.float0)
+h, x = lambda a: (zeros, a * 2), np.ones(2, "float32")
+again, back = jax.vjp(jax.vjp(lambda i, a: (2 * i, a * a), np.arange(2), x)[1], (zeros, x))
+inside = jax.jit(lambda a: jax.vjp(h, a)[0])(x)
+found = [again, back(again), jax.vjp(h, x)[0], jax.jvp(h, (x,), (x,)), jax.vmap(h)(x), inside]
+out["results"] = [[str(a.dtype), list(a.shape)] for a in jax.tree.leaves(found)]
 """
     )
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+from as_jax_both import both
+
 
 def run(*arguments, **environment):
     """Python with these arguments."""
@@ -341,3 +343,62 @@ def test_capsules_of_dlpack():
         """
     )
     assert done.stdout == "[0.0, 1.0, 2.0]\nTrue\nFalse\n"
+
+
+def test_steps_of_difference_quotients_are_those_of_jax():
+    """eps is how far a function is moved to each side: tests choose it by the rounding of the dtype, here one of 16
+    bits, in which a shorter step rounds more than the tolerance."""
+    both(
+        """
+        from jax.test_util import check_grads
+        x = np.linspace(-3, 3, 40).reshape(4, 10).astype("float16")
+        check_grads(lambda *xs: jnp.concatenate(xs, 1), (x, x + 1, x - 2), 2, ["fwd", "rev"], eps=1.0)
+        for wrong in (lambda a: a * 1.1, lambda a: a + 0.2):
+            f = jax.custom_jvp(lambda x: x * 2.0)
+            f.defjvp(lambda p, t, wrong=wrong: (f(*p), wrong(2.0 * t[0])))
+            try:
+                check_grads(f, (np.float16([1.0, 2.0]),), 1, eps=1.0)
+            except AssertionError:
+                out.setdefault("found", []).append(True)
+        """
+    )
+
+
+def test_equations_of_sylvester_inside_and_outside_of_jit():
+    """One program in both cases: the same digits."""
+    as_jax(
+        """
+        import jax, jax.numpy as jnp, numpy as np
+        rng = np.random.default_rng(0)
+        for m, n in ((2, 3), (4, 6), (10, 5)):
+            a, b, c = (rng.normal(size=s).astype("float32") for s in ((m, m), (n, n), (m, n)))
+            solve = jax.scipy.linalg.solve_sylvester
+            inside, outside = jax.jit(solve)(a, b, c), solve(a, b, c)
+            np.testing.assert_array_equal(inside, outside)
+            np.testing.assert_allclose(a @ outside + outside @ b, c, atol=1e-3)
+        """
+    )
+
+
+def test_times_of_istft_and_loops_in_python():
+    both(
+        """
+        x = jnp.sin(jnp.arange(96.0)).reshape(3, 32)
+        times, signal = jax.scipy.signal.istft(jax.scipy.signal.stft(x, nperseg=8)[2], nperseg=8)
+        out["times"] = [list(times.shape), list(signal.shape)]
+
+        def f(a):
+            def body(carry, _):
+                with jax.enable_x64():
+                    y = (carry + a).astype(jnp.int64)
+                return carry, (y, y.astype(jnp.int32))
+            return lax.scan(body, jnp.int32(2), jnp.arange(40))
+        for off in (False, True):
+            with jax.disable_jit(off):
+                out[f"wide {off}"] = [str(y.dtype) for y in f(3)[1]]
+        try:
+            jnp.pad(jnp.ones(2), 1, 1)
+        except NotImplementedError:
+            out["pad"] = True
+        """
+    )

@@ -330,3 +330,16 @@ def test_pullbacks_of_functions_that_stash_cotangents_add_into_references():
         out["held"] = shown([held[...].round(5), total[...].round(5)])
         """
     )
+
+
+def test_rules_give_on_the_references_that_they_get():
+    """A reference that was made in the function that is differentiated, whose trace is over when the rule runs."""
+    both(
+        """
+        f = jax.custom_vjp(lambda ref: ref[...] * 2.0)
+        f.defvjp(lambda ref: (f(ref), None), lambda _, g: (3.0 * g,))
+        for name, g in {"plain": f, "jit": jax.jit(f)}.items():
+            y, pull = jax.vjp(lambda x: g(jax.new_ref(x)), 2.0)
+            out[name] = [float(y), float(pull(1.0)[0])]
+        """
+    )

@@ -362,3 +362,86 @@ for impl in ("rbg", "unsafe_rbg"):
     out[impl] += [jax.random.key_data(jax.vmap(jax.random.split)(keys)).tolist()]
 """
     )
+
+
+def test_numpy_refuses_what_jax_refuses():
+    """Lists in products of arrays, diagonals beyond the integers, a number for random.choice's shape, sums of 16 bits
+    where an option says that there are none."""
+    refused = both(
+        """
+        x = jnp.ones(3)
+        half = jnp.ones(3, "bfloat16")
+
+        def kind(f):
+            try:
+                f()
+            except (OverflowError, TypeError, ValueError) as error:
+                return "too large" if isinstance(error, OverflowError) else "an error of arguments"
+
+        products = ["cross", "dot", "inner", "kron", "matmul", "outer", "vdot"]
+        out["lists"] = [kind(lambda f=getattr(jnp, name): f([1.0, 2.0, 3.0], x)) for name in products]
+        out["second"] = [kind(lambda f=getattr(jnp, name): f(x, (1.0, 2.0, 3.0))) for name in products]
+        out["tensordot"] = kind(lambda: jnp.tensordot([1.0, 2.0, 3.0], x, 1))
+        out["diagonals"] = [kind(lambda k=k: jnp.tri(3, k=k)) for k in (2**40, -(2**40), 2, 2**31 - 1)]
+        out["of arrays"] = [kind(lambda f=f: f(jnp.ones((2, 2)), k=2**40)) for f in (jnp.tril, jnp.triu)]
+        key = jax.random.key(0)
+        out["choice"] = [kind(lambda s=s: jax.random.choice(key, 5, s)) for s in (2, (2,), [2])]
+        with jax.allow_f16_reductions(False):
+            out["sums"] = [
+                kind(lambda a=a: jax.lax.reduce_sum(a, [0])) for a in (x, half, half[None], half.astype("float16"))
+            ]
+        out["allowed"] = kind(lambda: jax.lax.reduce_sum(half, [0]))
+        """
+    )
+    assert refused["lists"] == ["an error of arguments"] * 7 and refused["allowed"] is None
+
+
+def test_masked_arrays_and_whole_powers():
+    both(
+        """
+        out["unmasked"] = jnp.array(np.ma.array([1, 2], mask=[True, False])).tolist()
+        whole = [2, np.int32(3), jnp.int32(2), np.array(4)]
+        names = lambda f, x: [e.primitive.name for e in jax.make_jaxpr(f)(x).eqns]
+        out["powers"] = [names(lambda x, p=p: jnp.power(x, p), 2.0) for p in whole]
+        out["values"] = [float(jax.jit(lambda x, p=p: jnp.power(x, p))(1.5)) for p in [*whole, -2, 0, 0.5, 2.0]]
+        bases = [jnp.arange(3, dtype="int8"), jnp.ones(2, bool), jnp.ones(2, "bfloat16"), 2, 2.0]
+        run = [lambda f: f, jax.jit]
+        results = [wrap(lambda p=p: jnp.power(x, p))() for x in bases for p in whole for wrap in run]
+        out["dtypes"] = [[str(x.dtype), bool(x.weak_type)] for x in results]
+        out["steps"] = names(lambda x: x + jnp.arange(1, 5), jnp.ones(4, int))
+        """
+    )
+
+
+def test_dtypes_of_64_bits_that_become_32_bits_are_warned_of():
+    """Where somebody asks for one, not where the package does, or where types are compared."""
+    warned = both(
+        """
+        import warnings
+
+        def times(f):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                f()
+            return len({str(w.message)[:42] for w in seen if "Explicitly requested dtype" in str(w.message)})
+
+        x, key, spec = jnp.ones(3), jax.random.key(0), jax.ShapeDtypeStruct((3,), np.float64)
+        asked = {
+            "zeros": lambda: jnp.zeros(3, "float64"), "empty": lambda: jnp.empty(2, dtype=np.int64),
+            "array": lambda: jnp.array(3.0, dtype=np.float64), "astype": lambda: x.astype("float64"),
+            "arange": lambda: jnp.arange(3, dtype="int64"), "scalar": lambda: jnp.float64(3),
+            "convert": lambda: jax.lax.convert_element_type(x, np.float64),
+            "uniform": lambda: jax.random.uniform(key, (3,), dtype=np.float64),
+        }
+        quiet = {
+            "classes": lambda: (jnp.zeros(3, float), jnp.zeros(3, int)), "arrays": lambda: jnp.asarray(np.ones(3)),
+            "mixed": lambda: x + np.ones(3), "jit": lambda: jax.jit(lambda a: a)(np.ones(3)),
+            "text": lambda: jax.jit(lambda a: a + np.arange(3.0)).lower(x).as_text(),
+            "types": lambda: jax.eval_shape(lambda a: a, spec), "info": lambda: jnp.finfo("float64"),
+            "indices": lambda: x[np.array([1])], "promoted": lambda: jnp.promote_types("float64", "int32"),
+        }
+        out["asked"] = {name: times(f) for name, f in asked.items()}
+        out["quiet"] = {name: times(f) for name, f in quiet.items()}
+        """
+    )
+    assert set(warned["asked"].values()) == {1} and set(warned["quiet"].values()) == {0}

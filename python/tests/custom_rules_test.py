@@ -334,3 +334,18 @@ def test_a_solver_that_python_steers_calls_what_is_compiled(kind):
     assert step.explain()[0]["calls"] > 4
     assert isinstance(found["root"], weft.Array)
     assert weft.grad(lambda x: root(x, 1e-6)["root"])(1.0) == 0
+
+
+def test_zeros_that_rules_give_have_the_shapes_of_arguments():
+    @weft.custom_vjp
+    def f(x, y):
+        return x, y, 2 * x
+
+    values = weft.custom_derivatives.custom_vjp_primal_tree_values
+    f.defvjp(lambda x, y: (f(values(x), values(y)), None), lambda _, cts: (cts[1], None), symbolic_zeros=True)
+    two = lambda x, y: f(x, y)[2].sum()
+    with pytest.raises(
+        ValueError, match=r"gives a cotangent of its arguments \[0\] float32\[2\], expected float32\[1\]; None"
+    ):
+        weft.grad(two)(wnp.ones(1), wnp.ones(2))
+    assert weft.grad(two)(wnp.ones(2), wnp.ones(2)).tolist() == [0, 0]

@@ -11,7 +11,7 @@ from ._core import tree as _tree
 from ._core.errors import not_implemented, sharding_type_error, type_error, value_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
-from ._core.tracing import call_name, check_callable, flat_function, trace_flat
+from ._core.tracing import call_name, check_callable, flat_function, trace_flat, with_float0s
 from ._sharding.meshes import Mesh, current_mesh
 from ._sharding.partitioning import constrain, lying_as_in_program, mapped_over, meshes_of
 from ._sharding.shardings import PartitionSpec, spec_axes, with_open_dims
@@ -174,7 +174,7 @@ def vmap(
             results = lying_as_in_program(fn, moved + t.captures, results)
         if cut_by or typed:
             results = _cut_mapped(results, outs, cut_by or typed, meshes_of(t))
-        return _tree.unflatten(flat.out_tree, results)
+        return _tree.unflatten(flat.out_tree, with_float0s(flat, results) if flat.float0s else results)
 
     return mapped
 

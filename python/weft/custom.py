@@ -13,7 +13,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
-from ._core.errors import missing_rule, type_error
+from ._core.errors import missing_rule, type_error, value_error
 from ._core.facts import knowing
 from ._core.names import forwarded, update_wrapper, wraps
 from ._core.shapes import FLOAT0, ShapeDtype
@@ -253,6 +253,7 @@ class _BackwardRule:
             expected = f"a tuple of {len(args)} cotangent{'s' * (len(args) != 1)}, one for each argument"
             problem = f"must return {expected}, got {_tree.in_words(_tree.structure(cts))}"
             raise type_error(rules._said(role, problem, where))
+        self._check_zeros(cts, args, where)
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
         leaves, tree = _tree.flatten(with_zeros(tuple(map(_in_container, cts, args)), args, zero))
         if tree != (in_tree := _tree.structure(args)):
@@ -271,6 +272,17 @@ class _BackwardRule:
             for leaf, on, (shape, dtype, _) in zip(fitting, self._perturbed, self._specs)
             if on
         ]
+
+    def _check_zeros(self, cts: Sequence, args: Sequence, where: str) -> None:
+        """Raises ValueError for a zero of another shape than the argument in whose place it is."""
+        for n, (ct, place) in enumerate(zip(cts, args)):
+            if not isinstance(ct, SymbolicZero) or ct.aval is None or not isinstance(place, int):
+                continue
+            shape, dtype, _ = self._specs[place]
+            if ct.shape != tuple(shape):
+                problem = f"gives a cotangent of its arguments [{n}] {_named(ct.dtype, ct.shape)}"
+                problem += f", expected {_named(dtype, shape)}; None is a zero of any shape"
+                raise value_error(self._forward._said("backward rule", problem, where))
 
 
 def _in_container(ct: Any, arg: Any) -> Any:

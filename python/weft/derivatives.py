@@ -25,7 +25,7 @@ from ._core.errors import type_error
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE as _LEAF_TREE
-from ._core.tracing import Flat, check_callable, flat_function, trace_flat
+from ._core.tracing import Flat, check_callable, flat_function, trace_flat, with_float0s
 from ._sharding.typed import lying_as, of_cotangents
 from .arguments import by_name, checked_argnums, flag, hold_others, holding_aux, positions, released
 from .pullbacks import Pullback, Residuals, apply_derivative
@@ -375,7 +375,10 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     values, rest = _weft.with_weak(out[:n], t.weak_results), iter(out[n:])
     derivative = [next(rest) if a else _zero_tangent(v) for v, a in zip(values, active_out)]
     derivative = _weakened(derivative, values)
-    primal_out, tangent_out = _tree.unflatten(flat.out_tree, values), _tree.unflatten(flat.out_tree, derivative)
+    primal_out, tangent_out = (
+        _tree.unflatten(flat.out_tree, with_float0s(flat, values)),
+        _tree.unflatten(flat.out_tree, derivative),
+    )
     if has_aux:
         return primal_out[0], tangent_out[0], released(primal_out[1])
     return primal_out, tangent_out
@@ -469,6 +472,7 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     known: Any = pullback
     known.takes = takes  # the types of the cotangents
     known.kept = Residuals(in_tree, forward, n)
+    values = with_float0s(flat, values)
     value, applied = _tree.unflatten(value_tree, values[:count]), Pullback(pullback, residuals)
     if has_aux:
         return value, applied, released(_tree.unflatten(aux_tree, values[count:]))

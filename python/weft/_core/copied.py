@@ -46,7 +46,8 @@ def _by_copying(
         return None
     out = copy([np.asarray(x, like.dtype) for x in items])
     out.setflags(write=False)
-    return _weft.array(out, None, False)
+    made = _weft.array(out, None, False)
+    return made if made.dtype == like.dtype else None  # where x64 is off, NumPy's 64 bits may become 32
 
 
 def _here(items: list, axis: Any) -> bool:

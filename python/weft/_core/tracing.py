@@ -86,7 +86,7 @@ class Flat:
     """A call taken apart: the function, the leaves of its arguments and their names; once traced, the structure of
     its result. `plain`: each argument is one array, given by position."""
 
-    __slots__ = ("function", "leaves", "specs", "names", "plain", "in_tree", "out_tree", "name", "paths")
+    __slots__ = ("function", "leaves", "specs", "names", "plain", "in_tree", "out_tree", "name", "paths", "float0s")
 
     function: Callable
     leaves: list
@@ -96,9 +96,11 @@ class Flat:
     in_tree: Any
     out_tree: Any
     name: str
+    float0s: Sequence[int]  # which results are zeros of dtype bool in place of arrays of dtype float0
 
     def __init__(self) -> None:
         self.plain = False
+        self.float0s = ()
 
 
 def leaf_names(
@@ -217,6 +219,14 @@ def is_float0(leaf: Any) -> bool:
     """Whether it is an array of JAX's dtype of derivatives of integers; inside of traced functions they are zeros of
     dtype bool."""
     return isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0
+
+
+def with_float0s(flat: Flat, values: Sequence[Any]) -> list[Any]:
+    """The results of a function, with those of dtype float0 as it returned them."""
+    out = list(values)
+    for i in flat.float0s:
+        out[i] = np.zeros(out[i].shape, FLOAT0)
+    return out
 
 
 @functools.cache
@@ -342,6 +352,7 @@ def flatten_result(flat: Flat, result: Any, keeps_float0: bool = False) -> list:
     `keeps_float0`: they come out as they are."""
     leaves, flat.out_tree = _tree.flatten(result)
     if any(map(is_float0, leaves)):
+        flat.float0s = () if keeps_float0 else [i for i, leaf in enumerate(leaves) if is_float0(leaf)]
         put = (lambda x: _Float0(x.shape)) if keeps_float0 else (lambda x: _weft.full(x.shape, 0, "bool"))
         leaves, flat.out_tree = _tree.flatten(_tree.map(lambda x: put(x) if is_float0(x) else x, result))
     for i, leaf in enumerate(leaves):

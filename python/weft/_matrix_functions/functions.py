@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import numpy as wnp
 from .._weft import Array
+from ..compiled import jit
 from ..control import fori_loop
 from ..custom import custom_jvp
 from ..implicit import custom_linear_solve
@@ -100,7 +101,8 @@ def _sylvester() -> Callable[[Array, Array, Array], Array]:
             transpose_solve=lambda _, right: solve(turned(a), turned(b), right),
         )
 
-    return solve
+    # One program outside of jitted functions, too: its digits are those inside of them, and it takes its time.
+    return jit(solve)
 
 
 def sylvester(a: Array, b: Array, c: Array) -> Array:

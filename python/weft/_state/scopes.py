@@ -140,8 +140,14 @@ def here() -> Scope | None:
 
 
 def usable(ref: Any) -> bool:
-    """Whether a reference may be used here: it was made outside of all functions, or in one that is being traced."""
-    return ref._home is None or ref._home in _thread.scopes
+    """Whether a reference may be used here: it was made outside of all functions, or in one that is being traced, or a
+    rule that is being traced got it, which may run after the trace in which it was made."""
+    scopes = _thread.scopes
+    return ref._home is None or ref._home in scopes or any(id(ref) in s.bound for s in scopes if _of_a_rule(s))
+
+
+def _of_a_rule(scope: Scope) -> bool:
+    return isinstance(scope.site, Site) and scope.site.kind in ("custom_jvp", "custom_vjp")
 
 
 def read(ref: Any) -> Any:

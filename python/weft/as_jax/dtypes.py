@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+import types
+import warnings
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +15,7 @@ import weft
 import weft.numpy as wnp
 
 from .. import _weft
-from .._core.errors import type_error, value_error
+from .._core.errors import PACKAGE, type_error, value_error
 from .._core.shapes import FLOAT0
 from .settings import ExplicitX64Mode, config
 
@@ -116,7 +120,47 @@ def _keeps_64_bits(dtype: Any) -> bool:
             f"Explicitly requested dtype {dtype} is not available. To enable more dtypes, set the jax_enable_x64 or "
             "jax_explicit_x64_dtypes configuration options"
         )
-    return mode in (ExplicitX64Mode.ALLOW, "allow")
+    if mode in (ExplicitX64Mode.ALLOW, "allow"):
+        return True
+    _warn_of_32_bits(dtype)
+    return False
+
+
+# Functions that say something of dtypes, or of types, and make no array: JAX does not warn there.
+_OF_DTYPES = frozenset(["_taken", "can_cast", "finfo", "iinfo", "isdtype", "issubdtype", "promote_types"])
+
+
+def _names(value: Any, name: str) -> bool:
+    """Whether a value is a dtype, or the name or the class of one."""
+    if isinstance(value, (str, type, np.dtype)):
+        return _name(value) == name
+    return getattr(value, "dtype", None) is not None and callable(value) and _name(value.dtype) == name
+
+
+def _warn_of_32_bits(dtype: Any) -> None:
+    """Warns, at the user's line, that an array of 64 bits that is asked for has 32. The package asks for such dtypes,
+    too: the function that the user called must have been given it."""
+    frame: types.FrameType | None = sys._getframe(2)
+    first: types.FrameType | None = None
+    level, name = 3, _name(dtype)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        if frame.f_code.co_name in _OF_DTYPES:
+            return
+        first, frame, level = frame, frame.f_back, level + 1
+    if first is not None:
+        of = inspect.getargvalues(first)
+        given = [of.locals.get(each) for each in of.args]
+        given += of.locals.get(of.varargs or "", ())
+        given += of.locals.get(of.keywords or "", {}).values()
+        if not any(_names(x, name) for x in given):
+            return
+    warnings.warn(
+        f"Explicitly requested dtype {dtype} is not available, and will be truncated to dtype "
+        f"{_HALVES.get(_name(dtype), dtype)}. To enable more dtypes, set the jax_enable_x64 configuration option or "
+        "the JAX_ENABLE_X64 shell environment variable. See https://github.com/jax-ml/jax#current-gotchas for more.",
+        UserWarning,
+        stacklevel=level,
+    )
 
 
 def install() -> None:

@@ -22,6 +22,7 @@ from .extended_dtypes import moving_elements
 from .numpy_errors import noting
 from .precision import asking_precision
 from .strict import strictly
+from .strict_numpy import strictly_numpy
 from .traceback_util import bounded
 from .transfers import guarded
 
@@ -150,7 +151,8 @@ class ServedModule(types.ModuleType):
         found = with_rules(self.__name__, name, with_more(self.__name__, name, found))
         found = moving_elements(self.__name__, name, found)
         found = guarded(self.__name__, name, asking_precision(self.__name__, name, found))
-        found = noting(self.__name__, name, strictly(self.__name__, name, found))
+        found = strictly_numpy(self.__name__, name, strictly(self.__name__, name, found))
+        found = noting(self.__name__, name, found)
         return bounded(self.__name__, name, warning(self.__name__, name, found))
 
     def __getattr__(self, name: str) -> Any:

@@ -49,6 +49,7 @@ _WITHOUT_EFFECT: dict[str, Any] = {name: value for name, value in DEFAULTS.items
 # Those of them that this package does as JAX does.
 _DONE_HERE = frozenset(
     [
+        "jax_allow_f16_reductions",
         "jax_check_static_indices",
         "jax_default_prng_impl",
         "jax_disable_vmap_shmap_error",
@@ -73,6 +74,16 @@ class ExplicitX64Mode(enum.IntEnum):
     WARN = 1
     ERROR = 2
     ALLOW = 3
+
+
+class EffortLevel(enum.Enum):
+    """How much XLA does, in its options of that name, which have no effect here."""
+
+    UNKNOWN, O0, O1, O2, O3 = 0, 9, 19, 29, 39
+
+    @classmethod
+    def _missing_(cls, value: object) -> EffortLevel | None:
+        return cls.__members__.get(str(value))
 
 
 # What a value of an option must be: gives the value, or raises ValueError.

@@ -18,6 +18,7 @@ from ..mesh import get_mesh
 from .agreement import asking
 from .dtypes import issubdtype as _is_kind
 from .extended_dtypes import ExtendedArray, converted, is_extended
+from .settings import config
 
 _KINDS = {
     "integer": np.integer,
@@ -243,6 +244,16 @@ def _inside_shard_map(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+def _wide_enough(args: tuple[Any, ...]) -> None:
+    """Raises for sums of numbers of 16 bits where the option says that there are none."""
+    if config.read("jax_allow_f16_reductions") or len(args) < 2 or not hasattr(args[0], "shape"):
+        return
+    x, axes = args[0], args[1]
+    if str(x.dtype) in ("float16", "bfloat16") and any(x.shape[axis] != 1 for axis in axes):
+        kind = _weft.abstract(x)[3]
+        raise value_error(f"reduce_sum on operand {kind} is not allowed when jax_allow_f16_reductions=False.")
+
+
 def conj(x: Any, input_dtype: Any = None) -> Any:
     """The conjugate number, complex for real ones, too."""
     del input_dtype
@@ -284,6 +295,8 @@ def strictly(module: str, name: str, function: Any) -> Any:
         function = _with_out_dtype(function)
     if name in ("real", "imag", "is_finite"):
         function = _keeping_weak(function)
+    if name == "reduce_sum":
+        return _checked(name, function, _wide_enough, every=True)
     if name in _ONE:
         return _checked(name, function, lambda args: _check_one(name, _ONE[name], args[0]) if args else None)
     if name in _SEVERAL:

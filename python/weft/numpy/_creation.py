@@ -399,7 +399,7 @@ def _arange(start: Any, stop: Any, step: Any, dtype: DTypeLike | None) -> Array:
         if (start, step) == (0, 1):
             return _weft.iota((n,), 0, dtype)
         wide = _weft.iota((n,), 0, dtype)
-        return (wide * step + start).astype(dtype)
+        return ((wide if step == 1 else wide * step) + start).astype(dtype)
     if any(isinstance(v, complex) or _weft.dtype_kind(_weft.result_type(v)) == "complex" for v in (start, stop, step)):
         if _tree.jax_semantics():
             raise value_error(f"arange: complex numbers have no order, got {start}, {stop} and {step}")

@@ -70,7 +70,7 @@ def pad(array: NestedLike, pad_width: Any, mode: str | Callable[..., Any] = "con
     if callable(mode):
         return _by_function(a, widths, mode, kwargs)
     if not isinstance(mode, str):
-        raise type_error(f"pad: mode must be a name or a function, got {mode!r}")
+        raise not_implemented(f"pad: mode {mode!r}")
     known = {
         "constant": {"constant_values"},
         "linear_ramp": {"end_values"},

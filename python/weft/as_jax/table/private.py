@@ -130,7 +130,7 @@ PRIVATE: dict[str, Served] = {
             **of(_SETTINGS, "jax_export_calling_convention_version"),
             **of(_SETTINGS, "bool_state int_state float_state string_state enum_state optional_string_state"),
             **of(_SETTINGS, "string_or_object_state optional_enum_state bool_flag int_flag float_flag string_flag"),
-            **of(_SETTINGS, "enum_flag ExplicitX64Mode"),
+            **of(_SETTINGS, "enum_flag EffortLevel ExplicitX64Mode"),
             "abstract_mesh_context_manager": "weft.as_jax.meshes:ContextOfMesh",
             "device_context": "weft.as_jax.meshes:ContextOfDevices",
         }

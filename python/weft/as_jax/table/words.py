@@ -243,6 +243,16 @@ WORDS: list[tuple[str, str]] = [
     (r"custom_vmap: '([^']*)' has no rule", "No batching rule defined for custom_vmap function {0} using def_vmap."),
     (r"custom_vjp: '([^']*)' has no rules", "No VJP defined for custom_vjp function {0} using defvjp."),
     (
+        r"custom_vjp: the backward rule of '([^']*)' gives a cotangent of its arguments (\[.*?\]) "
+        + _T
+        + ", expected "
+        + _T
+        + "; None is a zero",
+        "Custom VJP bwd rule {0} must produce a tuple of the arguments' types: at output{1} the bwd rule returned a "
+        "SymbolicZero of type {type2} for an input of type {type3}. Consider just returning a None here instead of a "
+        "SymbolicZero object.",
+    ),
+    (
         r"custom_vjp: the backward rule of '[^']*' gives a cotangent of its arguments (\[.*?\])? ?"
         + _T
         + ", exp.* "

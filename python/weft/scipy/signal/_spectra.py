@@ -10,6 +10,7 @@ import numpy as np
 from ... import numpy as wnp
 from ..._core import docs as _docs
 from ..._core.errors import value_error
+from ..._core.tree import jax_semantics
 from ..._weft import Array
 from ...typing import NestedLike
 
@@ -383,10 +384,11 @@ def istft(
         half = length // 2
         signal, norm = signal[..., half : total - half], norm[half : total - half]
     signal = signal / wnp.where(norm > 1e-10, norm, 1)
-    times = wnp.arange(signal.shape[-1]) / fs
     # The axis of time stays where it was, without that of frequencies.
     kept = place[0] - (place[1] < place[0])
-    return times, wnp.moveaxis(signal, -1, kept)
+    signal = wnp.moveaxis(signal, -1, kept)
+    # SciPy and JAX count along the first axis, whatever it is.
+    return wnp.arange(signal.shape[0 if jax_semantics() else kept]) / fs, signal
 
 
 _docs.complete(globals(), {})

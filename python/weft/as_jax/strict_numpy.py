@@ -1,0 +1,117 @@
+"""jax.numpy and jax.random as strict as JAX's where Weft takes more: lists in products, diagonals beyond the integers,
+shapes that are numbers; masked arrays without their masks; whole powers as operations of their own."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import weft.numpy as wnp
+
+from .. import _weft, lax
+from .._core.errors import type_error
+
+_PRODUCTS = frozenset(["cross", "dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot"])
+# Functions -> the place of the number of a diagonal among their arguments.
+_DIAGONALS = {"tri": 2, "tril": 1, "triu": 1}
+
+
+def _arrays(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """... of two arrays or numbers."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        for i, x in enumerate(args[:2]):
+            if isinstance(x, (list, tuple)):
+                raise type_error(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.")
+        return function(*args, **kwargs)
+
+    return called
+
+
+def _near(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """... whose diagonal is one that the default integer can count."""
+    place = _DIAGONALS[name]
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        k = args[place] if len(args) > place else kwargs.get("k", 0)
+        if isinstance(k, int):
+            bounds = np.iinfo(np.dtype(_weft.dtype(int)))
+            if not bounds.min <= k <= bounds.max:
+                raise OverflowError(f"{name}: Python int {k} too large to convert to {bounds.dtype}")
+        return function(*args, **kwargs)
+
+    return called
+
+
+def _unmasked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """... that takes what a masked array holds, as numpy.array does."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], np.ma.MaskedArray):
+            args = np.asarray(args[0]), *args[1:]
+        return function(*args, **kwargs)
+
+    return called
+
+
+def _whole(y: Any) -> int | None:
+    """An exponent that is a known integer."""
+    if isinstance(y, bool) or not _weft.is_operand(y) or _weft.is_traced(y):
+        return None
+    try:
+        return operator.index(y)
+    except TypeError:
+        return None
+
+
+def _power(function: Callable[..., Any]) -> Callable[..., Any]:
+    """... by repeated products where the exponent is a known integer: one number, which leaves the dtype as it is."""
+
+    @functools.wraps(function)
+    def called(x1: Any, x2: Any, /) -> Any:
+        y = _whole(x2) if _weft.is_operand(x1) else None
+        if y is None:
+            return function(x1, x2)
+        x = wnp.asarray(x1)
+        kind = _weft.dtype_kind(x.dtype)
+        if kind == "bool":
+            x = x.astype(int)
+        if y < 0 and kind not in ("float", "complex"):
+            return function(x1, x2)
+        return lax.integer_pow(x, y)
+
+    return called
+
+
+def _of_sequences(function: Callable[..., Any]) -> Callable[..., Any]:
+    """random.choice, whose shape is a sequence: a number there is meant for something else."""
+
+    @functools.wraps(function)
+    def called(key: Any, a: Any, shape: Any = (), *args: Any, **kwargs: Any) -> Any:
+        if isinstance(shape, (int, np.integer)):
+            raise type_error(f"shape argument of jax.random.choice must be a sequence, got {shape}")
+        return function(key, a, shape, *args, **kwargs)
+
+    return called
+
+
+def strictly_numpy(module: str, name: str, function: Any) -> Any:
+    """What jax.numpy or jax.random serves under a name, as strict as JAX's."""
+    if module == "jax.random":
+        return _of_sequences(function) if name == "choice" else function
+    if module != "jax.numpy":
+        return function
+    if name in _PRODUCTS:
+        return _arrays(name, function)
+    if name in _DIAGONALS:
+        return _near(name, function)
+    if name in ("array", "asarray"):
+        return _unmasked(function)
+    return _power(function) if name in ("power", "pow") else function
