@@ -288,7 +288,10 @@ class Lowered(Described):
                 raise not_implemented("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
         _weft.being_lowered(True)
         try:
-            traced, self._out, self._names = self._licensed(lambda: _trace_jit(jitted, args, kwargs))
+            # What a call has traced is used where there is such a trace.
+            known = jitted._traced_before(args, kwargs) if isinstance(jitted, _weft.JitFunction) else None
+            trace = lambda: _trace_jit(jitted, args, kwargs)
+            traced, self._out, self._names = self._licensed(trace) if known is None else known
         finally:
             _weft.being_lowered(False)
         if self._fixed_order:

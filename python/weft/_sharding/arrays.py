@@ -233,7 +233,7 @@ class Shard:
 
 def _sharding_of(array: Any) -> Sharding:
     """Array.sharding."""
-    return _weft.sharding_of(array) or SingleDeviceSharding(local_devices()[0])
+    return _weft.sharding_of(array) or _weft.made_on(array) or SingleDeviceSharding(local_devices()[0])
 
 
 def _shards_of(array: Any) -> list[Shard]:

@@ -16,7 +16,7 @@ from .._core.names import wraps
 from .._core.tracing import flat_function, is_float0, trace_flat
 from ..collectives import axes_left_alone
 from . import committed
-from .arrays import put
+from .arrays import common_axes, put
 from .meshes import (
     AbstractMesh,
     AxisType,
@@ -135,6 +135,8 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
+    if what == "reshard" and not mesh.explicit_axes and _tree.jax_semantics() and _lies_on(x, mesh):
+        return x  # types say nothing, and it is they that reshard changes
     if _weft.is_traced(x) and _tree.jax_semantics():
         if what == "with_sharding_constraint":
             sharding = _where_even(sharding, _weft.abstract(x)[0])
@@ -177,6 +179,12 @@ def _where_even(sharding: NamedSharding, shape: Iterable[Any]) -> NamedSharding:
     dims = [PartitionSpec.UNCONSTRAINED if is_odd else dim for is_odd, dim in zip(odd, sharding.spec)]
     sums = {"unreduced": sharding.spec.unreduced, "reduced": sharding.spec.reduced}
     return with_open_dims(sharding.mesh, PartitionSpec(*dims, **sums))
+
+
+def _lies_on(x: Any, mesh: Mesh | AbstractMesh) -> bool:
+    """Whether a value is of a program, or on the devices of the mesh."""
+    place = _weft.sharding_of(x) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None
+    return _weft.is_traced(x) or (isinstance(place, NamedSharding) and place.mesh.same_place(mesh))
 
 
 def _of_types_alone(sharding: NamedSharding, rank: int) -> NamedSharding:
@@ -399,6 +407,37 @@ def _check_typed_meshes(traced: Any, meshes: list) -> None:
             )
 
 
+def _axes_as(other: Mesh, mesh: Mesh) -> dict[str, tuple[str, ...]] | None:
+    """The axes of a mesh that each axis of another one is, whose devices are the same in the same order; None where one
+    is no product of whole axes."""
+    finer = common_axes(mesh, other)
+    if finer is None:
+        return None
+    _, of_mesh, of_other = finer
+    found: dict[str, tuple[str, ...]] = {}
+    for name, parts in of_other.items():
+        axes: list[str] = []
+        while parts:
+            axis = next((a for a, own in of_mesh.items() if own and parts[: len(own)] == own), None)
+            if axis is None:
+                return None
+            axes.append(axis)
+            parts = parts[len(of_mesh[axis]) :]
+        found[name] = tuple(axes)
+    return found
+
+
+def _on_one_mesh(traced: Any) -> Any:
+    """The program, whose constraints name one mesh where they named several of the same devices in the same order."""
+    named = meshes_of(traced)
+    for mesh in named if len(named) > 1 else ():
+        others = {other: _axes_as(other, mesh) for other in named if not other.same_place(mesh)}
+        if all(names is not None for names in others.values()):
+            renamed = [(mesh_axes(other), names) for other, names in others.items()]
+            return _weft.with_constraints_on(traced, mesh_axes(mesh), mesh_devices(mesh), renamed)
+    return traced
+
+
 def program_mesh(traced: Any, shardings: list) -> Mesh | None:
     """The mesh that a program is for: the one that it names, or else that of the first argument that is cut. Arguments
     on another mesh of the same devices are taken as they are, whole."""
@@ -488,9 +527,11 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     """Called from C++ when a program that names a mesh, or arguments of which somebody said where they lie, is
     compiled: the program of the devices of the mesh (None where it runs as it is) and how its results lie, or None
     where nothing is said of them. With `stacks` it takes and gives the blocks that this process holds."""
+    asked = _asked_for(traced)
+    traced = _on_one_mesh(traced)
     mesh = program_mesh(traced, shardings)
     if mesh is None:
-        if any(asked := _asked_for(traced)):
+        if any(asked):
             return None, asked
         place = next((s for s in _read(traced, shardings) if s is not None), None)
         return None if place is None else (None, [place] * len(_weft.result_specs(traced)))
@@ -501,12 +542,11 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
                 f"is for {mesh}, which is another mesh or has its devices in another order"
             )
     cuts = cuts_of_arguments(traced, mesh, shardings)
-    asked = _asked_for(traced)
     try:
         typed = said_by_types(traced, mesh, cuts, shardings)
         said = typed if mesh.are_all_axes_explicit else []  # along the other axes the compiler decides
         parts = sums_in_parts(mesh, cuts, shardings, said) if stacks else ([], [])
-        fn, _, results, _, _ = _weft.partition(
+        fn, _, results, _, _, told = _weft.partition(
             traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said], *parts
         )
     except NotImplementedError as error:
@@ -515,6 +555,9 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
         if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
             raise
         return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments
+    for number, dims in told:
+        if asking := watching.asking_how_it_lies.get(number):
+            asking.sharding = NamedSharding(mesh, spec_of(dims, _says_each(mesh)))
     if not _weft.result_specs(traced) and not fn.eqns:
         return None, asked  # nothing comes out of it, and it does nothing
     if over_processes(mesh) or (stacks and mesh.size > 1):  # for one device there is nothing to cut

@@ -19,7 +19,7 @@ from .._weft import Array
 from ..compiled import jit
 from ..numpy._dtypes import same_bits
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
-from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, generators, other_key, split
+from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, drawing, generators, split
 from ._normal import erf_inv
 
 __all__ = [
@@ -58,7 +58,7 @@ def uniform(
         >>> weft.random.uniform(weft.random.key(0), (2,))
         Array([0.947667 , 0.9785799], dtype=float32)
     """
-    other = other_key(key)
+    other = drawing(key)
     if other is None:
         _uses.note("uniform", key)
         unit = _weft.random_uniform01(key, _shape(shape), dtype)

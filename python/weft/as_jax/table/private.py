@@ -35,7 +35,7 @@ PRIVATE: dict[str, Served] = {
     "jax._src.core": Served(
         names={
             **of(
-                _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
+                _CORE, "AbstractValue AxisEnv Trace Tracer ShapedArray Value get_aval get_axis_env valid_jaxtype trace_state_clean TraceTag"
             ),
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete max_dim min_dim reduced_vary_cast"),
             **of(
