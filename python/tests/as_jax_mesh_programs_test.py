@@ -208,7 +208,7 @@ with jax.set_mesh(mesh):
         z = reshard(y, P("y", None))
         out["after"] = [spec(z), names(z)]
         return z
-    out["result"] = [str(renamed(x).sharding.spec), np.asarray(renamed(x)).tolist()]
+    out["result"] = [str(renamed(x).sharding.spec), np.round(np.asarray(renamed(x)), 4).tolist()]
     out["gradient"] = str(jax.jit(jax.grad(lambda x: renamed(x).sum()))(x).sharding.spec)
     @jax.jit
     def mixed(x, y):
@@ -276,4 +276,41 @@ def f(x):
 f(1.0)
 jax.vmap(f, axis_name="i")(jnp.ones(3))
 jax.vmap(jax.vmap(f, axis_name="j"), axis_name="i")(jnp.ones((3, 2)))
+""")
+
+
+def test_device_put_inside_of_programs():
+    """Along axes whose types say how values lie it says it; along others the compiler decides, on these devices."""
+    run("""
+from jax.sharding import Mesh
+first, second = (Mesh(jax.devices()[i : i + 4], "x") for i in (0, 4))
+ones = np.ones((8, 8), np.float32)
+def lies(f, x):
+    place = f(x).sharding
+    return [str(getattr(place, "spec", None)), sorted(d.id for d in place.device_set)]
+put = lambda place: lambda x: jax.device_put(x * 2, place)
+for name, mesh in (("explicit", explicit), ("auto", auto)):
+    out[name] = lies(jax.jit(put(NamedSharding(mesh, P("y")))), jax.device_put(ones, NamedSharding(mesh, P("x"))))
+out["nowhere before"] = lies(jax.jit(put(NamedSharding(auto, P("y")))), jnp.ones((8, 8)))[1]
+with jax.set_mesh(explicit):
+    out["spec"] = lies(jax.jit(put(P("y"))), jax.device_put(ones, P("x")))
+out["elsewhere"] = words(
+    lambda: jax.jit(put(NamedSharding(second, P("x"))))(jax.device_put(ones, NamedSharding(first, P("x")))),
+    "Received incompatible devices for jitted computation")
+out["mapped"] = lies(jax.vmap(put(NamedSharding(auto, P("y")))), jnp.ones((8, 8)))[1]
+""")
+
+
+def test_where_a_traced_value_lies_is_not_known():
+    run("""
+def f(x):
+    out.setdefault("has", []).append([hasattr(x, "sharding"), hasattr(jax.typeof(x), "sharding")])
+    return x * 2
+for transform in (jax.jit, jax.vmap, lambda g: jax.grad(lambda x: g(x).sum())):
+    transform(f)(jnp.ones(4))
+try:
+    jax.jit(lambda x: x.sharding)(1.0)
+except AttributeError as error:
+    out["words"] = "The 'sharding' attribute is not available on" in str(error)
+out["device"] = [str(jax.devices()[1]), repr(jax.devices()[1])]
 """)

@@ -11,7 +11,7 @@ from . import _weft
 from ._core import options as _options
 from ._core import watching as _watching
 from ._core.errors import not_implemented, value_error
-from ._sharding.devices import Device, default_backend, devices, local_devices
+from ._sharding.devices import Device, default_backend, local_devices
 
 __all__ = [
     "checking_leaks",

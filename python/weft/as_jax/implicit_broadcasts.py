@@ -1,5 +1,5 @@
-"""Numbers beside arrays: in JAX's programs an operation on two arrays takes a number as it is, and a dimension of size 1
-beside any other. Weft's are brought to one shape first, which the view of a program leaves out."""
+"""Numbers beside arrays: in JAX's programs an operation on two arrays takes a number as it is, and a dimension of size
+1 beside any other. Weft's are brought to one shape first, which the view of a program leaves out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 _OF_TWO = frozenset(
-    """add and atan2 div eq ge gt le lt max min mul ne nextafter or pow rem shift_left shift_right_arithmetic
-    shift_right_logical sub xor""".split()
+    ["add", "and", "atan2", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "nextafter", "or", "pow"]
+    + ["rem", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sub", "xor"]
 )
 
 

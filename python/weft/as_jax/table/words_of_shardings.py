@@ -49,6 +49,10 @@ WORDS: list[tuple[str, str]] = [
         "dot_general operation with inputs: {0}, {1} produces an illegally sharded result",
     ),
     (
+        r"^(?:\w+: )?(\w+): '\w+' would cut two dimensions of the result: operands lie as (P\(.*?\)) and (P\(.*?\));",
+        "{0} operation with inputs: {1}, {2} produces an illegally sharded result",
+    ),
+    (
         r"conv: (?:operands?|'\w+' would|dimension|the dimension)",
         "Please specify the output sharding via `out_sharding` parameter of `conv_general_dilated`",
     ),
