@@ -314,3 +314,17 @@ except AttributeError as error:
     out["words"] = "The 'sharding' attribute is not available on" in str(error)
 out["device"] = [str(jax.devices()[1]), repr(jax.devices()[1])]
 """)
+
+
+def test_keys_lie_on_the_mesh_that_is_chosen():
+    run("""
+spec = lambda x: [str(x.sharding.spec), bool(x._committed)]
+with jax.set_mesh(explicit):
+    key, words = jax.random.key(0), jax.random.PRNGKey(0)
+    out["keys"] = [spec(x) for x in (key, words, jax.random.split(key), jax.random.fold_in(key, 3))]
+    out["words"] = [spec(x) for x in (jax.random.key_data(key), jax.random.split(words))]
+    out["drawn"] = [spec(jax.random.normal(jax.random.split(key)[0], (8,))), spec(jax.jit(jax.random.split)(key))]
+with jax.set_mesh(auto):
+    out["auto"] = [spec(jax.random.key(0)), spec(jax.random.PRNGKey(0))]
+out["no mesh"] = bool(jax.random.key(0)._committed)
+""")
