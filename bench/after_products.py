@@ -1,4 +1,4 @@
-"""What follows a product of matrices: what its kernel costs beside the product, and beside JAX and PyTorch.
+"""What follows a product of matrices: what it costs beside the product, and beside JAX and PyTorch.
 
     ./bazelw run //bench:after_products                 # the table
     ./bazelw run //bench:after_products -- --write      # into docs/benchmarks.md
@@ -32,6 +32,7 @@ SHAPES = (
     (256, 256, 256),
     (512, 512, 512),
     (1024, 1024, 1024),
+    (8192, 64, 2048),  # a result that is larger than the last cache
 )  # rows, summed, columns
 
 

@@ -34,6 +34,7 @@
 #include "ir/prim.h"
 #include "ir/text/printer.h"
 #include "lowering/abi/abi.h"
+#include "lowering/abi/product_cost.h"
 #include "lowering/lower.h"
 #include "transforms/opt/numbers.h"
 #include "transforms/opt/ordinals.h"
@@ -108,7 +109,7 @@ bool NeedsOneDnn(const Fn& fn, std::unordered_set<const Fn*>& seen) {
       // Of [m, k] and [k, n]; more where there are several.
       const double multiplications =
           std::sqrt(elements(e.operands[0]) * elements(e.operands[1]) * elements(e.result()));
-      if (IsFloat(result.dtype) && ByteWidth(result.dtype) <= 4 && cpu::IsForOneDnn(multiplications)) return true;
+      if (IsFloat(result.dtype) && ByteWidth(result.dtype) <= 4 && IsForOneDnn(multiplications)) return true;
     }
     for (const FnRef& region : e.regions) {
       if (NeedsOneDnn(*region, seen)) return true;

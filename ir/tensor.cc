@@ -45,7 +45,9 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(Shared(std::mov
   if (__builtin_mul_overflow(elements, ByteWidth(dtype), &bytes)) throw ValueError("an array of more than 2^63 bytes");
   const size_t padded = (static_cast<size_t>(bytes) + 63) / 64 * 64 + 64;  // room for a full vector load at the end
   const bool large = padded >= 2 * kLargePage;
-  void* memory = std::aligned_alloc(large ? kLargePage : 64, padded);
+  // The standard wants a multiple of the alignment, and so do the sanitizers. What is behind the end is never touched.
+  const size_t whole_pages = (padded + kLargePage - 1) / kLargePage * kLargePage;
+  void* memory = large ? std::aligned_alloc(kLargePage, whole_pages) : std::aligned_alloc(64, padded);
   if (memory == nullptr) {
     throw OutOfMemory("out of memory: an array " + type().ToString() + " needs " + std::to_string(bytes) + " bytes");
   }

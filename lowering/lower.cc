@@ -13,6 +13,7 @@
 #include "lowering/cpu/link.h"
 #include "lowering/cpu/mlir/emit_kernel.h"
 #include "lowering/cpu/mlir/emit_main.h"
+#include "lowering/program/by_rows.h"
 #include "lowering/program/launches.h"
 #include "lowering/program/program.h"
 
@@ -105,6 +106,7 @@ Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& option
   const FnRef flat = WithoutCalls(fn);
   PollInterrupt();
   Program program = BuildProgram(*flat, options.fusion, options.donated);
+  JoinByRows(&program, target);
   JoinLaunches(&program);
   PollInterrupt();
   program.artifact.code = CodeOf(program, target, flat->eqns().size());
@@ -129,6 +131,7 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
   if (stage == "buffers")
     return assignment.ToString() + MemoryText(program) + "descriptors\n" + program.artifact.DescriptorsText() +
            KernelsText(program.kernels);
+  JoinByRows(&program, target);
   JoinLaunches(&program);
   const auto generate = [&](CodeStage s) { return StageOf(program, target, s, flat->eqns().size()); };
   if (stage == "mlir") return generate(CodeStage::kMlir);

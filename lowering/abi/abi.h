@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 12
+#define WEFT_ABI_VERSION 13
 
 struct WeftRuntime;
 
@@ -100,9 +100,9 @@ typedef struct WeftRuntime {
   const WeftMath* math;  // by index: lowering/abi/math_table.h
   // Called by loops when the frame's trips have run out: sets them anew, or the frame's error if the program is to end.
   void (*poll)(WeftFrame*);
-  // Parts [begin, end) of the `of` that several threads compute of a product, whose descriptor is that of the
-  // operation.
-  void (*product_parts)(WeftFrame*, const int64_t* desc, int64_t begin, int64_t end, int64_t of);
+  // Rows [first, last) of a product, on this thread. The descriptor is that of the operation; what rows are and where
+  // they may be cut: lowering/abi/product_form.h.
+  void (*product_rows)(WeftFrame*, const int64_t* desc, int64_t first, int64_t last);
 } WeftRuntime;
 
 typedef int32_t (*WeftMain)(WeftFrame* frame);

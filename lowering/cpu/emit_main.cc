@@ -58,7 +58,7 @@ class MainEmitter {
 
   // Steps that a function gets that has this one, what is in functions of its own counting as calls.
   int64_t Weight(const Step& s) {
-    if (s.kind == Step::Kind::kTogether) return 1;
+    if (s.kind == Step::Kind::kTogether || s.kind == Step::Kind::kByRows) return 1;
     int64_t weight = 1;
     for (const Steps& block : s.blocks) weight += IsFunction(s, block) ? 1 : Weight(block);
     return weight;
@@ -151,6 +151,7 @@ class MainEmitter {
       case Step::Kind::kFor: return EmitFor(s);
       case Step::Kind::kChecked: return EmitChecked(s);
       case Step::Kind::kTogether: return EmitTogether(s);
+      case Step::Kind::kByRows: return EmitByRows(s);
     }
   }
 
@@ -169,7 +170,7 @@ class MainEmitter {
     Value units = UnitsOf(s, desc);
     const double cost = loops_ > 0 ? s.cost * kShorterInLoops : s.cost;
     if (cost >= 0 && cost < kWorthAThread)
-      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(s), mlir::ValueRange{frame_, desc, m_.I64(0), units});
+      CallUnits(s, frame_, desc, m_.I64(0), units);
     else
       EmitParallelFor(NameOf(s), desc, units,
                       cost >= 0 ? m_.I64(static_cast<int64_t>(cost)) : m_.IMul(units, m_.I64(UnitCost(s))));
@@ -183,8 +184,25 @@ class MainEmitter {
     m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{parallel_for, frame_, kernel, desc, units, cost});
   }
 
-  // Kernels and products side by side, as one kernel. Its units are products, and groups of the kernels' units that
-  // take about as long as one another.
+  // A function of the type WeftKernel; `emit` has its frame, its descriptor and the units that it computes.
+  template <class F>
+  void EmitUnitsFunction(const std::string& name, const F& emit) {
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
+                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.setInsertionPointToEnd(module_.getBody());
+    auto function = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::Internal);
+    mlir::Block* entry = function.addEntryBlock(m_.b);
+    m_.b.setInsertionPointToStart(entry);
+    emit(entry->getArgument(0), entry->getArgument(1), entry->getArgument(2), entry->getArgument(3));
+    m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
+  }
+  void CallUnits(const Step& kernel, Value frame, Value desc, Value begin, Value end) {
+    m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(kernel), mlir::ValueRange{frame, desc, begin, end});
+  }
+
+  // Kernels and products side by side, as one kernel. Its units are parts of products, and groups of the kernels' units
+  // that take about as long as one another.
   void EmitTogether(const Step& s) {
     const Steps& kernels = s.blocks[0];
     // Of kernel i: its descriptor, its units, how many of them are in a group, and its groups.
@@ -197,7 +215,7 @@ class MainEmitter {
       Member m;
       m.desc = m_.GepAt(m_.i64(), first_desc, k.desc - s.desc);
       if (k.kind == Step::Kind::kOp) {
-        m.units = m.groups = m_.I64(k.parts);
+        m.units = m.groups = m_.I64(PartsOf(k));
         return m;
       }
       m.units = UnitsOf(k, m.desc);
@@ -209,42 +227,72 @@ class MainEmitter {
     for (const Step& k : kernels) {
       const Member m = member(k, desc);
       groups = m_.IAdd(groups, m.groups);
-      const int64_t of_unit = k.kind == Step::Kind::kOp ? static_cast<int64_t>(k.cost) / k.parts : UnitCost(k);
+      const int64_t of_unit = k.kind == Step::Kind::kOp ? static_cast<int64_t>(k.cost) / PartsOf(k) : UnitCost(k);
       if (s.cost < 0) cost = m_.IAdd(cost, m_.IMul(m.units, m_.I64(of_unit)));
     }
     if (s.cost >= 0) cost = m_.I64(static_cast<int64_t>(s.cost));
 
     const std::string name = "together" + std::to_string(together_++);
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
-                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
-    {
-      mlir::OpBuilder::InsertionGuard guard(m_.b);
-      m_.b.setInsertionPointToEnd(module_.getBody());
-      auto function = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::Internal);
-      mlir::Block* entry = function.addEntryBlock(m_.b);
-      m_.b.setInsertionPointToStart(entry);
-      Value frame = entry->getArgument(0), begin = entry->getArgument(2), end = entry->getArgument(3);
+    EmitUnitsFunction(name, [&](Value frame, Value first_desc, Value begin, Value end) {
       Value start = m_.I64(0);
       for (const Step& k : kernels) {
-        const Member m = member(k, entry->getArgument(1));
+        const Member m = member(k, first_desc);
         Value begun = start, stop = m_.IAdd(start, m.groups);
         Value from = Larger(begin, begun), to = Smaller(end, stop);
         auto some = m_.b.create<scf::IfOp>(m_.loc, m_.Cmp(IPred::slt, from, to), /*withElseRegion=*/false);
         mlir::OpBuilder::InsertionGuard inside(m_.b);
         m_.b.setInsertionPointToStart(some.thenBlock());
         start = stop;
-        if (k.kind == Step::Kind::kOp) {
-          EmitParts(frame, m.desc, m_.ISub(from, begun), m_.ISub(to, begun), k.parts);
-          continue;
-        }
-        Value first = m_.IMul(m_.ISub(from, begun), m_.I64(m.group));
-        Value last = Smaller(m_.IMul(m_.ISub(to, begun), m_.I64(m.group)), m.units);
-        m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, NameOf(k), mlir::ValueRange{frame, m.desc, first, last});
+        const int64_t group = k.kind == Step::Kind::kOp ? k.rows.most : m.group;
+        Value all = k.kind == Step::Kind::kOp ? m_.I64(k.rows.count) : m.units;
+        Value first = m_.IMul(m_.ISub(from, begun), m_.I64(group));
+        Value last = Smaller(m_.IMul(m_.ISub(to, begun), m_.I64(group)), all);
+        if (k.kind == Step::Kind::kOp)
+          EmitRows(frame, m.desc, first, last);
+        else
+          CallUnits(k, frame, m.desc, first, last);
       }
-      m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
-    }
+    });
     EmitParallelFor(name, desc, groups, cost);
   }
+  // Of a product in kTogether: what different threads may compute.
+  static int64_t PartsOf(const Step& product) {
+    return (product.rows.count + product.rows.most - 1) / product.rows.most;
+  }
+
+  // Kernels and products on some rows after the other, as one kernel. A unit is a part of the rows. Parts are as long
+  // as one another, as many for each thread as there have to be.
+  void EmitByRows(const Step& s) {
+    const auto part_of = [&](Value frame) {
+      Value runtime = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
+      Value threads = m_.ExtU(m_.Load(m_.i32(), m_.GepAt(m_.i8(), runtime, kRuntimeThreads)), m_.i64());
+      Value rounds = CeilDiv(m_.I64(s.rows.count), m_.IMul(threads, m_.I64(s.rows.most)));
+      Value each = CeilDiv(m_.I64(s.rows.count), m_.IMul(threads, rounds));
+      return m_.IMul(m_.CeilDiv(each, s.rows.step), m_.I64(s.rows.step));
+    };
+    const std::string name = "by_rows" + std::to_string(by_rows_++);
+    EmitUnitsFunction(name, [&](Value frame, Value first_desc, Value begin, Value end) {
+      Value part = part_of(frame);
+      auto loop = m_.b.create<scf::ForOp>(m_.loc, begin, end, m_.I64(1));
+      mlir::OpBuilder::InsertionGuard inside(m_.b);
+      m_.b.setInsertionPointToStart(loop.getBody());
+      Value first = m_.IMul(loop.getInductionVar(), part);
+      Value last = Smaller(m_.IAdd(first, part), m_.I64(s.rows.count));
+      for (const Step& k : s.blocks[0]) {
+        Value desc = m_.GepAt(m_.i64(), first_desc, k.desc - s.desc);
+        if (k.kind == Step::Kind::kOp) {
+          EmitRows(frame, desc, first, last);
+          continue;
+        }
+        const auto units = [&](Value row) { return m_.IMul(m_.CeilDiv(row, k.rows.step), m_.I64(k.rows.units)); };
+        CallUnits(k, frame, desc, units(first), units(last));
+      }
+    });
+    const double cost = loops_ > 0 ? s.cost * kShorterInLoops : s.cost;
+    EmitParallelFor(name, DescAt(s.desc), CeilDiv(m_.I64(s.rows.count), part_of(frame_)),
+                    m_.I64(static_cast<int64_t>(cost)));
+  }
+  Value CeilDiv(Value a, Value b) { return m_.Make<arith::DivUIOp>(m_.ISub(m_.IAdd(a, b), m_.I64(1)), b); }
   Value Larger(Value a, Value b) { return m_.Select(m_.Cmp(IPred::sgt, a, b), a, b); }
   Value Smaller(Value a, Value b) { return m_.Select(m_.Cmp(IPred::slt, a, b), a, b); }
 
@@ -255,13 +303,13 @@ class MainEmitter {
     m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{op, frame_, DescAt(s.desc)});
   }
 
-  // Of a product.
-  void EmitParts(Value frame, Value desc, Value begin, Value end, int parts) {
+  // Of a product, those of [first, last).
+  void EmitRows(Value frame, Value desc, Value first, Value last) {
     Value runtime = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
-    Value function = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeProductParts));
+    Value function = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeProductRows));
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
-                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64(), m_.i64()});
-    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{function, frame, desc, begin, end, m_.I64(parts)});
+                                            {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
+    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{function, frame, desc, first, last});
   }
 
   // A scalar in a slot.
@@ -380,7 +428,7 @@ class MainEmitter {
   const std::vector<LoopPlan>& plans_;
   MlirBuilder m_;
   Value frame_, slots_, desc_, runtime_;
-  int parts_ = 0, together_ = 0;
+  int parts_ = 0, together_ = 0, by_rows_ = 0;
   int loops_ = 0;  // around the step at hand
   std::unordered_map<const Steps*, int64_t> weights_;
 };

@@ -45,7 +45,9 @@ std::string Text(const KernelSpec& spec, SizeNames& names) {
   for (size_t i = 0; i < spec.sizes.size(); ++i) {
     out << (static_cast<int>(i) == spec.num_outer ? " | " : i ? ", " : "") << "i" << i << "<" << names(spec.sizes[i]);
   }
-  out << ")\n";
+  out << ")";
+  if (spec.row > 0) out << " in rows of " << spec.row;
+  out << "\n";
   for (size_t i = 0; i < spec.nodes.size(); ++i) {
     const KernelNode& n = spec.nodes[i];
     out << "  %" << i << ":" << Name(n.dtype) << " = ";

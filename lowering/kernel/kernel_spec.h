@@ -75,6 +75,8 @@ struct KernelSpec {
   std::vector<KernelStore> spills;
   int num_operands = 0;
   std::vector<bool> written;  // per operand
+  // Of a domain of one dimension: units are whole rows of so many elements (lowering/kernel/row_units.h); 0: any.
+  int64_t row = 0;
 
   // The node of the sum in a fixed order that this kernel is, -1 when it is none.
   int Tree() const;

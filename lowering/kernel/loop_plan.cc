@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 namespace weft {
 namespace {
@@ -156,13 +157,25 @@ int ReducedLanes(const KernelSpec& spec, int lanes, bool cheap) {
   return most == 0 ? lanes : cheap && most > kOneByOne ? most : std::min(lanes, most);
 }
 
+// About `block` elements, or more, that are whole rows and whole vectors. So few rows that what follows a product is
+// cut where the product is.
+int64_t BlockOfRows(int64_t row, int64_t block, int64_t lanes) {
+  constexpr int64_t kMostRows = 16;
+  int64_t rows = lanes / std::gcd(row, lanes);
+  while (2 * rows <= kMostRows && 2 * rows * row <= block) rows *= 2;
+  return rows * row;
+}
+
 // Units of a few microseconds: how much of a vector dimension of `size` one of them has.
 void PlanBlocks(const KernelSpec& spec, std::optional<int64_t> size, LoopPlan* plan) {
   const double inner = plan->unit_points;
   const int64_t lanes = plan->lanes;
   int64_t block = static_cast<int64_t>(std::clamp(8192.0 / (inner * std::max(0.25, spec.PointCost())), 1.0, 16384.0));
   block = std::max<int64_t>((block + lanes - 1) / lanes, 1) * lanes;
-  if (size && *size < block + block / 2) block = std::max<int64_t>((*size + lanes - 1) / lanes, 1) * lanes;
+  if (spec.row > 0)
+    block = BlockOfRows(spec.row, block, lanes);
+  else if (size && *size < block + block / 2)
+    block = std::max<int64_t>((*size + lanes - 1) / lanes, 1) * lanes;
   plan->block = block;
   plan->unit_points *= static_cast<double>(size ? std::min(*size, block) : block);
 }

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "lowering/abi/product_cost.h"
-#include "lowering/abi/steps.h"
+#include "lowering/abi/product_form.h"
+#include "lowering/program/touches.h"
 
 namespace weft {
 namespace {
 
-using Place = Artifact::Place;
 using Slots = std::vector<Artifact::Slot>;
 using Buffers = std::vector<Artifact::Buffer>;
 
@@ -22,10 +22,7 @@ class Joiner {
  public:
   Joiner(const Program& program, const Slots& slots, const Buffers& buffers, bool offsets_are_known,
          double least_nanoseconds)
-      : program_(program),
-        slots_(slots),
-        buffers_(buffers),
-        offsets_are_known_(offsets_are_known),
+      : memory_(program, slots, buffers, offsets_are_known),
         least_nanoseconds_(least_nanoseconds),
         touched_in_(slots.size(), 0),
         written_in_(slots.size(), 0) {}
@@ -36,14 +33,17 @@ class Joiner {
     Steps joined;
     for (Step& s : *steps) {
       if (s.kind == Step::Kind::kOp) s.cost = CostOfProduct(s);
-      if (s.kind != Step::Kind::kKernel && s.cost < 0) {
+      if (s.kind == Step::Kind::kByRows || (s.kind != Step::Kind::kKernel && s.cost < 0)) {
         launches += Close(&joined);
-        for (Steps& block : s.blocks) launches += Join(&block);
+        if (s.kind == Step::Kind::kByRows)
+          launches += std::min<int64_t>(KernelsIn(s.blocks[0]), 1);
+        else
+          for (Steps& block : s.blocks) launches += Join(&block);
         joined.push_back(std::move(s));
         continue;
       }
-      if (s.kind == Step::Kind::kOp) s.parts = std::max(1, static_cast<int>(s.cost / kPartOfProduct));
-      const std::vector<Touch> touches = TouchesOf(s);
+      if (s.kind == Step::Kind::kOp) s.rows = RowsOfStep(s);
+      const std::vector<Touch> touches = memory_.TouchesOf(s);
       const bool apart = std::none_of(touches.begin(), touches.end(), [&](const Touch& t) { return Meets(t); });
       if (!apart || moves_ || open_.size() == kMostKernels) launches += Close(&joined);
       for (const Touch& t : touches) Note(t);
@@ -55,10 +55,9 @@ class Joiner {
   }
 
  private:
-  struct Touch {
-    size_t slot = 0;
-    bool writes = false;
-  };
+  static int64_t KernelsIn(const Steps& steps) {
+    return std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind == Step::Kind::kKernel; });
+  }
 
   // Ends the launch that is open.
   int64_t Close(Steps* out) {
@@ -68,8 +67,7 @@ class Joiner {
       known = known && s.cost >= 0;
       cost += std::max(s.cost, 0.0);
     }
-    int64_t launches =
-        std::count_if(open_.begin(), open_.end(), [](const Step& s) { return s.kind == Step::Kind::kKernel; });
+    int64_t launches = KernelsIn(open_);
     if (open_.size() > 1 && (cost >= least_nanoseconds_ || !known)) {
       Step together;
       together.kind = Step::Kind::kTogether;
@@ -90,58 +88,36 @@ class Joiner {
 
   // Of a product that one thread computes; -1 of others, and of other operations.
   double CostOfProduct(const Step& s) const {
-    if (s.index != WEFT_OP_CONTRACT || !offsets_are_known_) return -1;
-    const auto told = abi::Decode<abi::Contract<abi::InWords>>(program_.artifact.desc.data() + s.desc);
-    double cost = 1;
-    for (const auto& factors : {told.batch, told.m, told.n, told.k}) {
-      for (const auto& factor : factors) cost *= static_cast<double>(factor.size);
-    }
-    cost = ProductNanoseconds(cost, 1, 1, std::max(ByteWidth(told.dtype), ByteWidth(told.result_dtype)));
+    if (!FrameMemory::IsProduct(s) || !memory_.offsets_are_known()) return -1;
+    const double cost = NanosecondsOf(memory_.ProductOf(s));
     return cost < kProductOfThreads ? cost : -1;
   }
 
-  std::vector<Touch> TouchesOf(const Step& s) const {
-    if (s.kind == Step::Kind::kOp) {
-      const auto product = abi::Decode<abi::Contract<abi::InWords>>(program_.artifact.desc.data() + s.desc);
-      return {{static_cast<size_t>(product.x), false},
-              {static_cast<size_t>(product.y), false},
-              {static_cast<size_t>(product.result), true}};
-    }
-    const auto told = abi::Decode<abi::Kernel<abi::InWords>>(program_.artifact.desc.data() + s.desc);
-    const KernelSpec& kernel = program_.kernels[static_cast<size_t>(s.index)];
-    std::vector<Touch> touches;
-    for (size_t i = 0; i < told.operands.size(); ++i)
-      touches.push_back({static_cast<size_t>(told.operands[i]), kernel.written[i]});
-    return touches;
+  // What a thread takes of a product.
+  Step::Rows RowsOfStep(const Step& s) const {
+    const RowsOfProduct all = RowsOf(memory_.ProductOf(s));
+    const auto parts = std::clamp<int64_t>(static_cast<int64_t>(s.cost / kPartOfProduct), 1, all.count);
+    const int64_t each = (all.count + parts - 1) / parts;
+    return {.count = all.count, .step = all.step, .most = (each + all.step - 1) / all.step * all.step};
   }
 
   // Whether `t` writes what a kernel of the open launch touches, or touches what one writes.
   bool Meets(const Touch& t) const {
-    if (slots_[t.slot].place == Place::kMoving) return !open_.empty();  // it points into what another may touch
+    if (memory_.Moves(t)) return !open_.empty();  // it points into what another may touch
     if ((t.writes ? touched_in_ : written_in_)[t.slot] == launch_) return true;
-    if (slots_[t.slot].place != Place::kArena) return false;
+    if (!memory_.IsInArena(t)) return false;
     return std::any_of(in_arena_.begin(), in_arena_.end(), [&](const Touch& o) {
-      return (t.writes || o.writes) && o.slot != t.slot && MayOverlap(BufferOf(t), BufferOf(o));
+      return (t.writes || o.writes) && o.slot != t.slot && memory_.MayOverlap(t, o);
     });
   }
   void Note(const Touch& t) {
     touched_in_[t.slot] = launch_;
-    moves_ |= slots_[t.slot].place == Place::kMoving;
+    moves_ |= memory_.Moves(t);
     if (t.writes) written_in_[t.slot] = launch_;
-    if (slots_[t.slot].place == Place::kArena) in_arena_.push_back(t);
+    if (memory_.IsInArena(t)) in_arena_.push_back(t);
   }
 
-  const Artifact::Buffer& BufferOf(const Touch& t) const { return buffers_[static_cast<size_t>(slots_[t.slot].index)]; }
-  // Buffers that are alive at the same time are apart. Others are unless they have been put into the same room.
-  bool MayOverlap(const Artifact::Buffer& a, const Artifact::Buffer& b) const {
-    if (a.first <= b.last && b.first <= a.last) return false;
-    return !offsets_are_known_ || (a.offset < b.offset + b.bytes.constant && b.offset < a.offset + a.bytes.constant);
-  }
-
-  const Program& program_;
-  const Slots& slots_;
-  const Buffers& buffers_;
-  const bool offsets_are_known_;
+  const FrameMemory memory_;
   const double least_nanoseconds_;
   // The launch that is open, which kernels may still join.
   Steps open_;

@@ -9,9 +9,6 @@
 
 namespace weft {
 
-// Kernels that take less, in nanoseconds, are called directly, on one thread.
-inline constexpr double kWorthAThread = 20000;
-
 // Puts these into steps kTogether, and counts launches of kernels. Results are the same to the last bit. What takes
 // less than `least_nanoseconds` in all stays as it is.
 void JoinLaunches(Program* program, double least_nanoseconds = kWorthAThread);

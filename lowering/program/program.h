@@ -27,6 +27,7 @@ struct Step {
     kFor,       // blocks[0], `trips` times, with moving slots
     kChecked,   // blocks[0] checks; blocks[1] runs unless the frame has an error then
     kTogether,  // the kernels and products of blocks[0], in any order or at once (lowering/program/launches.h)
+    kByRows,    // those of blocks[0], in order, on some rows after the other or at once (lowering/program/by_rows.h)
   };
   Kind kind = Kind::kKernel;
   int index = 0;
@@ -42,9 +43,19 @@ struct Step {
   };
   std::vector<Moving> moving;
   std::vector<Steps> blocks;
-  int parts = 1;     // of a product in kTogether: what different threads may compute of it
-  double cost = -1;  // kKernel, kTogether and what is in it: estimated nanoseconds, -1 when sizes are symbolic
+  struct Rows {         // of kByRows and what is in it, of a product in kTogether (lowering/abi/product_form.h)
+    int64_t count = 1;  // in all
+    int64_t step = 1;   // a thread takes a multiple of it ...
+    int64_t most = 1;   // ... that is no more than this. Of a product in kTogether: this
+    int64_t units = 1;  // of a kernel in kByRows: `step` rows are so many of its units
+  };
+  Rows rows;
+  double cost =
+      -1;  // kKernel, kTogether, kByRows and what is in them: estimated nanoseconds, -1 when sizes are symbolic
 };
+
+// Kernels that take less, in nanoseconds, are called directly, on one thread.
+inline constexpr double kWorthAThread = 20000;
 
 struct Program {
   Steps steps;

@@ -79,8 +79,8 @@ void Guarded(WeftFrame* frame, const int64_t* desc) {
   Guard(frame, [&] { g_ops[kOp](frame, desc); });
 }
 
-void GuardedProductParts(WeftFrame* frame, const int64_t* desc, int64_t begin, int64_t end, int64_t of) {
-  Guard(frame, [&] { ProductParts(frame, desc, begin, end, of); });
+void GuardedProductRows(WeftFrame* frame, const int64_t* desc, int64_t first, int64_t last) {
+  Guard(frame, [&] { ProductRows(frame, desc, first, last); });
 }
 
 template <size_t... kOps>
@@ -151,7 +151,7 @@ const WeftRuntime& Runtime() {
                            AllGuarded(std::make_index_sequence<WEFT_OP_COUNT>()),
                            math,
                            Poll,
-                           GuardedProductParts};
+                           GuardedProductRows};
   }();
   return *runtime;
 }

@@ -76,8 +76,8 @@ const WeftRuntime& Runtime();
 // The tables' parts, one file each.
 void FillMath(WeftMath* table);
 void FillContract(WeftOp* ops);
-// Parts [begin, end) of `of` of a product, on this thread (WeftRuntime::product_parts).
-void ProductParts(WeftFrame* frame, const int64_t* desc, int64_t begin, int64_t end, int64_t of);
+// Rows [first, last) of a product, on this thread (WeftRuntime::product_rows).
+void ProductRows(WeftFrame* frame, const int64_t* desc, int64_t first, int64_t last);
 void FillArgExtremes(WeftOp* ops);
 void FillScans(WeftOp* ops);
 void FillIndexing(WeftOp* ops);

@@ -10,6 +10,7 @@
 #include <memory_resource>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/core/buffer_cache.h"
@@ -18,40 +19,16 @@
 #include "backends/cpu/ops/gemm.h"
 #include "base/dtype.h"
 #include "base/product.h"
+#include "lowering/abi/product_cost.h"
+#include "lowering/abi/product_form.h"
 
 namespace weft::cpu {
 namespace {
 
-using Dimension = abi::Factor<InWords>;
-using Dimensions = std::pmr::vector<Dimension>;
-
-// Drops sizes of 1 and joins neighbours that every array walks as one.
-Dimensions Collapse(const abi::Sequence<Dimension>& in, std::pmr::memory_resource* memory) {
-  Dimensions out(memory);
-  for (const Dimension& d : in) {
-    if (d.size == 1) continue;
-    if (!out.empty()) {
-      Dimension& p = out.back();
-      if (p.x == d.x * d.size && p.y == d.y * d.size && p.result == d.result * d.size) {
-        p = {p.size * d.size, d.x, d.y, d.result};
-        continue;
-      }
-    }
-    out.push_back(d);
-  }
-  return out;
-}
-
-int64_t Size(const Dimensions& dims) {
-  int64_t n = 1;
-  for (const Dimension& d : dims) n *= d.size;
-  return n;
-}
-
 // One dimension of every element's offset: [0, size) -> offset for each of the group's points.
-std::vector<int64_t> Offsets(const Dimensions& dims, int64_t Dimension::* stride) {
+std::vector<int64_t> Offsets(const ProductDimensions& dims, int64_t ProductDimension::* stride) {
   std::vector<int64_t> out = {0};
-  for (const Dimension& d : dims) {
+  for (const ProductDimension& d : dims) {
     std::vector<int64_t> next;
     next.reserve(out.size() * static_cast<size_t>(d.size));
     for (int64_t o : out) {
@@ -60,25 +37,6 @@ std::vector<int64_t> Offsets(const Dimensions& dims, int64_t Dimension::* stride
     out = std::move(next);
   }
   return out;
-}
-
-// A matrix as a library wants it.
-struct Matrix {
-  bool direct = false;
-  bool transposed = false;
-  int64_t ld = 0;
-};
-
-// rows x cols with these strides (of groups that are at most one dimension each).
-Matrix Fit(const Dimensions& rows, int64_t Dimension::* row_stride, const Dimensions& cols,
-           int64_t Dimension::* col_stride) {
-  Matrix m;
-  if (rows.size() > 1 || cols.size() > 1) return m;
-  const int64_t nr = rows.empty() ? 1 : rows[0].size, nc = cols.empty() ? 1 : cols[0].size;
-  const int64_t rs = rows.empty() ? nc : rows[0].*row_stride, cs = cols.empty() ? 1 : cols[0].*col_stride;
-  if (cs == 1 && rs >= nc) return {true, false, rs};
-  if ((rows.empty() ? 1 : rs) == 1 && (cols.empty() ? nr : cs) >= nr) return {true, true, cols.empty() ? nr : cs};
-  return m;
 }
 
 template <class C, class T>
@@ -147,19 +105,10 @@ void Multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const C* a, int
   if constexpr (kHasGemm<C>) Gemm<C>(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
 }
 
-// What one thread computes of a product that is shared among threads: parts [begin, end) of `of`.
-struct Share {
-  int64_t begin = 0, end = 1, of = 1;
-  // Where part `i` of so many begins, a multiple of `step`.
-  int64_t Bound(int64_t i, int64_t size, int64_t step) const { return i == of ? size : size * i / of / step * step; }
-};
-constexpr int64_t kRowsOfPart = 16;  // oneDNN's kernels compute so many at once
-
-struct Problem {
-  const void* x;
-  const void* y;
-  void* out;
-  Dimensions batch, m, n, k;
+// What one thread computes of a product, in terms of RowsOf.
+struct Rows {
+  bool are_cut = false;  // otherwise the first ones are all of it
+  int64_t first = 0, last = 0;
 };
 
 // What depends on the types of the operands and of the result besides that of the arithmetic, C. The rest of a product
@@ -189,57 +138,44 @@ void Unpack(const C* from, const std::vector<int64_t>& rows, const std::vector<i
   }
 }
 
-// Whether the second factor is the first one transposed, so that what is below the diagonal is what is above it.
-bool IsSymmetric(const Problem& p) {
-  const auto alike = [](const Dimension& d) { return d.x == d.y; };
-  return p.x == p.y && std::all_of(p.batch.begin(), p.batch.end(), alike) &&
-         std::all_of(p.k.begin(), p.k.end(), alike) &&
-         std::equal(p.m.begin(), p.m.end(), p.n.begin(), p.n.end(),
-                    [](const Dimension& m, const Dimension& n) { return m.size == n.size && m.x == n.y; });
-}
-
+// `rows`: on this thread; nothing: all of it.
 template <class C>
-void Run(const Problem& p, const Casts<C>& casts, const Share& share) {
-  const int64_t m = Size(p.m), n = Size(p.n), k = Size(p.k), batches = Size(p.batch);
+void Run(WeftFrame* frame, const ContractWords& op, const Casts<C>& casts, const Rows* rows) {
+  // On the stack: a small product takes less than four allocations.
+  std::array<std::byte, 2048> memory;
+  std::pmr::monotonic_buffer_resource dims(memory.data(), memory.size());
+  const ProductForm form(op, casts.same_operand, casts.same_result, &dims);
+  const auto begin = [&](int64_t slot, int64_t start) {
+    return static_cast<const char*>(frame->slots[slot]) + start * casts.operand_bytes;
+  };
+  const char *x = begin(op.x, op.x_start), *y = begin(op.y, op.y_start);
+  if (form.swapped) std::swap(x, y);
+  char* out = static_cast<char*>(frame->slots[op.result]);
+  const ProductMatrix &a = form.x, &b = form.y, &c = form.result;
+  const int64_t m = SizeOf(form.m), n = SizeOf(form.n), k = SizeOf(form.k), batches = SizeOf(form.batch);
   if (m * n * batches == 0) return;
-  Matrix a = Fit(p.m, &Dimension::x, p.k, &Dimension::x), b = Fit(p.k, &Dimension::y, p.n, &Dimension::y);
-  Matrix c = Fit(p.m, &Dimension::result, p.n, &Dimension::result);
-  if (!casts.same_operand || k == 0) a.direct = b.direct = false;
-  if (!casts.same_result) c.direct = false;
-  if (a.direct && b.direct && c.direct && c.transposed) {
-    // out^T = y^T x^T.
-    Problem q{p.y, p.x, p.out, p.batch, p.n, p.m, p.k};
-    for (Dimensions* d : {&q.batch, &q.m, &q.n, &q.k}) {
-      for (Dimension& e : *d) std::swap(e.x, e.y);
-    }
-    Matrix swapped = Fit(q.m, &Dimension::result, q.n, &Dimension::result);
-    if (swapped.direct && !swapped.transposed) return Run(q, casts, share);
-  }
-  if (c.transposed) c.direct = false;
-  const bool halved = kHasGemm<C> && IsWorthHalving(n, k) && IsSymmetric(p);
+  const bool cut = rows != nullptr && rows->are_cut && batches == 1;
+  const bool halved = kHasGemm<C> && !cut && IsWorthHalving(n, k) && x == y && form.IsSymmetric();
   std::vector<int64_t> bx, by, bo;
   if (batches > 1) {
-    bx = Offsets(p.batch, &Dimension::x);
-    by = Offsets(p.batch, &Dimension::y);
-    bo = Offsets(p.batch, &Dimension::result);
+    bx = Offsets(form.batch, &ProductDimension::x);
+    by = Offsets(form.batch, &ProductDimension::y);
+    bo = Offsets(form.batch, &ProductDimension::result);
   }
   std::vector<int64_t> xm, xk, yk, yn, om, on;
-  if (!a.direct) xm = Offsets(p.m, &Dimension::x), xk = Offsets(p.k, &Dimension::x);
-  if (!b.direct && !halved) yk = Offsets(p.k, &Dimension::y), yn = Offsets(p.n, &Dimension::y);
-  if (!c.direct) om = Offsets(p.m, &Dimension::result), on = Offsets(p.n, &Dimension::result);
-  // A part is rows of one product, products of a stack, or else all of it the first.
-  const bool cut = share.of > 1 && batches == 1 && a.direct && b.direct && c.direct && !halved && kHasGemm<C> &&
-                   m >= share.of * kRowsOfPart;
+  if (!a.direct) xm = Offsets(form.m, &ProductDimension::x), xk = Offsets(form.k, &ProductDimension::x);
+  if (!b.direct && !halved) yk = Offsets(form.k, &ProductDimension::y), yn = Offsets(form.n, &ProductDimension::y);
+  if (!c.direct) om = Offsets(form.m, &ProductDimension::result), on = Offsets(form.n, &ProductDimension::result);
   auto one = [&](int64_t i) {
-    const char* xb = static_cast<const char*>(p.x) + (batches > 1 ? bx[i] * casts.operand_bytes : 0);
-    const char* yb = static_cast<const char*>(p.y) + (batches > 1 ? by[i] * casts.operand_bytes : 0);
-    char* ob = static_cast<char*>(p.out) + (batches > 1 ? bo[i] * casts.result_bytes : 0);
+    const char* xb = x + (batches > 1 ? bx[i] * casts.operand_bytes : 0);
+    const char* yb = y + (batches > 1 ? by[i] * casts.operand_bytes : 0);
+    char* ob = out + (batches > 1 ? bo[i] * casts.result_bytes : 0);
     std::unique_ptr<Scratch<C>> packed_a, packed_b, packed_c;
     // What is not direct is replaced below.
     const C* pa = reinterpret_cast<const C*>(xb);
     const C* pb = reinterpret_cast<const C*>(yb);
     C* pc = reinterpret_cast<C*>(ob);
-    Matrix ma = a, mb = b;
+    ProductMatrix ma = a, mb = b;
     int64_t ldc = c.ld;
     if (!a.direct) {
       packed_a = std::make_unique<Scratch<C>>(m * k);
@@ -260,25 +196,17 @@ void Run(const Problem& p, const Casts<C>& casts, const Share& share) {
     }
     if constexpr (kHasGemm<C>) {
       if (halved) SymmetricGemm<C>(ma.transposed, n, k, pa, ma.ld, pc, ldc);
+      if (cut) GemmRows<C>(ma.transposed, mb.transposed, n, k, pa, ma.ld, pb, mb.ld, pc, ldc, rows->first, rows->last);
     }
-    if (cut) {
-      if constexpr (kHasGemm<C>) {
-        GemmRows<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc,
-                    share.Bound(share.begin, m, kRowsOfPart), share.Bound(share.end, m, kRowsOfPart));
-      }
-    } else if (!halved) {
-      Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
-    }
+    if (!halved && !cut) Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
     if (!c.direct) casts.unpack(pc, om, on, ob);
   };
-  if (batches == 1) {
-    if (cut || share.begin == 0) one(0);
+  if (rows != nullptr && !cut) {
+    const int64_t first = rows->are_cut ? rows->first : rows->first == 0 ? 0 : batches;
+    for (int64_t i = first; i < (rows->are_cut ? rows->last : batches); ++i) one(i);
     return;
   }
-  if (share.of > 1) {
-    for (int64_t i = share.Bound(share.begin, batches, 1); i < share.Bound(share.end, batches, 1); ++i) one(i);
-    return;
-  }
+  if (batches == 1) return one(0);
   const double work = static_cast<double>(batches) * static_cast<double>(m) * static_cast<double>(n) *
                       static_cast<double>(std::max<int64_t>(k, 1)) / 25;
   // Whole products per thread when there are enough of them, else each product is shared.
@@ -293,17 +221,18 @@ void Run(const Problem& p, const Casts<C>& casts, const Share& share) {
 
 // T: of x and y, C: of the arithmetic, R: of the result.
 template <class T, class C, class R>
-void Run(const Problem& p, const Share& share) {
-  Run<C>(p, {Pack<T, C>, Unpack<C, R>, sizeof(T), sizeof(R), std::is_same_v<T, C>, std::is_same_v<R, C>}, share);
+void Run(WeftFrame* frame, const ContractWords& op, const Rows* rows) {
+  Run<C>(frame, op, {Pack<T, C>, Unpack<C, R>, sizeof(T), sizeof(R), std::is_same_v<T, C>, std::is_same_v<R, C>}, rows);
 }
 
 template <class T>
-void ByResult(const Problem& p, DType result, const Share& share) {
+void ByResult(WeftFrame* frame, const ContractWords& op, const Rows* rows) {
+  const DType result = op.result_dtype;
   if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
     if (result == DType::kC64)
-      Run<T, T, std::complex<float>>(p, share);
+      Run<T, T, std::complex<float>>(frame, op, rows);
     else
-      Run<T, std::complex<double>, std::complex<double>>(p, share);
+      Run<T, std::complex<double>, std::complex<double>>(frame, op, rows);
   } else if constexpr (kIsInteger<T> && !std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
@@ -311,47 +240,38 @@ void ByResult(const Problem& p, DType result, const Share& share) {
         // Integers wrap: without a sign they have the same bits. It counts only where an operand becomes wider.
         using C = std::make_unsigned_t<WordOf<R>>;
         using X = std::conditional_t<(kBitsOf<T> < kBitsOf<C>), T, std::make_unsigned_t<WordOf<T>>>;
-        Run<X, C, std::conditional_t<kIsSmallInt<R>, R, C>>(p, share);
+        Run<X, C, std::conditional_t<kIsSmallInt<R>, R, C>>(frame, op, rows);
       }
     });
   } else if constexpr (std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
-      if constexpr (kIsInteger<R>) Run<T, uint32_t, R>(p, share);
+      if constexpr (kIsInteger<R>) Run<T, uint32_t, R>(frame, op, rows);
     });
   } else {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
       constexpr bool kDouble = std::is_same_v<T, double> || std::is_same_v<R, double>;
       if constexpr (kIsSmallFloat<R> || std::is_floating_point_v<R>)
-        Run<T, std::conditional_t<kDouble, double, float>, R>(p, share);
+        Run<T, std::conditional_t<kDouble, double, float>, R>(frame, op, rows);
     });
   }
 }
 
-void ContractShare(WeftFrame* frame, const abi::Contract<InWords>& op, const Share& share) {
-  const int64_t width = ByteWidth(op.dtype);
-  // On the stack: a small product takes less than four allocations.
-  std::array<std::byte, 2048> memory;
-  std::pmr::monotonic_buffer_resource dims(memory.data(), memory.size());
-  const Problem p{static_cast<const char*>(frame->slots[op.x]) + op.x_start * width,
-                  static_cast<const char*>(frame->slots[op.y]) + op.y_start * width,
-                  frame->slots[op.result],
-                  Collapse(op.batch, &dims),
-                  Collapse(op.m, &dims),
-                  Collapse(op.n, &dims),
-                  Collapse(op.k, &dims)};
-  VisitDType(op.dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(p, op.result_dtype, share); });
+void ContractRows(WeftFrame* frame, const ContractWords& op, const Rows* rows) {
+  VisitDType(op.dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(frame, op, rows); });
 }
 
-void Contract(WeftFrame* frame, const abi::Contract<InWords>& op) { ContractShare(frame, op, {}); }
+void Contract(WeftFrame* frame, const ContractWords& op) { ContractRows(frame, op, nullptr); }
 
 }  // namespace
 
 void FillContract(WeftOp* ops) { Put<Contract>(ops); }
 
-void ProductParts(WeftFrame* frame, const int64_t* desc, int64_t begin, int64_t end, int64_t of) {
-  ContractShare(frame, abi::Decode<abi::Contract<InWords>>(desc), {begin, end, of});
+void ProductRows(WeftFrame* frame, const int64_t* desc, int64_t first, int64_t last) {
+  const auto op = abi::Decode<ContractWords>(desc);
+  const Rows rows{RowsOf(op).count > 1, first, last};
+  ContractRows(frame, op, &rows);
 }
 
 }  // namespace weft::cpu

@@ -245,16 +245,10 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
 }
 
 template <class T>
-void GemmRows(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+void GemmRows(bool ta, bool tb, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
               int64_t ldc, int64_t first, int64_t last) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (!IsForBlas<T>(m, n, k)) {
-      if (first < last)
-        Single(ta, tb, last - first, n, k, a + (ta ? first : first * lda), lda, b, ldb, c + first * ldc, ldc);
-      return;
-    }
-  }
-  if (first == 0) Gemm(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
+  if (first < last)
+    Single(ta, tb, last - first, n, k, a + (ta ? first : first * lda), lda, b, ldb, c + first * ldc, ldc);
 }
 
 void PrepareProducts() { PrepareOneDnn(); }
@@ -269,14 +263,14 @@ template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<flo
 template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<double>*, int64_t,
                    const std::complex<double>*, int64_t, std::complex<double>*, int64_t);
 
-template void GemmRows(bool, bool, int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, float*,
-                       int64_t, int64_t, int64_t);
-template void GemmRows(bool, bool, int64_t, int64_t, int64_t, const double*, int64_t, const double*, int64_t, double*,
-                       int64_t, int64_t, int64_t);
-template void GemmRows(bool, bool, int64_t, int64_t, int64_t, const std::complex<float>*, int64_t,
-                       const std::complex<float>*, int64_t, std::complex<float>*, int64_t, int64_t, int64_t);
-template void GemmRows(bool, bool, int64_t, int64_t, int64_t, const std::complex<double>*, int64_t,
-                       const std::complex<double>*, int64_t, std::complex<double>*, int64_t, int64_t, int64_t);
+template void GemmRows(bool, bool, int64_t, int64_t, const float*, int64_t, const float*, int64_t, float*, int64_t,
+                       int64_t, int64_t);
+template void GemmRows(bool, bool, int64_t, int64_t, const double*, int64_t, const double*, int64_t, double*, int64_t,
+                       int64_t, int64_t);
+template void GemmRows(bool, bool, int64_t, int64_t, const std::complex<float>*, int64_t, const std::complex<float>*,
+                       int64_t, std::complex<float>*, int64_t, int64_t, int64_t);
+template void GemmRows(bool, bool, int64_t, int64_t, const std::complex<double>*, int64_t, const std::complex<double>*,
+                       int64_t, std::complex<double>*, int64_t, int64_t, int64_t);
 
 template void SymmetricGemm(bool, int64_t, int64_t, const float*, int64_t, float*, int64_t);
 template void SymmetricGemm(bool, int64_t, int64_t, const double*, int64_t, double*, int64_t);

@@ -137,7 +137,7 @@ TYPED_TEST(Far, RowsThatAreCutHaveTheBitsOfTheWhole) {
         for (int64_t at = 16; at + 16 <= m; at += 16 * (1 + at / 32)) bounds.push_back(at);
         bounds.push_back(m);
         for (size_t i = 0; i + 1 < bounds.size(); ++i) {
-          GemmRows<T>(ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, cut.data(), n, bounds[i],
+          GemmRows<T>(ta, tb, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, cut.data(), n, bounds[i],
                       bounds[i + 1]);
         }
         EXPECT_EQ(std::memcmp(whole.data(), cut.data(), whole.size() * sizeof(T)), 0) << m << " " << n << " " << k;

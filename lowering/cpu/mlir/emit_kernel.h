@@ -16,10 +16,11 @@ namespace weft {
 inline constexpr int kFrameSlots = offsetof(WeftFrame, slots), kFrameDesc = offsetof(WeftFrame, desc),
                      kFrameRuntime = offsetof(WeftFrame, runtime), kFrameError = offsetof(WeftFrame, error),
                      kFrameTrips = offsetof(WeftFrame, trips);
-inline constexpr int kRuntimeParallelFor = offsetof(WeftRuntime, parallel_for),
+inline constexpr int kRuntimeThreads = offsetof(WeftRuntime, num_threads),
+                     kRuntimeParallelFor = offsetof(WeftRuntime, parallel_for),
                      kRuntimeOps = offsetof(WeftRuntime, ops), kRuntimeMath = offsetof(WeftRuntime, math),
                      kRuntimePoll = offsetof(WeftRuntime, poll),
-                     kRuntimeProductParts = offsetof(WeftRuntime, product_parts);
+                     kRuntimeProductRows = offsetof(WeftRuntime, product_rows);
 
 // `shared`: other modules of the same library call it, which declare it.
 void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
