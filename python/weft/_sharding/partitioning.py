@@ -16,7 +16,7 @@ from .._core.names import wraps
 from .._core.tracing import flat_function, is_float0, trace_flat
 from ..collectives import axes_left_alone
 from . import committed
-from .arrays import common_axes, put
+from .arrays import put
 from .meshes import (
     AbstractMesh,
     AxisType,
@@ -29,6 +29,7 @@ from .meshes import (
     mesh_devices,
     mesh_of,
 )
+from .program_meshes import lies_on, meshes_of, on_one_mesh
 from .results import as_said, given_through, spec_of, sums_in_parts, with_single_axes
 from .shardings import (
     NamedSharding,
@@ -135,7 +136,7 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
-    if what == "reshard" and not mesh.explicit_axes and _tree.jax_semantics() and _lies_on(x, mesh):
+    if what == "reshard" and not mesh.explicit_axes and _tree.jax_semantics() and lies_on(x, mesh):
         return x  # types say nothing, and it is they that reshard changes
     if _weft.is_traced(x) and _tree.jax_semantics():
         if what == "with_sharding_constraint":
@@ -179,12 +180,6 @@ def _where_even(sharding: NamedSharding, shape: Iterable[Any]) -> NamedSharding:
     dims = [PartitionSpec.UNCONSTRAINED if is_odd else dim for is_odd, dim in zip(odd, sharding.spec)]
     sums = {"unreduced": sharding.spec.unreduced, "reduced": sharding.spec.reduced}
     return with_open_dims(sharding.mesh, PartitionSpec(*dims, **sums))
-
-
-def _lies_on(x: Any, mesh: Mesh | AbstractMesh) -> bool:
-    """Whether a value is of a program, or on the devices of the mesh."""
-    place = _weft.sharding_of(x) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None
-    return _weft.is_traced(x) or (isinstance(place, NamedSharding) and place.mesh.same_place(mesh))
 
 
 def _of_types_alone(sharding: NamedSharding, rank: int) -> NamedSharding:
@@ -336,11 +331,6 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
     return constrained
 
 
-def meshes_of(traced: Any) -> list[Mesh]:
-    """Those that the constraints and shard_maps of a program name."""
-    return [mesh_of(axes, numbers) for axes, numbers in _weft.meshes_of(traced)]
-
-
 def _read(traced: Any, shardings: list) -> list:
     """The shardings of arguments that decide where the program runs: not of those that nobody reads, or that a
     constraint moves (which JAX's do not), unless this process has only a part of them."""
@@ -405,37 +395,6 @@ def _check_typed_meshes(traced: Any, meshes: list) -> None:
                 f"jit: '{traced.fn.name}' computes with an argument that lies on {mesh.abstract_mesh}, whose axes "
                 f"types name, under the mesh {around.abstract_mesh}; weft.reshard moves it"
             )
-
-
-def _axes_as(other: Mesh, mesh: Mesh) -> dict[str, tuple[str, ...]] | None:
-    """The axes of a mesh that each axis of another one is, whose devices are the same in the same order; None where one
-    is no product of whole axes."""
-    finer = common_axes(mesh, other)
-    if finer is None:
-        return None
-    _, of_mesh, of_other = finer
-    found: dict[str, tuple[str, ...]] = {}
-    for name, parts in of_other.items():
-        axes: list[str] = []
-        while parts:
-            axis = next((a for a, own in of_mesh.items() if own and parts[: len(own)] == own), None)
-            if axis is None:
-                return None
-            axes.append(axis)
-            parts = parts[len(of_mesh[axis]) :]
-        found[name] = tuple(axes)
-    return found
-
-
-def _on_one_mesh(traced: Any) -> Any:
-    """The program, whose constraints name one mesh where they named several of the same devices in the same order."""
-    named = meshes_of(traced)
-    for mesh in named if len(named) > 1 else ():
-        others = {other: _axes_as(other, mesh) for other in named if not other.same_place(mesh)}
-        if all(names is not None for names in others.values()):
-            renamed = [(mesh_axes(other), names) for other, names in others.items()]
-            return _weft.with_constraints_on(traced, mesh_axes(mesh), mesh_devices(mesh), renamed)
-    return traced
 
 
 def program_mesh(traced: Any, shardings: list) -> Mesh | None:
@@ -528,7 +487,7 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     compiled: the program of the devices of the mesh (None where it runs as it is) and how its results lie, or None
     where nothing is said of them. With `stacks` it takes and gives the blocks that this process holds."""
     asked = _asked_for(traced)
-    traced = _on_one_mesh(traced)
+    traced = on_one_mesh(traced)
     mesh = program_mesh(traced, shardings)
     if mesh is None:
         if any(asked):
