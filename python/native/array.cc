@@ -3,7 +3,6 @@
 #include <structmember.h>
 
 #include <algorithm>
-#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -579,25 +578,6 @@ Value Delete(PyObject* array, std::shared_ptr<const Deletion> how, Loc where) {
   object->deleted = std::move(how);
   object->deleted_at = where;
   return value;
-}
-
-namespace {
-thread_local PyObject* t_default_place = nullptr;
-std::atomic<PyObject*> g_default_place{nullptr};
-}  // namespace
-
-PyObject* DefaultPlace() {
-  PyObject* const place =
-      t_default_place != nullptr ? t_default_place : g_default_place.load(std::memory_order_relaxed);
-  return place == Py_None ? nullptr : place;
-}
-
-void SetDefaultPlace(PyObject* sharding, bool of_process) {
-  g_default_place_said = true;
-  if (of_process)
-    g_default_place = sharding;
-  else
-    t_default_place = sharding;
 }
 
 PyObject* WrapValues(const Values& values) {

@@ -12,6 +12,7 @@ from ._core import options as _options
 from ._core import watching as _watching
 from ._core.errors import not_implemented, value_error
 from ._sharding.devices import Device, default_backend, local_devices
+from ._sharding.shardings import SingleDeviceSharding
 
 __all__ = [
     "checking_leaks",
@@ -424,8 +425,6 @@ def checked_device(device: Any) -> Any:
 
 
 def _say_default_device(device: Any, of_process: bool) -> None:
-    from ._sharding.shardings import SingleDeviceSharding  # which has Weft's arrays
-
     is_other = isinstance(device, Device) and device != local_devices()[0]
     _weft.set_default_place(SingleDeviceSharding(device) if is_other else False if device == () else None, of_process)
 

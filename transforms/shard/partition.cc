@@ -13,7 +13,6 @@
 #include "ir/prims/collectives.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
-#include "transforms/opt/rewrite.h"
 #include "transforms/shard/device_parts.h"
 #include "transforms/shard/equation_cuts.h"
 #include "transforms/shard/program_meshes.h"
@@ -29,13 +28,6 @@ Layout Stacked(Layout l) {
 Layout Slice(Layout l) {
   l.dims.erase(l.dims.begin());
   return l;
-}
-
-FnRef WithoutConstraints(const FnRef& fn) {
-  return Rewrite(fn, [](Builder&, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-    if (IsConstraint(e)) return x;
-    return std::nullopt;
-  });
 }
 
 // Adds up what it is given.

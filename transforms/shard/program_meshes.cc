@@ -61,6 +61,13 @@ FnRef WithConstraintsOn(const FnRef& fn, const PlacedMesh& mesh,
   });
 }
 
+FnRef WithoutConstraints(const FnRef& fn) {
+  return Rewrite(fn, [](Builder&, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+    if (IsConstraint(e)) return x;
+    return std::nullopt;
+  });
+}
+
 bool HasConstraint(const Fn& fn) {
   return AnyFunction(fn, [](const Fn& f) { return std::any_of(f.eqns().begin(), f.eqns().end(), IsConstraint); });
 }

@@ -28,6 +28,7 @@ std::vector<PlacedMesh> MeshesOf(const Fn& fn);
 using NamesOfAxes = std::map<std::string, Strings>;
 FnRef WithConstraintsOn(const FnRef& fn, const PlacedMesh& mesh,
                         const std::function<const NamesOfAxes*(const PlacedMesh&)>& names);
+FnRef WithoutConstraints(const FnRef& fn);
 // Whether a program says how a value is to lie, at any depth.
 bool HasConstraint(const Fn& fn);
 
