@@ -297,7 +297,9 @@ with jax.set_mesh(explicit):
 out["elsewhere"] = words(
     lambda: jax.jit(put(NamedSharding(second, P("x"))))(jax.device_put(ones, NamedSharding(first, P("x")))),
     "Received incompatible devices for jitted computation")
-out["mapped"] = lies(jax.vmap(put(NamedSharding(auto, P("y")))), jnp.ones((8, 8)))[1]
+there = jax.device_put(np.ones(4, np.float32), NamedSharding(first, P("x")))
+value, slope = jax.value_and_grad(lambda x: put(NamedSharding(second, P("x")))(x).sum())(there)
+out["differentiated"] = [float(value), slope.tolist(), sorted(d.id for d in slope.sharding.device_set)]
 """)
 
 

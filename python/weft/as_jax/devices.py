@@ -173,15 +173,19 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 def _in_program(x: Any, place: Any) -> Any:
     """A value of a program that is put over a mesh: the program is for the devices of the mesh. How the value lies is
-    said by types; where axes have none, the compiler decides, unless the operation is a program of its own."""
-    if not _weft.is_traced(x) or not isinstance(place, (weft.NamedSharding, weft.PartitionSpec)):
+    said by types; where axes have none, the compiler decides. Outside of jit programs move nothing."""
+    if (
+        not _weft.is_traced(x)
+        or _weft.computes_known()
+        or not isinstance(place, (weft.NamedSharding, weft.PartitionSpec))
+    ):
         return x
     if isinstance(place, weft.PartitionSpec):
         place = weft.NamedSharding(check_mesh(None, f"device_put: {place}"), place)
     mesh = place.mesh
     if not isinstance(mesh, weft.Mesh) or mesh.empty or any(map(_weft.axis_is_bound, mesh.axis_names)):
         return x
-    if not mesh.explicit_axes and not _weft.computes_known():
+    if not mesh.explicit_axes:
         place = with_open_dims(mesh, weft.PartitionSpec(*[weft.PartitionSpec.UNCONSTRAINED] * x.ndim))
     return constrain(x, place, "device_put")
 
