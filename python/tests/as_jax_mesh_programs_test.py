@@ -280,7 +280,7 @@ jax.vmap(jax.vmap(f, axis_name="j"), axis_name="i")(jnp.ones((3, 2)))
 
 
 def test_device_put_inside_of_programs():
-    """Along axes whose types say how values lie it says it; along others the compiler decides, on these devices."""
+    """Along axes whose types say how values lie it says it; along others the compiler decides."""
     run("""
 from jax.sharding import Mesh
 first, second = (Mesh(jax.devices()[i : i + 4], "x") for i in (0, 4))
@@ -291,12 +291,8 @@ def lies(f, x):
 put = lambda place: lambda x: jax.device_put(x * 2, place)
 for name, mesh in (("explicit", explicit), ("auto", auto)):
     out[name] = lies(jax.jit(put(NamedSharding(mesh, P("y")))), jax.device_put(ones, NamedSharding(mesh, P("x"))))
-out["nowhere before"] = lies(jax.jit(put(NamedSharding(auto, P("y")))), jnp.ones((8, 8)))[1]
 with jax.set_mesh(explicit):
     out["spec"] = lies(jax.jit(put(P("y"))), jax.device_put(ones, P("x")))
-out["elsewhere"] = words(
-    lambda: jax.jit(put(NamedSharding(second, P("x"))))(jax.device_put(ones, NamedSharding(first, P("x")))),
-    "Received incompatible devices for jitted computation")
 there = jax.device_put(np.ones(4, np.float32), NamedSharding(first, P("x")))
 value, slope = jax.value_and_grad(lambda x: put(NamedSharding(second, P("x")))(x).sum())(there)
 out["differentiated"] = [float(value), slope.tolist(), sorted(d.id for d in slope.sharding.device_set)]

@@ -12,7 +12,7 @@ from .._core.errors import runtime_error, type_error, value_error
 from .._sharding.committed import cut_alike
 from .._sharding.meshes import check_mesh
 from .._sharding.partitioning import constrain
-from .._sharding.shardings import prefix_entries, with_open_dims
+from .._sharding.shardings import prefix_entries
 from .eager_shard_map import is_eager
 from .layouts import AutoLayout, Format, check_layout
 from .literals import arrays_in
@@ -172,8 +172,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _in_program(x: Any, place: Any) -> Any:
-    """A value of a program that is put over a mesh: the program is for the devices of the mesh. How the value lies is
-    said by types; where axes have none, the compiler decides. Outside of jit programs move nothing."""
+    """A value of a program that is put over a mesh: how it lies is said by types; where axes have none, the compiler decides. Outside of jit programs move nothing."""
     if (
         not _weft.is_traced(x)
         or _weft.computes_known()
@@ -185,9 +184,7 @@ def _in_program(x: Any, place: Any) -> Any:
     mesh = place.mesh
     if not isinstance(mesh, weft.Mesh) or mesh.empty or any(map(_weft.axis_is_bound, mesh.axis_names)):
         return x
-    if not mesh.explicit_axes:
-        place = with_open_dims(mesh, weft.PartitionSpec(*[weft.PartitionSpec.UNCONSTRAINED] * x.ndim))
-    return constrain(x, place, "device_put")
+    return constrain(x, place, "device_put") if mesh.explicit_axes else x
 
 
 def _moves_blocks(x: Any, place: weft.NamedSharding) -> bool:
