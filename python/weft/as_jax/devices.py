@@ -172,7 +172,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _in_program(x: Any, place: Any) -> Any:
-    """A value of a program that is put over a mesh: how it lies is said by types; where axes have none, the compiler decides. Outside of jit programs move nothing."""
+    """A value of a program that is put over a mesh: how it lies is said by types; where axes have none, the compiler
+    decides. Outside of jit programs move nothing."""
     if (
         not _weft.is_traced(x)
         or _weft.computes_known()
