@@ -355,17 +355,17 @@ JAX_TESTS = [
     ),
     (
         "`jit` over meshes (`pjit`), types that say how values lie",
-        747,
+        757,
         795,
         6,
-        "counters of traces for other devices, meshes renamed inside of programs, default devices, texts of jaxprs",
+        "counters of traces for other devices, types of the mesh of a result, texts of jaxprs",
     ),
     (
         "`shard_map`",
-        416,
+        417,
         430,
         0,
-        "texts of functions over some axes, errors where Weft has an answer",
+        "specs of equations under `vmap`, errors where Weft has an answer",
     ),
     ("`pmap`", 260, 266, 0, "policies of `checkpoint` that name operations of derivatives"),
     (

@@ -22,7 +22,7 @@ namespace weft {
 // kDebugNans, for infinities. kNoExecution: nothing may run. kStrictPromotion: dtypes are not promoted. kWatchRanks,
 // kWatchTransfers: Python is told where operands of different ranks meet, and where its numbers and NumPy's arrays
 // become arrays. kKeepsCalls: the program is looked at; jitted functions inside of it stay calls, and what arrays it
-// captures are parameters, small ones too.
+// captures are parameters, small ones too. kCountsInHalves: bits of random keys are those of JAX before version 0.5.
 enum class Setting : uint8_t {
   kX64,
   kDisableJit,
@@ -34,8 +34,9 @@ enum class Setting : uint8_t {
   kWatchRanks,
   kWatchTransfers,
   kKeepsCalls,
+  kCountsInHalves,
 };
-inline constexpr size_t kNumSettings = 10;
+inline constexpr size_t kNumSettings = 11;
 
 // Some of the settings.
 class Settings {
@@ -57,8 +58,8 @@ class Settings {
 };
 
 // What a traced function means: caches of them have these in their keys.
-inline constexpr Settings kSettingsOfTraces = {Setting::kX64, Setting::kJaxSemantics, Setting::kStrictPromotion,
-                                               Setting::kWatchRanks, Setting::kKeepsCalls};
+inline constexpr Settings kSettingsOfTraces = {Setting::kX64,        Setting::kJaxSemantics, Setting::kStrictPromotion,
+                                               Setting::kWatchRanks, Setting::kKeepsCalls,   Setting::kCountsInHalves};
 // Those that ask what operations give.
 inline constexpr Settings kSettingsOfNans = {Setting::kDebugNans, Setting::kDebugInfs};
 // Those that ask what operations give, or whether they may run.

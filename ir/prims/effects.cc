@@ -107,9 +107,11 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
           " Under vmap it is called for one batch element after the other." +
           (pure ? ""
                 : " With `each_device`, which one without results may have, each device of a program that is cut calls "
-                  "it with what it holds of the operands, and not the first one with all of them."));
+                  "it with what it holds of the operands, and not the first one with all of them. With `told`, a number, "
+                  "the first one calls it with what it holds, and who cuts the program learns how the first operand "
+                  "lies."));
   p.lane_by_lane = true;
-  if (!pure) p.more_attributes = {"each_device"};
+  if (!pure) p.more_attributes = {"each_device", "told"};
   p.has_effect = !pure;
   p.host_functions = [](const Attrs& attrs) -> Ints { return {attrs.GetInt("callback")}; };
   p.infer = [](const Sig& s) -> Types {

@@ -5,6 +5,7 @@
 
 #include <Python.h>
 
+#include <atomic>
 #include <memory>
 #include <new>
 #include <string>
@@ -30,8 +31,16 @@ struct ArrayObject {
   std::shared_ptr<const Deletion> deleted;  // then `value` is empty
   Loc deleted_at;
   PyObject* deleted_sharding;  // how it lay, or null; borrowed, shardings of arrays stay
+  PyObject* made_on;           // the default device when it was made, or null; borrowed, such shardings stay
   bool pinned;                 // somebody was told its address and may use it as long as this object lives
 };
+
+// Whether anybody has said on which device arrays are made, since the process began.
+inline std::atomic<bool> g_default_place_said{false};
+// On which device arrays are made that nobody puts anywhere: a sharding, or null for the first one.
+PyObject* DefaultPlace();
+// Of this thread (null: that of the process), or of the process; Py_None: the first device.
+void SetDefaultPlace(PyObject* sharding, bool of_process);
 
 extern PyTypeObject* g_array_type;   // concrete arrays; base of:
 extern PyTypeObject* g_tracer_type;  // values of a function that is being traced
@@ -64,6 +73,8 @@ inline PyObject* WrapValue(Value value) {
   new (&object->deleted) std::shared_ptr<const Deletion>();
   new (&object->deleted_at) Loc();
   object->deleted_sharding = nullptr;
+  const bool said = g_default_place_said.load(std::memory_order_relaxed);
+  object->made_on = said && !object->value.traced() ? DefaultPlace() : nullptr;
   object->pinned = false;
   return reinterpret_cast<PyObject*>(object);
 }

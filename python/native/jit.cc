@@ -126,6 +126,7 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
   }();
   entry->signature = std::move(a.signature);
   entry->tree = Ref::Borrow(PyTuple_GET_ITEM(pair.get(), 1));
+  entry->names = Ref::Borrow(PyTuple_GET_ITEM(pair.get(), 2));
   WEFT_CHECK(entry->traced.num_params == static_cast<int>(a.leaves.size())) << "leaves of the arguments of a trace";
   if (entry->tree.get() == Py_None)
     entry->out = Entry::Out::kLeaf;
@@ -138,14 +139,14 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
   }
   if (self->has_donated) {
     const std::string name = NameOf(self->function);
-    PyObject* names = PyTuple_GET_ITEM(pair.get(), 2);
     for (size_t i = 0; i < a.leaves.size(); ++i) {
       Deletion d{entry->traced.fn->params()[i].type, a.leaves[i].array && PeekValue(a.leaves[i].array).weak(), ""};
-      d.how = "was donated as argument " + Text(PyList_GET_ITEM(names, i)) + " of '" + name + "'";
+      d.how = "was donated as argument " + Text(PyList_GET_ITEM(entry->names.get(), i)) + " of '" + name + "'";
       entry->deletions.push_back(std::make_shared<Deletion>(std::move(d)));
       entry->donated.push_back(a.leaves[i].donated);
     }
     entry->donated.resize(entry->traced.fn->params().size(), false);
+    if (On(Setting::kJaxSemantics)) KeepUseless(*entry);
   }
   if (entry->cacheable) self->cache->Insert(entry);
   return entry;
@@ -269,6 +270,33 @@ bool IsRecorded(const Entry& entry, Arguments& a) {
 }
 
 }  // namespace
+
+PyObject* TracedBefore(PyObject* object, PyObject* args, PyObject* kwargs) {
+  auto* self = reinterpret_cast<JitObject*>(object);
+  return Guarded([&]() -> PyObject* {
+    std::vector<PyObject*> given;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) given.push_back(PyTuple_GET_ITEM(args, i));
+    const Ref names(Check(PyTuple_New(PyDict_Size(kwargs))));
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0, i = 0; PyDict_Next(kwargs, &at, &key, &value); ++i) {
+      PyTuple_SET_ITEM(names.get(), i, Py_NewRef(key));
+      given.push_back(value);
+    }
+    Arguments a;
+    std::shared_ptr<Entry> entry;
+    if (!self->stateful) {
+      try {
+        Collect(self, given.data(), PyTuple_GET_SIZE(args), names.get(), a);
+        entry = self->cache->Find(a.signature);
+      } catch (const NoArray&) {
+        Py_RETURN_NONE;  // of types alone, say
+      }
+    }
+    if (!entry) Py_RETURN_NONE;
+    const Ref traced(WrapTraced(entry->traced));
+    return Check(PyTuple_Pack(3, traced.get(), entry->tree.get(), entry->names.get()));
+  });
+}
 
 PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames) {
   auto* self = reinterpret_cast<JitObject*>(object);

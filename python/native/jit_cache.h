@@ -27,9 +27,11 @@ struct Entry {
   std::shared_ptr<Flight> compiling;  // who makes it
   Tensors constants;                  // once compiled
   Ref tree;                           // of the results
+  Ref names;                          // of the leaves of the arguments
   // Donated leaves of the arguments: what their arrays say afterwards; by parameter, empty when none is donated.
   std::vector<std::shared_ptr<const Deletion>> deletions;
   std::vector<bool> donated;
+  std::vector<bool> useless;  // of those that the caller donates: no result has its size, so that they are kept
   enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
   bool cacheable = true;
   int64_t calls = 0;

@@ -79,6 +79,10 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
     const bool pinned = reinterpret_cast<ArrayObject*>(leaf.array)->pinned;
     const Value& v = PeekValue(leaf.array);
     give[i] = !pinned && MayGive(v);
+    if (give[i] && i < entry.useless.size() && entry.useless[i]) {
+      give[i] = false;
+      continue;
+    }
     if (give[i]) continue;
     const bool alone = v.shards() == nullptr && v.tensor().owner().use_count() == 1;
     (pinned || !alone ? shared : borrowed).Add(entry, i);
@@ -95,11 +99,26 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   return give;
 }
 
+void KeepUseless(Entry& entry) {
+  std::vector<std::pair<DType, Dim>> results;
+  for (const Type& t : entry.traced.fn->ResultTypes()) results.emplace_back(t.dtype, t.size());
+  entry.useless.resize(entry.donated.size(), false);
+  for (size_t i = 0; i < entry.deletions.size(); ++i) {
+    const Type& t = entry.deletions[i]->type;
+    if (!entry.donated[i]) continue;
+    const auto fits = std::find(results.begin(), results.end(), std::pair(t.dtype, t.size()));
+    entry.useless[i] = fits == results.end();
+    entry.donated[i] = !entry.useless[i];
+    if (fits != results.end()) results.erase(fits);
+  }
+}
+
 void WarnOfUseless(const Entry& entry) {
   const std::vector<bool> uses = entry.program->UsesDonated();
   SomeDonated useless;
   for (size_t i = 0; i < uses.size(); ++i) {
-    if (entry.donated[i] && !uses[i] && !(entry.deletions[i]->type.size() == Dim(0))) useless.Add(entry, i);
+    const bool kept = i < entry.useless.size() && entry.useless[i];
+    if ((kept || (entry.donated[i] && !uses[i])) && !(entry.deletions[i]->type.size() == Dim(0))) useless.Add(entry, i);
   }
   if (useless.count == 0) return;
   // Programs written for JAX filter its warnings by their beginning.

@@ -14,6 +14,8 @@ bool MayGive(const Value& v);
 // somebody else holds.
 std::vector<bool> MayGive(const Entry& entry, const Arguments& a);
 
+// As JAX has it: of donated arguments only those are given away in whose memory a result fits, each in that of one.
+void KeepUseless(Entry& entry);
 // Once per compiled version.
 void WarnOfUseless(const Entry& entry);
 

@@ -46,6 +46,9 @@ inline Licences LicencesOf(const JitObject* self) {
   return bits ? Licences::OfBits(static_cast<uint8_t>(PyLong_AsLong(bits))) : Licences();
 }
 
+// (Traced, tree of the results, names of the leaves) of the version that a call with such arguments has traced and
+// kept, or None. A new reference.
+PyObject* TracedBefore(PyObject* object, PyObject* args, PyObject* kwargs);
 // A call of it: of tp_vectorcall.
 PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames);
 

@@ -133,6 +133,13 @@ PyObject* Programs(PyObject* object, PyObject*) {
   });
 }
 
+// What a call with such arguments (a tuple, a dictionary) has traced, or None.
+PyObject* Version(PyObject* object, PyObject* args) {
+  PyObject *positional, *named;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyDict_Type, &named)) return nullptr;
+  return TracedBefore(object, positional, named);
+}
+
 // A compiled function never changes: a copy is itself.
 PyObject* Itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
@@ -141,6 +148,7 @@ PyMethodDef kMethods[] = {
     {"__deepcopy__", Itself, METH_O, nullptr},
     {"clear_cache", ClearCache, METH_NOARGS, "clear_cache($self, /)\n--\n\nForgets every compiled version."},
     {"_programs", Programs, METH_NOARGS, "The traced programs of its versions."},
+    {"_traced_before", Version, METH_VARARGS, "What a call with such arguments has traced, or None."},
     {"_cache_size", CacheSize, METH_NOARGS, "The number of compiled versions."},
     {"explain", Explain, METH_NOARGS,
      "explain($self, /)\n--\n\n"

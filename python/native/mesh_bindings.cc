@@ -47,6 +47,12 @@ void BindMesh(py::module_& m) {
   m.def("axis_size",
         [](const Strings& axes, const std::string& what) { return Take(DimObject(AxisSize(axes, what))); });
   m.def("axis_is_bound", &AxisIsBound);
+  // (name, size) of each, the outermost first.
+  m.def("bound_axes", [] {
+    py::list axes;
+    for (const NamedAxis& axis : BoundAxes()) axes.append(py::make_tuple(axis.name, Take(DimObject(axis.size))));
+    return axes;
+  });
   m.def("axes_of_lanes", &AxesOfPmap);
   m.def("axis_index", [](const Strings& axes) { return Wrap(AxisIndex(axes)); });
   // psum, pmax, pmin
@@ -86,11 +92,12 @@ void BindMesh(py::module_& m) {
     return py::make_tuple(type.varying, what);
   });
   // spmd(traced, axes of the mesh, its devices, cuts of the operands, of the results, axes along which the first
-  // device's result is taken, axes along which a result is the sum of what devices have, operands): what the function
-  // captured is the same on all devices.
+  // device's result is taken, axes along which a result is the sum of what devices have, operands, axes over which
+  // nobody asked for it): what the function captured is the same on all devices.
   m.def("spmd", [](const Traced& t, const std::vector<std::pair<std::string, int64_t>>& axes, const Ints& devices,
                    const std::vector<std::vector<Strings>>& in_cuts, const std::vector<std::vector<Strings>>& out_cuts,
-                   const std::vector<Strings>& unchecked, const std::vector<Strings>& sums, py::handle operands) {
+                   const std::vector<Strings>& unchecked, const std::vector<Strings>& sums, py::handle operands,
+                   const Strings& alone) {
     Mesh mesh;
     for (const auto& [name, size] : axes) mesh.axes.push_back({name, size});
     Shardings in = ShardingsFrom(in_cuts), out = ShardingsFrom(out_cuts);
@@ -112,6 +119,7 @@ void BindMesh(py::module_& m) {
     }
     Attrs attrs = {{"mesh", mesh}, {"in_shardings", in}, {"out_shardings", out}};
     if (!devices.empty()) attrs.Set("devices", devices);
+    if (!alone.empty()) attrs.Set("alone", alone);
     Values values = Bind(FindPrim("spmd"), args, attrs, {b.Build(results)});
     for (size_t i = 0; i < values.size(); ++i) values[i] = values[i].WithWeak(t.weak_results[i]);
     return Take(WrapValues(values));

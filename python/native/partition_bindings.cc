@@ -113,6 +113,16 @@ void BindPartition(py::module_& m) {
     for (const PlacedMesh& m : MeshesOf(*t.fn)) meshes.emplace_back(AxesOf(m.mesh), m.devices);
     return meshes;
   });
+  // The program with its constraints on some meshes, [(axes, {axis: axes of the other one}), ...], on another mesh.
+  m.def("with_constraints_on", [](const Traced& t, const Axes& axes, const Ints& devices,
+                                  const std::vector<std::pair<Axes, std::map<std::string, Strings>>>& from) {
+    Traced moved = t;
+    moved.fn = WithConstraintsOn(t.fn, {MeshFrom(axes), devices}, [&](const PlacedMesh& m) {
+      const auto it = std::find_if(from.begin(), from.end(), [&](const auto& f) { return f.first == AxesOf(m.mesh); });
+      return it == from.end() ? nullptr : &it->second;
+    });
+    return moved;
+  });
   // For each result (axes, devices, cuts) as a constraint or spmd says that it lies, or None.
   m.def("asked_for", [](const Traced& t) {
     py::list asked;
@@ -181,6 +191,8 @@ void BindPartition(py::module_& m) {
     const Ref mesh = MeshOfTrace();
     return mesh ? py::reinterpret_borrow<py::object>(mesh.get()) : py::none();
   });
+  m.def("enter_typed_mesh", [](py::handle mesh) { EnterTypedMesh(mesh.ptr()); });
+  m.def("leave_typed_mesh", &LeaveTypedMesh, py::arg("failed"));
   m.def("set_typed_hook", [](py::handle hook) { SetTypedHook(hook.ptr()); });
   m.def("has_constraint", [](const Traced& t) { return HasConstraint(*t.fn); });
   // The same program with deterministic sums.
@@ -192,7 +204,8 @@ void BindPartition(py::module_& m) {
   // partition(traced, axes of the mesh, cuts of each parameter or None, with cheaper layouts, deterministic sums,
   //           cuts of each result or None; [] where nothing is said of them, axes along which each parameter, and
   //           result, is a sum in parts, which lie side by side in the program that is made)
-  //   -> (Fn, cuts of each parameter, cuts of each result, communications, bytes in all)
+  //   -> (Fn, cuts of each parameter, cuts of each result, communications, bytes in all, (number, cuts) of each
+  //   callback that asks)
   m.def("partition", [](const Traced& t, const Axes& axes, const std::vector<std::optional<CutsOfDims>>& cuts,
                         bool cheaper, bool deterministic, const std::vector<std::optional<CutsOfDims>>& results_as,
                         const std::vector<Strings>& params_in_parts, const std::vector<Strings>& results_in_parts) {
@@ -226,7 +239,9 @@ void BindPartition(py::module_& m) {
       if (l != less.end()) better = py::make_tuple(l->param, ShardingOf(mesh, l->layout).dims, l->bytes);
       comms.append(py::make_tuple(c.prim, c.axes, c.bytes, c.times, c.cause, c.loc ? c.loc.ToString() : "", better));
     }
-    return py::make_tuple(FnHandle{p.fn}, params, results, comms, p.Bytes());
+    std::vector<std::pair<int64_t, CutsOfDims>> told;
+    for (const auto& [number, layout] : p.told) told.emplace_back(number, ShardingOf(mesh, layout).dims);
+    return py::make_tuple(FnHandle{p.fn}, params, results, comms, p.Bytes(), told);
   });
 }
 

@@ -3,9 +3,11 @@
 #include <Python.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
+#include "python/native/array.h"
 #include "python/native/convert.h"
 #include "python/native/errors.h"
 
@@ -59,6 +61,25 @@ const Placement& PlacementOf(PyObject* sharding) {
   Ref address(Check(PyLong_FromVoidPtr(placement)));
   CheckStatus(PyDict_SetItem(known, sharding, address.get()));
   return *placement;
+}
+
+namespace {
+thread_local PyObject* t_default_place = nullptr;
+std::atomic<PyObject*> g_default_place{nullptr};
+}  // namespace
+
+PyObject* DefaultPlace() {
+  PyObject* const place =
+      t_default_place != nullptr ? t_default_place : g_default_place.load(std::memory_order_relaxed);
+  return place == Py_None ? nullptr : place;
+}
+
+void SetDefaultPlace(PyObject* sharding, bool of_process) {
+  g_default_place_said = true;
+  if (of_process)
+    g_default_place = sharding;
+  else
+    t_default_place = sharding;
 }
 
 Value Place(const Value& value, const Placement& placement) {

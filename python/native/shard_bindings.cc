@@ -31,6 +31,19 @@ void BindShards(py::module_& m) {
     PyObject* sharding = object->deleted ? object->deleted_sharding : ShardingOf(object->value);
     return sharding == nullptr ? py::object(py::none()) : py::reinterpret_borrow<py::object>(sharding);
   });
+  // On which device it was made, by a sharding, where that was not the first one; nobody put it there.
+  m.def("made_on", [](py::handle array) -> py::object {
+    PyObject* place = reinterpret_cast<const ArrayObject*>(array.ptr())->made_on;
+    return place == nullptr ? py::object(py::none()) : py::reinterpret_borrow<py::object>(place);
+  });
+  // The device on which arrays are made from here on, in this thread or in the process: a sharding, None for the first
+  // device, or False: in this thread that of the process.
+  m.def("set_default_place", [](py::handle sharding, bool of_process) {
+    if (sharding.is_none() || sharding.ptr() == Py_False)
+      SetDefaultPlace(sharding.is_none() ? Py_None : nullptr, of_process);
+    else
+      SetDefaultPlace(static_cast<PyObject*>(PlacementOf(sharding.ptr()).label), of_process);
+  });
   // An array from the blocks that this process holds, one behind the other.
   m.def("from_blocks", [](py::handle blocks, const std::vector<int64_t>& shape, py::handle sharding) {
     const Value v = ValueOf(blocks.ptr());

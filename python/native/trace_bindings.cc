@@ -461,17 +461,19 @@ void BindTracing(py::module_& m) {
     });
   });
   // callback(primitive, function, operands, specs): function takes and returns a list of arrays.
-  // `each_device`: devices of a mesh call it with what they hold.
-  m.def("callback",
-        [](const std::string& prim, py::handle function, py::handle operands, const py::list& specs, bool each_device) {
-          Types results;
-          for (py::handle spec : specs) results.push_back(SpecFrom(spec).type);
-          // A trace that is open makes it stay; who gets the traced function holds it.
-          const HostFunctions held(HeldFunction(function.ptr()));
-          Attrs attrs = {{"callback", held.number()}, {"results", results}};
-          if (each_device) attrs.Set("each_device", true);
-          return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), attrs));
-        });
+  // `each_device`: devices of a mesh call it with what they hold. `told`: a number by which the front end is told how
+  // the first operand lies, or None.
+  m.def("callback", [](const std::string& prim, py::handle function, py::handle operands, const py::list& specs,
+                       bool each_device, const std::optional<int64_t>& told) {
+    Types results;
+    for (py::handle spec : specs) results.push_back(SpecFrom(spec).type);
+    // A trace that is open makes it stay; who gets the traced function holds it.
+    const HostFunctions held(HeldFunction(function.ptr()));
+    Attrs attrs = {{"callback", held.number()}, {"results", results}};
+    if (each_device) attrs.Set("each_device", true);
+    if (told) attrs.Set("told", *told);
+    return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), attrs));
+  });
   // functions: solve, matvec and perhaps the transposed solve, all of the right side b.
   m.def("linear_solve", [](const std::vector<Traced>& functions, py::handle b, bool symmetric) {
     const Aligned a = AlignCaptures(functions);

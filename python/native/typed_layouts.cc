@@ -22,13 +22,27 @@ struct TypedTrace {
   uint32_t said = 0;
   uint32_t devices = 0;  // axes over which a shard_map runs here
   std::vector<std::optional<TypedLayout>> vars;
-  size_t done = 0;  // equations
+  std::vector<Ref> foreign;  // of those that are cut over another mesh than this one: that mesh
+  size_t done = 0;           // equations
+
+  // What was so before the axes got other types or names.
+  struct Outside {
+    Ref label;
+    Mesh mesh;
+    uint32_t said, devices;
+    std::vector<std::optional<TypedLayout>> vars;
+    std::vector<Ref> foreign;
+  };
+  std::vector<Outside> outside;
 
   bool says() const { return said != 0 || devices != 0; }
   ExplicitTypes types() const { return ExplicitTypes(mesh, said, devices); }
   TypedLayout Of(const Atom& a);
   TypedLayout Translated(const Value& v);
   void GoOn(const Atoms& results);
+  void CheckMesh(const Eqn& e) const;
+  // What is cut over the mesh lies over another one from here on.
+  void Estrange();
 };
 
 namespace {
@@ -160,11 +174,65 @@ void TypedTrace::GoOn(const Atoms& results) {
     TypedLayouts operands;
     for (const Atom& a : e.operands) operands.push_back(Of(a));
     context.strict = !trace->IsDerived(done);
+    if (context.strict && !foreign.empty()) CheckMesh(e);
     context.said_later = said_later[done];
     TypedLayouts layouts = types.OfEqn(e, operands, context);
     if (vars.size() < e.first_result + e.num_results) vars.resize(e.first_result + e.num_results);
     for (uint32_t i = 0; i < e.num_results; ++i) vars[e.first_result + i] = std::move(layouts[i]);
   }
+}
+
+void TypedTrace::CheckMesh(const Eqn& e) const {
+  static const Prim* const constraint = &FindPrim("sharding_constraint");
+  if (e.prim == constraint) return;
+  for (const Atom& a : e.operands) {
+    if (!a.is_var() || a.id() >= foreign.size() || !foreign[a.id()]) continue;
+    throw ShardingTypeError(e.prim->name + ": an operand lies over " + Repr(foreign[a.id()].get()) +
+                                ", and the mesh around is " + Repr(label.get()) + ": weft.reshard brings it over",
+                            e.loc);
+  }
+}
+
+void TypedTrace::Estrange() {
+  foreign.resize(vars.size());
+  for (size_t i = 0; i < vars.size(); ++i) {
+    if (!vars[i]) continue;
+    const bool is_cut = vars[i]->unreduced != 0 || std::any_of(vars[i]->dims.begin(), vars[i]->dims.end(),
+                                                               [](const auto& axes) { return !axes.empty(); });
+    if (is_cut) foreign[i] = label;
+    vars[i] = types().Open(static_cast<int>(vars[i]->dims.size()));
+  }
+}
+
+void EnterTypedMesh(PyObject* mesh) {
+  TypedTrace* const typed = t_innermost;
+  if (typed == nullptr) return;
+  typed->GoOn({});
+  typed->outside.push_back({typed->label, typed->mesh, typed->said, typed->devices, typed->vars, typed->foreign});
+  typed->Estrange();
+  const std::optional<Described> here = Describe(mesh);
+  if (!here) return;
+  typed->label = here->label;
+  typed->mesh = here->mesh;
+  typed->said = BitsOf(here->mesh, here->said);
+  typed->devices = BitsOf(here->mesh, here->devices);
+}
+
+void LeaveTypedMesh(bool failed) {
+  TypedTrace* const typed = t_innermost;
+  if (typed == nullptr || typed->outside.empty()) return;
+  if (!failed) typed->GoOn({});
+  typed->Estrange();
+  TypedTrace::Outside& outside = typed->outside.back();
+  for (size_t i = 0; i < outside.vars.size(); ++i) {
+    if (outside.vars[i]) typed->vars[i] = outside.vars[i];
+    typed->foreign[i] = i < outside.foreign.size() ? outside.foreign[i] : Ref();
+  }
+  typed->label = outside.label;
+  typed->mesh = outside.mesh;
+  typed->said = outside.said;
+  typed->devices = outside.devices;
+  typed->outside.pop_back();
 }
 
 void ScopedTypedLayouts::Begin(Trace& trace) {

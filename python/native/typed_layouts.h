@@ -54,6 +54,12 @@ class ScopedTypedLayouts {
   std::unique_ptr<TypedTrace> typed_;
 };
 
+// From here on axes of the mesh have the names and types that `mesh` gives them, for what is traced innermost. What was
+// cut before lies over another mesh: only a constraint takes it.
+void EnterTypedMesh(PyObject* mesh);
+// The mesh is again what it was. `failed`: on the way out of an error.
+void LeaveTypedMesh(bool failed);
+
 std::optional<ValueLayout> TypedLayoutOf(const Value& value);
 // The same for rules that run once the trace is over, and with the sums among the devices of a shard_map.
 std::optional<ValueLayout> LayoutForRules(const Value& value);

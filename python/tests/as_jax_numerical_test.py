@@ -402,3 +402,35 @@ def test_times_of_istft_and_loops_in_python():
             out["pad"] = True
         """
     )
+
+
+def test_numbers_of_jax_before_0_5():
+    """Bits, splits and what is made of them with threefry_partitionable off are JAX's with that option off."""
+    code = """
+key = jax.random.key(7)
+def draws(key):
+    words = jax.random.PRNGKey(3)
+    return {
+        **{f"bits {n} {dtype}": jax.random.bits(key, (n,), dtype)
+           for n in (1, 2, 3, 7) for dtype in ("uint8", "uint16", "uint32")},
+        "split": jax.random.key_data(jax.random.split(key, 3)), "split of words": jax.random.split(words, (2, 2)),
+        "uniform": jax.random.uniform(key, (3, 3)), "half": jax.random.uniform(key, (5,), "bfloat16").astype("float32"),
+        "integers": jax.random.randint(key, (7,), 0, 100), "order": jax.random.permutation(key, 9),
+        "folded": jax.random.bits(jax.random.fold_in(key, 5), (3,)), "none": jax.random.bits(key, (0,)),
+        "mapped": jax.vmap(lambda k: jax.random.bits(k, (3,)))(jax.random.split(key, 2)),
+        "rbg": jax.random.key_data(jax.random.split(jax.random.key(1, impl="rbg"))),
+    }
+listed = lambda tree: {name: np.asarray(x).tolist() for name, x in tree.items()}
+compiled = jax.jit(draws)
+with jax.threefry_partitionable(False):
+    out["off"], out["compiled"] = listed(draws(key)), listed(compiled(key))
+    out["said"] = jax.config.jax_threefry_partitionable
+out["on"] = listed(compiled(key))
+jax.config.update("jax_threefry_partitionable", False)
+out["process"] = listed(compiled(key))
+with jax.enable_x64(True):
+    out["wide"] = np.asarray(jax.random.bits(key, (3,), "uint64")).tolist()
+jax.config.update("jax_threefry_partitionable", True)
+"""
+    found = both(code)
+    assert found["off"] == found["compiled"] == found["process"] != found["on"]

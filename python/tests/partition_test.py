@@ -20,6 +20,7 @@ from weft import P, lax
 rng = np.random.default_rng(0)
 GRID = weft.make_mesh((4, 2), ("x", "y"))
 LINE = weft.make_mesh((8,), ("x",))
+WIDE = weft.make_mesh((2, 4), ("x", "y"))
 
 
 def arrays(*shape):
@@ -296,6 +297,22 @@ def test_spellings_of_pjit():
         assert weft.pjit(lambda x: x + 1, in_specs=P("x"))(x).sharding == on(P("x"))
 
 
+def test_constraints_on_several_meshes_of_the_same_devices():
+    """An axis of one is a product of whole axes of the other: the program is for one of them, and a result lies as it
+    was said."""
+    x = arrays(8, 8)
+
+    @weft.jit
+    def f(x):
+        x = weft.with_sharding_constraint(x * 2, on(P("x", "y")))
+        return weft.with_sharding_constraint(x + 1, on(P("x"), LINE))
+
+    for given in (x, put(x, P("y"))):
+        result = f(given)
+        np.testing.assert_array_equal(result, x * 2 + 1)
+        assert result.sharding.mesh == LINE and result.sharding.shard_shape((8, 8)) == (1, 8)
+
+
 def test_refusals_name_the_argument():
     f = weft.jit(lambda batch: batch["x"] * 2, in_shardings=on(P("x")))
     for call, words in [
@@ -322,7 +339,7 @@ def test_refusals_name_the_argument():
         ),
         (
             lambda: weft.jit(
-                lambda x: weft.with_sharding_constraint(weft.with_sharding_constraint(x, on(P("x"))), on(P("x"), LINE))
+                lambda x: weft.with_sharding_constraint(weft.with_sharding_constraint(x, on(P("x"))), on(P("x"), WIDE))
             )(arrays(8)),
             "several meshes",
         ),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _weft
 from ._core import tree as _tree
+from ._core import watching
 from ._core.errors import type_error, value_error
 from ._core.shapes import ShapeDtype
 from .custom_batching import custom_vmap
@@ -127,7 +129,26 @@ def on_each_device() -> Iterator[None]:
         _callers.are_all_devices = before
 
 
-def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: dict):
+class _AsksHowItLies:
+    """A function that is called with how a value of a program lies: as who cut the program over a mesh has said."""
+
+    numbers = itertools.count()
+
+    def __init__(self, callback: Callable[[Any], None]):
+        self._callback, self.sharding, self.number = callback, None, next(self.numbers)
+        watching.asking_how_it_lies[self.number] = self
+
+    def __call__(self, part: Any) -> None:
+        self._callback(self.sharding or part.sharding)
+
+
+def call_with_sharding(callback: Callable[[Any], None], x: Any) -> None:
+    """Calls a function with how a traced array lies where the program runs."""
+    asking = _AsksHowItLies(callback)
+    _call("io_callback", asking, None, (x,), {}, asking.number)
+
+
+def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: dict, told: int | None = None):
     kwargs.pop("vmap_method", None)
     kwargs.pop("sharding", None)
     leaves, tree = _tree.flatten((args, kwargs))
@@ -153,5 +174,5 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
         return [v if isinstance(v, (int, float, complex)) else _weft.array(v, None, True) for v in out]
 
     each_device = _callers.are_all_devices and not spec_leaves and primitive == "io_callback"
-    results = _weft.callback(primitive, on_leaves, leaves, spec_leaves, each_device)
+    results = _weft.callback(primitive, on_leaves, leaves, spec_leaves, each_device, told)
     return _tree.unflatten(out_tree, _weft.with_weak(results, [False] * len(results)))

@@ -288,7 +288,8 @@ class Lowered(Described):
                 raise not_implemented("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
         _weft.being_lowered(True)
         try:
-            traced, self._out, self._names = self._licensed(lambda: _trace_jit(jitted, args, kwargs))
+            known = jitted._traced_before(args, kwargs) if isinstance(jitted, _weft.JitFunction) else None  # by a call
+            traced, self._out, self._names = known or self._licensed(lambda: _trace_jit(jitted, args, kwargs))
         finally:
             _weft.being_lowered(False)
         if self._fixed_order:

@@ -10,7 +10,7 @@ from ._core import options
 from ._core.errors import runtime_error, value_error
 from ._sharding.devices import default_backend
 from .optimization import level_here, set_for_process
-from .options import checked_device, checked_precision
+from .options import checked_precision, default_device_here, set_default_device
 
 
 class _Config:
@@ -93,8 +93,8 @@ class _Config:
 
     @property
     def jax_default_device(self) -> Any:
-        """The device on which arrays are made: the first, which None stands for."""
-        return None
+        """The device on which arrays are made; None: the first."""
+        return default_device_here()
 
     @property
     def jax_transfer_guard(self) -> str:
@@ -133,7 +133,7 @@ class _Config:
         elif name == "jax_default_matmul_precision":
             checked_precision(value)
         elif name == "jax_default_device":
-            checked_device(value)
+            set_default_device(value)
         elif name == "jax_transfer_guard":
             for direction in ("host_to_device", "device_to_host", "device_to_device"):
                 OPTIONS[f"transfer_guard_{direction}"].set(value)
@@ -156,6 +156,7 @@ OPTIONS: dict[str, options.Option] = {
         "explain_cache_misses",
         "numpy_rank_promotion",
         "numpy_dtype_promotion",
+        "threefry_partitionable",
         "transfer_guard_host_to_device",
         "transfer_guard_device_to_host",
         "transfer_guard_device_to_device",

@@ -15,7 +15,7 @@ from ._core import tree as _tree
 from ._core.errors import index_error, key_error, type_error, value_error
 from ._sharding.arrays import picture_of, visualize_array_sharding
 from .arguments import text as _text
-from .callbacks import io_callback
+from .callbacks import call_with_sharding, io_callback
 
 __all__ = [
     "breakpoint",
@@ -258,7 +258,7 @@ def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
     """Calls a function with the sharding of each array of a tree: of arrays at once, of traced values when the program
-    has run to them. A value inside of a program is whole there; where it is cut is said by Lowered.comms.
+    has run to them.
 
     Args:
         value: arrays, or a tree of them.
@@ -277,7 +277,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
         if not isinstance(leaf, _weft.Array):
             raise type_error(f"debug.inspect_array_sharding: expected arrays, got {leaf!r}")
         if _weft.is_traced(leaf):
-            io_callback(lambda x: callback(x.sharding), None, leaf, ordered=True)
+            call_with_sharding(callback, leaf)
         else:
             callback(leaf.sharding)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
+from . import _weft
 from ._core import options as _options
 from ._core import watching as _watching
 from ._core.errors import not_implemented, value_error
-from ._sharding.devices import Device, default_backend, devices
+from ._sharding.devices import Device, default_backend, local_devices
+from ._sharding.shardings import SingleDeviceSharding
 
 __all__ = [
     "checking_leaks",
@@ -24,6 +27,7 @@ __all__ = [
     "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "threefry_partitionable",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
@@ -283,6 +287,24 @@ def transfer_guard_device_to_device(level: str) -> contextlib.AbstractContextMan
     return _options.transfer_guard_device_to_device(level)
 
 
+def threefry_partitionable(on: bool = True) -> contextlib.AbstractContextManager[None]:
+    """A context manager: inside it, where it is off, keys of Threefry-2x32 give the numbers that jax.random gave before
+    version 0.5, by split and by what draws bits: all words of a draw are hashed in pairs, one from each half of them,
+    so that devices cannot draw the parts of an array each for itself as well.
+
+    Args:
+        on: whether the numbers are those of today.
+
+    Returns: context manager.
+
+    Example:
+        >>> with weft.threefry_partitionable(False):
+        ...     weft.random.bits(weft.random.key(0), (2,))
+        Array([1797259609, 2579123966], dtype=uint32)
+    """
+    return _options.threefry_partitionable(on)
+
+
 @contextlib.contextmanager
 def transfer_guard(level: str) -> Iterator[None]:
     """A context manager: transfer_guard_host_to_device, transfer_guard_device_to_host and
@@ -378,42 +400,76 @@ def default_matmul_precision(precision: str | None) -> contextlib.AbstractContex
     return _nothing_changes()
 
 
+class _DefaultDevice(threading.local):
+    """What the innermost default_device of this thread says; () outside of all."""
+
+    said: Any = ()
+
+
+_default_device = _DefaultDevice()
+_of_process: list[Any] = [None]
+
+
 def checked_device(device: Any) -> Any:
     """A device that can be the default one."""
     if device is None or (isinstance(device, str) and device == default_backend()):
         return device
     if isinstance(device, Device):
-        if device == devices()[0]:
-            return device
-        raise not_implemented(
-            f"default_device: {device!r} is not the first device, on which arrays are made. Put them there by "
-            "weft.device_put(x, device)"
-        )
+        if device not in local_devices():
+            raise not_implemented(f"default_device: {device!r} belongs to another process")
+        return device
     raise value_error(
         f"default_device must be a device, '{default_backend()}' or None, got {device!r} of type "
         f"'{type(device).__name__}'"
     )
 
 
+def _say_default_device(device: Any, of_process: bool) -> None:
+    is_other = isinstance(device, Device) and device != local_devices()[0]
+    _weft.set_default_place(SingleDeviceSharding(device) if is_other else False if device == () else None, of_process)
+
+
+def default_device_here() -> Any:
+    """What default_device, or else the process, says."""
+    return _of_process[0] if _default_device.said == () else _default_device.said
+
+
+def set_default_device(device: Any) -> None:
+    """default_device for the process."""
+    _of_process[0] = checked_device(device)
+    _say_default_device(device, True)
+
+
 def default_device(device: Any) -> contextlib.AbstractContextManager[None]:
-    """A context manager: where arrays are made. That is the first device, and no other can be given.
+    """A context manager: on which device arrays are made that nobody puts anywhere, and run programs whose arguments
+    nobody has put anywhere.
 
     Args:
-        device: weft.devices()[0], its platform's name, or None.
+        device: a weft.Device of this process; its platform's name or None for the first.
 
     Returns: context manager.
 
     Raises:
         ValueError: it is no device.
-        NotImplementedError: it is another device than the first.
+        NotImplementedError: it is another process's.
 
     Example:
         >>> with weft.default_device(weft.devices()[0]):
         ...     wnp.ones(2)
         Array([1., 1.], dtype=float32)
     """
-    checked_device(device)
-    return _nothing_changes()
+    return _with_default_device(checked_device(device))
+
+
+@contextlib.contextmanager
+def _with_default_device(device: Any) -> Iterator[None]:
+    before, _default_device.said = _default_device.said, device
+    _say_default_device(device, False)
+    try:
+        yield
+    finally:
+        _default_device.said = before
+        _say_default_device(before, False)
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:

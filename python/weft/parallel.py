@@ -348,7 +348,8 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
     if agreement.check_operands is not None:
         agreement.check_operands(what, t)
-    return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, *cut_results(t), flat.leaves)
+    alone = [name for name in mesh.axis_names if name in axes_left_alone()]
+    return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, *cut_results(t), flat.leaves, alone)
 
 
 def smap(

@@ -13,7 +13,6 @@
 #include "ir/prims/collectives.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
-#include "transforms/opt/rewrite.h"
 #include "transforms/shard/device_parts.h"
 #include "transforms/shard/equation_cuts.h"
 #include "transforms/shard/program_meshes.h"
@@ -29,13 +28,6 @@ Layout Stacked(Layout l) {
 Layout Slice(Layout l) {
   l.dims.erase(l.dims.begin());
   return l;
-}
-
-FnRef WithoutConstraints(const FnRef& fn) {
-  return Rewrite(fn, [](Builder&, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-    if (IsConstraint(e)) return x;
-    return std::nullopt;
-  });
 }
 
 // Adds up what it is given.
@@ -91,6 +83,8 @@ class Partitioner {
     }
     return all;
   }
+
+  std::vector<std::pair<int64_t, Layout>> Told() const { return told_; }
 
   bool outermost_ = true;
 
@@ -244,8 +238,14 @@ class Partitioner {
       for (size_t i = 0; i < e.operands.size(); ++i)
         x.push_back(Reach(b, scope, env, e, i, AsItIs(scope, env, e.operands[i])));
       b.Emit(*e.prim, x, e.attrs, e.regions);
+    } else if (const Attr* told = e.attrs.Find("told"); rule.once && told != nullptr) {
+      told_.emplace_back(std::get<int64_t>(*told), AsItIs(scope, env, e.operands[0]));
+      Atoms x;
+      for (size_t i = 0; i < e.operands.size(); ++i)
+        x.push_back(Reach(b, scope, env, e, i, AsItIs(scope, env, e.operands[i])));
+      EmitOnce(b, scope, e, x, env);
     } else if (rule.once) {
-      EmitOnce(b, scope, e, env);
+      EmitOnce(b, scope, e, WholeOperands(b, scope, e, env), env);
     } else if (!rule.map) {
       EmitWhole(b, scope, e, env);
     } else {
@@ -292,14 +292,14 @@ class Partitioner {
     });
   }
 
-  // The first device does it, with whole arrays; all have what it gives.
-  void EmitOnce(Builder& b, const Scope& scope, const Eqn& e, std::vector<CutValue>& env) {
+  // The first device does it, with `x`; all have what it gives.
+  void EmitOnce(Builder& b, const Scope& scope, const Eqn& e, const Atoms& x, std::vector<CutValue>& env) {
     Strings axes;
     for (const Mesh::Axis& a : mesh().axes) axes.push_back(a.name);
     std::sort(axes.begin(), axes.end());
     Types results;
     for (uint32_t i = 0; i < e.num_results; ++i) results.push_back(scope.fn->TypeOf(Var{e.first_result + i}));
-    const Atoms y = DoneByFirstDevice(b, e, WholeOperands(b, scope, e, env), results, axes);
+    const Atoms y = DoneByFirstDevice(b, e, x, results, axes);
     for (size_t i = 0; i < y.size(); ++i) {
       const Type& type = results[i];
       const Atom all = GatherStacked(b, y[i], mesh(), axes);
@@ -531,6 +531,7 @@ class Partitioner {
 
   Resharder reshard_;
   const PartitionOptions& options_;
+  std::vector<std::pair<int64_t, Layout>> told_;
   double times_ = 1;  // that what is emitted runs when its body runs
   std::vector<Body> bodies_{1};
   size_t body_ = 0;
@@ -569,6 +570,7 @@ Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) 
   Partitioner partitioner(options);
   const FnRef body = partitioner.Region(*scope, p.params, p.results);
   p.comms = partitioner.Communications();
+  p.told = partitioner.Told();
   Builder b(fn->name());
   Atoms params;
   Shardings in, out;

@@ -12,6 +12,7 @@
 #define WEFT_TRANSFORMS_SHARD_PARTITION_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/fn.h"
@@ -46,7 +47,8 @@ struct Partitioned {
   FnRef fn;
   std::vector<Layout> params, results;
   std::vector<Communication> comms;
-  double Bytes() const;  // that each device receives
+  std::vector<std::pair<int64_t, Layout>> told;  // by the numbers of callbacks that ask: how their first operands lie
+  double Bytes() const;                          // that each device receives
 };
 
 // Raises kType for a program with symbolic sizes, kValue for one that holds meshes of its own that are another one, and

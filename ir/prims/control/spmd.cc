@@ -432,12 +432,13 @@ std::vector<Sample> SpmdSamples() {
 
 void RegisterSpmd(PrimRegistry& r) {
   RegisterDeviceState();
-  Prim& p =
-      r.Add("spmd", Family::kControl, -1,
-            "The region on every device of `mesh`, each with its block of the operands as in_shardings cut them; "
-            "out_shardings say how the results are put together. (x,-) is an array whose dimension 0 is cut along "
-            "the axis x; ()+x a sum of what the devices along x hold. Collectives inside work between the devices. "
-            "`devices` are their numbers, where they are not 0, 1, 2 ...");
+  Prim& p = r.Add(
+      "spmd", Family::kControl, -1,
+      "The region on every device of `mesh`, each with its block of the operands as in_shardings cut them; "
+      "out_shardings say how the results are put together. (x,-) is an array whose dimension 0 is cut along "
+      "the axis x; ()+x a sum of what the devices along x hold. Collectives inside work between the devices. "
+      "`devices` are their numbers, where they are not 0, 1, 2 ... Along the axes `alone` all devices do the same, "
+      "because nobody asked for more.");
   p.region_use = RegionUse::kDevices;
   p.infer = InferSpmd;
   p.eval = EvalSpmd;
@@ -453,7 +454,7 @@ void RegisterSpmd(PrimRegistry& r) {
   p.linear = {-1};
   p.transpose = SpmdTranspose;
   p.samples = SpmdSamples;
-  p.more_attributes = {"devices", "processes", "held", "program", "digest"};
+  p.more_attributes = {"alone", "devices", "processes", "held", "program", "digest"};
 }
 
 }  // namespace weft

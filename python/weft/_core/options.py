@@ -14,7 +14,7 @@ from .errors import value_error
 
 # As in tracer/context.h.
 X64, DISABLE_JIT, DEBUG_NANS, JAX_SEMANTICS, DEBUG_INFS, NO_EXECUTION = range(6)
-STRICT_PROMOTION, WATCH_RANKS, WATCH_TRANSFERS, KEEPS_CALLS = range(6, 10)
+STRICT_PROMOTION, WATCH_RANKS, WATCH_TRANSFERS, KEEPS_CALLS, COUNTS_IN_HALVES = range(6, 11)
 
 
 class Option:
@@ -120,6 +120,7 @@ numpy_dtype_promotion = Option(
     STRICT_PROMOTION,
     lambda level: level == "strict",
 )
+threefry_partitionable = Option("threefry_partitionable", True, bool, COUNTS_IN_HALVES, lambda on: not on)
 transfer_guard_host_to_device = _guard("transfer_guard_host_to_device", watched=True)
 transfer_guard_device_to_host = _guard("transfer_guard_device_to_host", watched=False)
 transfer_guard_device_to_device = _guard("transfer_guard_device_to_device", watched=False)

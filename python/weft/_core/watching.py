@@ -9,6 +9,7 @@ import threading
 import time
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ traced_listeners: list[Callable[[str, float], None]] = []
 # Told of each program that is about to be compiled for devices: (the program, as each of them runs it; how its results
 # lie).
 placed_listeners: list[Callable[[Any, list], None]] = []
+# Calls of Python in programs that ask how a value lies, by number: who cuts the program over a mesh sets `sharding`.
+asking_how_it_lies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def _place(function: Any) -> str:

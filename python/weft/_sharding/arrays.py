@@ -233,7 +233,13 @@ class Shard:
 
 def _sharding_of(array: Any) -> Sharding:
     """Array.sharding."""
-    return _weft.sharding_of(array) or SingleDeviceSharding(local_devices()[0])
+    place = _weft.sharding_of(array) or _weft.made_on(array)
+    if place is None and _tree.jax_semantics() and not array.is_deleted() and _weft.is_traced(array):
+        raise AttributeError(
+            f"The 'sharding' attribute is not available on {array!r}, a value of a program, which its compiler places; "
+            "typeof(x).sharding is what its type says"
+        )
+    return place or SingleDeviceSharding(local_devices()[0])
 
 
 def _shards_of(array: Any) -> list[Shard]:

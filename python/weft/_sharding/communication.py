@@ -81,7 +81,7 @@ def comms(
     found = []
     cuts = cuts_of_arguments(traced, mesh, shardings)
     said = said_by_types(traced, mesh, cuts, shardings) if mesh.are_all_axes_explicit else []
-    _, _, _, records, total = _weft.partition(
+    _, _, _, records, total, _ = _weft.partition(
         traced,
         mesh_axes(mesh),
         cuts,

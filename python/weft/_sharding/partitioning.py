@@ -29,6 +29,7 @@ from .meshes import (
     mesh_devices,
     mesh_of,
 )
+from .program_meshes import lies_on, meshes_of, on_one_mesh
 from .results import as_said, given_through, spec_of, sums_in_parts, with_single_axes
 from .shardings import (
     NamedSharding,
@@ -135,6 +136,11 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
+    if what == "reshard" and not mesh.explicit_axes and _tree.jax_semantics() and lies_on(x, mesh):
+        # Types say nothing, and it is they that reshard changes: what they said before is over.
+        rank = len(_weft.abstract(x)[0])
+        open_dims = with_open_dims(mesh, PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * rank))
+        return _said(x, open_dims, what) if _weft.is_traced(x) else x
     if _weft.is_traced(x) and _tree.jax_semantics():
         if what == "with_sharding_constraint":
             sharding = _where_even(sharding, _weft.abstract(x)[0])
@@ -328,11 +334,6 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
     return constrained
 
 
-def meshes_of(traced: Any) -> list[Mesh]:
-    """Those that the constraints and shard_maps of a program name."""
-    return [mesh_of(axes, numbers) for axes, numbers in _weft.meshes_of(traced)]
-
-
 def _read(traced: Any, shardings: list) -> list:
     """The shardings of arguments that decide where the program runs: not of those that nobody reads, or that a
     constraint moves (which JAX's do not), unless this process has only a part of them."""
@@ -488,9 +489,11 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
     """Called from C++ when a program that names a mesh, or arguments of which somebody said where they lie, is
     compiled: the program of the devices of the mesh (None where it runs as it is) and how its results lie, or None
     where nothing is said of them. With `stacks` it takes and gives the blocks that this process holds."""
+    asked = _asked_for(traced)
+    traced = on_one_mesh(traced)
     mesh = program_mesh(traced, shardings)
     if mesh is None:
-        if any(asked := _asked_for(traced)):
+        if any(asked):
             return None, asked
         place = next((s for s in _read(traced, shardings) if s is not None), None)
         return None if place is None else (None, [place] * len(_weft.result_specs(traced)))
@@ -501,12 +504,11 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
                 f"is for {mesh}, which is another mesh or has its devices in another order"
             )
     cuts = cuts_of_arguments(traced, mesh, shardings)
-    asked = _asked_for(traced)
     try:
         typed = said_by_types(traced, mesh, cuts, shardings)
         said = typed if mesh.are_all_axes_explicit else []  # along the other axes the compiler decides
         parts = sums_in_parts(mesh, cuts, shardings, said) if stacks else ([], [])
-        fn, _, results, _, _ = _weft.partition(
+        fn, _, results, _, _, told = _weft.partition(
             traced, mesh_axes(mesh), cuts, False, fixed_order, [dims for dims, _, _ in said], *parts
         )
     except NotImplementedError as error:
@@ -515,6 +517,9 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: 
         if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
             raise
         return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments
+    for number, dims in told:
+        if asking := watching.asking_how_it_lies.get(number):
+            asking.sharding = NamedSharding(mesh, spec_of(dims, _says_each(mesh)))
     if not _weft.result_specs(traced) and not fn.eqns:
         return None, asked  # nothing comes out of it, and it does nothing
     if over_processes(mesh) or (stacks and mesh.size > 1):  # for one device there is nothing to cut

@@ -24,11 +24,13 @@ def _axes_of(mesh: str) -> dict[str, int]:
     return {name: int(size) for name, size in re.findall(r"(\w+)=(\d+)", mesh)}
 
 
-def _shardings(text: str, mesh: str) -> str:
-    """shardings((x,-),(y.z)) -> [<@mesh, [{"x"}, {}]>, <@mesh, [{"y", "z"}]>]."""
+def _shardings(text: str, mesh: str, is_open: bool) -> str:
+    """shardings((x,-),(y.z)) -> [<@mesh, [{"x"}, {}]>, <@mesh, [{"y", "z"}]>]; open: {"x", ?}, what is left to the
+    compiler."""
     each = []
     for dims in re.findall(r"\(([^()]*)\)", text[len("shardings(") : -1]):
-        cuts = [", ".join(map(quoted, filter("-".__ne__, dim.split(".")))) for dim in dims.split(",")] if dims else []
+        names = [[*map(quoted, filter("-".__ne__, dim.split(".")))] for dim in dims.split(",")] if dims else []
+        cuts = [", ".join([*cut, "?"] if is_open else cut) for cut in names]
         each.append(f"<@{mesh}, [{', '.join(f'{{{cut}}}' for cut in cuts)}]>")
     return f"[{', '.join(each)}]"
 
@@ -53,8 +55,10 @@ def _spmd(body: Body, op: Operation, types: list[str]) -> Sequence[Named] | None
     name = body.new("").name
     made = [Named(f"{name}#{i}" if len(types) > 1 else name, type_) for i, type_ in enumerate(types)]
     head = "" if not types else f"{name}:{len(types)} = " if len(types) > 1 else f"{name} = "
-    places = [f"{which}={_shardings(str(op.attributes[which]), mesh)}" for which in ("in_shardings", "out_shardings")]
-    manual = ", ".join(map(quoted, axes))
+    alone = op.attributes.get("alone", ())
+    of = lambda which: _shardings(str(op.attributes[which]), mesh, bool(alone))
+    places = [f"{which}={of(which)}" for which in ("in_shardings", "out_shardings")]
+    manual = ", ".join(quoted(name) for name in axes if name not in alone)
     takes = ", ".join(f"{a.name}: {a.type}" for a in arguments)
     body.lines.append(
         f"{head}sdy.manual_computation({', '.join(o.name for o in operands)}) {' '.join(places)} "

@@ -106,6 +106,9 @@ _MADE = frozenset(
 )
 
 
+# ... and of jax.random what gives keys, or their words.
+_MAKES_KEYS = frozenset(["PRNGKey", "clone", "fold_in", "key", "key_data", "split", "wrap_key_data"])
+
 # What gives an array of what nobody put anywhere, and takes more arguments in JAX.
 _MADE_OF_ARRAYS = frozenset(
     ["bincount", "broadcast_to", "dot", "einsum", "matmul", "ravel", "repeat", "reshape", "tensordot"]
@@ -173,6 +176,8 @@ def _with_second(function: Callable[..., Any], value: Any) -> Callable[..., Any]
 def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which takes what JAX's of this module and name does."""
     more = MORE.get(module, {}).get(name)
+    if module == "jax.random" and name in _MAKES_KEYS:
+        return functools.wraps(function)(lambda *args, **kwargs: _on_the_mesh(function(*args, **kwargs), name))
     if not more:
         return function
     if isinstance(function, ufunc):

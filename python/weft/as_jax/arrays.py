@@ -210,6 +210,8 @@ def install() -> None:
     """From now on arrays have what JAX's have besides, though it is private there, and the option
     jax_check_static_indices counts."""
     _weft.ask_about_bounds(lambda _: config.read("jax_check_static_indices"))
+    device: Any = weft.Device
+    device.__str__ = lambda self: f"{self.platform}:{self.id}"
     array: Any = weft.Array
     array.__name__ = "ArrayImpl"  # in messages
     array.__contains__ = _contains

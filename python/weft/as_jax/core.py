@@ -48,6 +48,32 @@ class Tracer(metaclass=_IsTraced):
         self._trace, self._aval = trace, aval
 
 
+class AxisEnv:
+    """The named axes that are bound where it is asked for: of vmap, pmap and shard_map."""
+
+    def __init__(self) -> None:
+        self.axis_sizes: dict[str, Any] = dict(_weft.bound_axes())
+
+    def axis_names(self) -> tuple[str, ...]:
+        """Their names, the outermost first."""
+        return tuple(self.axis_sizes)
+
+    def axis_exists(self, axis_name: str) -> bool:
+        """Whether an axis of that name is bound."""
+        return axis_name in self.axis_sizes
+
+    def axis_size(self, axis_name: str) -> Any:
+        """Its size; NameError: none is bound."""
+        if axis_name not in self.axis_sizes:
+            raise NameError(f"unbound axis name: {axis_name}")
+        return self.axis_sizes[axis_name]
+
+
+def get_axis_env() -> AxisEnv:
+    """The named axes that are bound here."""
+    return AxisEnv()
+
+
 class Trace:
     """JAX's bookkeeping of a transform; Weft's is in C++. An object of this class stands for one function that is being
     traced: the values of that function have it."""

@@ -10,6 +10,8 @@ from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import runtime_error, type_error, value_error
 from .._sharding.committed import cut_alike
+from .._sharding.meshes import check_mesh
+from .._sharding.partitioning import constrain
 from .._sharding.shardings import prefix_entries
 from .eager_shard_map import is_eager
 from .layouts import AutoLayout, Format, check_layout
@@ -161,7 +163,29 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         for leaf in weft.tree.leaves(x):
             check_layout(device, weft.numpy.shape(leaf), "device_put")
     place = lambda d: d.sharding if isinstance(d, Format) else d
-    return weft.device_put(x, weft.tree.map(place, device, is_leaf=_is_place), **options)
+    device = weft.tree.map(place, device, is_leaf=_is_place)
+    leaves, tree = weft.tree.flatten(x)
+    if device is not None and any(map(_weft.is_traced, leaves)):
+        places = prefix_entries(device, _is_place, x, "device_put", "a device or a sharding")
+        x = weft.tree.unflatten(tree, list(map(_in_program, leaves, places)))
+    return weft.device_put(x, device, **options)
+
+
+def _in_program(x: Any, place: Any) -> Any:
+    """A value of a program that is put over a mesh: how it lies is said by types; where axes have none, the compiler
+    decides. Outside of jit programs move nothing."""
+    if (
+        not _weft.is_traced(x)
+        or _weft.computes_known()
+        or not isinstance(place, (weft.NamedSharding, weft.PartitionSpec))
+    ):
+        return x
+    if isinstance(place, weft.PartitionSpec):
+        place = weft.NamedSharding(check_mesh(None, f"device_put: {place}"), place)
+    mesh = place.mesh
+    if not isinstance(mesh, weft.Mesh) or mesh.empty or any(map(_weft.axis_is_bound, mesh.axis_names)):
+        return x
+    return constrain(x, place, "device_put") if mesh.explicit_axes else x
 
 
 def _moves_blocks(x: Any, place: weft.NamedSharding) -> bool:

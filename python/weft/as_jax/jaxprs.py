@@ -33,6 +33,7 @@ from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
 from .hidden_scopes import in_hi_primitive, name_of_callback
+from .implicit_broadcasts import without_broadcasts
 from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one
 from .precision import of_steps, without_precisions
@@ -408,7 +409,8 @@ def _jaxpr(
     results = [read(result) for result in fn.results]
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
-    return Jaxpr(params[n:], params[:n], results, joined(as_one(eqns, results), results))
+    eqns = without_broadcasts(as_one(eqns, results), results)
+    return Jaxpr(params[n:], params[:n], results, joined(eqns, results))
 
 
 def of_program(fn: Any) -> Jaxpr:

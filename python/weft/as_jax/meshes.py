@@ -66,7 +66,13 @@ def use_abstract_mesh(mesh: Any) -> Iterator[Any]:
         return
     inside = Mesh(around.devices.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
     with _meshes.mesh_around(inside, _meshes.chosen_mesh() is not None):
-        yield mesh
+        _weft.enter_typed_mesh(inside)
+        failed = True
+        try:
+            yield mesh
+            failed = False
+        finally:
+            _weft.leave_typed_mesh(failed)
 
 
 def _check_mesh(mesh: Any, args: Any) -> None:

@@ -122,7 +122,6 @@ DEFAULTS: dict[str, Any] = {
     "jax_spmd_mode": None,
     "jax_thread_guard": False,
     "jax_threefry_gpu_kernel_lowering": False,
-    "jax_threefry_partitionable": True,
     "jax_traceback_filtering": "auto",
     "jax_traceback_in_locations_limit": 100,
     "jax_tracer_error_num_traceback_frames": 5,

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import weft
+
 from .._core.errors import value_error
 
 _WIDTH_OF_HEIGHT = 2.5  # so many characters side by side are as wide as one is high
@@ -72,5 +74,5 @@ def _centered(text: str, width: int) -> str:
 
 
 def visualize_array_sharding(arr: Any, **options: Any) -> None:
-    """... of an array."""
-    visualize_sharding(arr.shape, arr.sharding, **options)
+    """... of an array; of a traced value when its program has run to it."""
+    weft.debug.inspect_array_sharding(arr, callback=lambda place: visualize_sharding(arr.shape, place, **options))

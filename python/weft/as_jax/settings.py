@@ -289,6 +289,7 @@ for _name in [
     "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "threefry_partitionable",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",

@@ -72,10 +72,11 @@ class WeftPrimitive(Primitive):
                 return weft.lax.convert_element_type(self.impl(*operands_of(args, preferred), **params), preferred)
         regions = [region._fn for region in params.pop("regions", ())]
         if self._ours in elementwise():
-            # In programs a number stands beside arrays.
-            rank = max(map(weft.numpy.ndim, args), default=0)
-            full = next((weft.numpy.shape(x) for x in args if weft.numpy.ndim(x) == rank), ())
-            args = tuple(x if weft.numpy.ndim(x) == rank else weft.numpy.broadcast_to(x, full) for x in args)
+            # In programs a number stands beside arrays, and a dimension of size 1 beside any other.
+            shapes = [tuple(weft.numpy.shape(x)) for x in args]
+            if len(set(shapes)) > 1:
+                full = weft.numpy.broadcast_shapes(*shapes)
+                args = tuple(x if s == full else weft.numpy.broadcast_to(x, full) for x, s in zip(args, shapes))
         attrs = {
             name: (attribute_kinds.get((self._ours, name)) or _kind_of(value), value) for name, value in params.items()
         }

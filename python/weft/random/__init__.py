@@ -8,7 +8,8 @@ Keys are hashed by Threefry-2x32 (Salmon et al., "Parallel random numbers: as ea
 keys of
 a dtype of their own, PRNGKey() the same as two uint32 words; every function takes both. For the same key the bits, and
 what is computed from them by exact steps (uniform, randint, permutation ...), are those of jax.random with
-jax_threefry_partitionable=True.
+jax_threefry_partitionable=True; inside of weft.threefry_partitionable(False) those with that option off, as they were
+before version 0.5.
 """
 
 from . import _basic, _continuous, _counts, _gamma, _keys

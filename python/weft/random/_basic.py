@@ -19,7 +19,7 @@ from .._weft import Array
 from ..numpy._dtypes import same_bits
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 from ._all_sizes import drawn_here, for_all_sizes
-from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, generators, other_key, split
+from ._keys import KEY_ERRORS, _limits, _parameter, _shape, bits, drawing, generators, split
 from ._normal import erf_inv
 
 __all__ = [
@@ -67,7 +67,7 @@ def uniform(
 
 def _unit(key: Array, shape: int | Shape, dtype: DTypeLike) -> Array:
     """Numbers uniform in [0, 1)."""
-    other = other_key(key)
+    other = drawing(key)
     if other is None:
         _uses.note("uniform", key)
         return drawn_here(_uniform01, key, _weft.dtype(dtype), _shape(shape))

@@ -11,10 +11,12 @@ import numpy as np
 
 from .. import _weft
 from .. import numpy as wnp
+from .._core import options
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from ..custom_batching import custom_vmap
 from ..lax import _random_bits as _hashes
+from . import _halved
 
 
 class Generator(NamedTuple):
@@ -45,7 +47,9 @@ def _rbg_seed(words: Any) -> Any:
 
 
 def _rbg_split(key: Any, shape: tuple[int, ...]) -> Any:
-    return wnp.concatenate([_weft.random_split(half, shape) for half in _halves(key)], axis=-1)
+    today = options.threefry_partitionable.value
+    split: Any = _weft.random_split if today else _halved.split
+    return wnp.concatenate([split(half, shape) for half in _halves(key)], axis=-1)
 
 
 def _rbg_fold_in(key: Any, data: Any) -> Any:
@@ -169,6 +173,14 @@ THREEFRY = Generator(
     _weft.random_fold_in,
     lambda key, width, shape: _weft.random_bits(key, width, shape),
 )
+
+# The same keys, whose bits are those of JAX before version 0.5.
+_HALVED = THREEFRY._replace(split=_halved.split, bits=_halved.bits)
+
+
+def of_halves(words: Any) -> KeyArray:
+    """A key of Threefry-2x32 that counts in halves."""
+    return KeyArray(_HALVED, words)
 
 
 class KeyDtype:

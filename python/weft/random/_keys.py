@@ -11,6 +11,7 @@ from .. import _key_uses as _uses
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
+from .._core import options
 from .._core.errors import is_one_of, type_error, value_error
 from .._weft import Array
 from ..arguments import sizes
@@ -82,6 +83,14 @@ def other_key(key: Any) -> Any:
     return generators().wrap(name, key)
 
 
+def drawing(key: Any) -> Any:
+    """The key as one whose numbers Python makes; None if it is one of Threefry-2x32 as it is today, or none."""
+    other = other_key(key)
+    if other is None and options.threefry_partitionable.used and not options.threefry_partitionable.value:
+        return generators().of_halves(_weft.random_unwrap(_typed(key)))
+    return other
+
+
 def chosen(condition: Any, key: Any, other: Any) -> Any:
     """One of two keys."""
     if getattr(key, "_generator", None) is None:
@@ -91,7 +100,9 @@ def chosen(condition: Any, key: Any, other: Any) -> Any:
 
 def _like(key: Any, new: Any) -> Any:
     """New keys as the key was given: of a dtype of their own, or as words."""
-    return new if getattr(key, "_generator", None) is not None else new._words
+    if getattr(key, "_generator", None) is not None:
+        return new
+    return _weft.random_wrap(new._words) if str(getattr(key, "dtype", "")).startswith("key") else new._words
 
 
 def _limits(dtype) -> dict[str, float]:
@@ -255,7 +266,7 @@ def split(key: Array, num: int | Shape = 2) -> Array:
         >>> weft.random.key_data(k1)
         Array([1797259609, 2579123966], dtype=uint32)
     """
-    other = other_key(key)
+    other = drawing(key)
     if other is not None:
         return _like(key, generators().split(other, _shape(num)))
     _uses.note("split", key)
@@ -305,7 +316,7 @@ def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Ar
     kind = _weft.dtype(dtype)
     if _weft.dtype_kind(kind) != "unsigned" or wnp.iinfo(kind).bits < 8:
         raise type_error(f"random.bits: an unsigned 8- to 64-bit dtype is needed, got {kind}")
-    other = other_key(key)
+    other = drawing(key)
     if other is not None:
         return generators().bits(other, 8 * kind.itemsize, _shape(shape))
     _uses.note("bits", key)

@@ -34,9 +34,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src": Served(),
     "jax._src.core": Served(
         names={
-            **of(
-                _CORE, "AbstractValue Trace Tracer ShapedArray Value get_aval valid_jaxtype trace_state_clean TraceTag"
-            ),
+            **of(_CORE, "AbstractValue AxisEnv Trace Tracer ShapedArray Value get_aval get_axis_env valid_jaxtype"),
+            **of(_CORE, "trace_state_clean TraceTag"),
             **of(_CORE, "get_opaque_trace_state concrete_or_error is_concrete max_dim min_dim reduced_vary_cast"),
             **of(
                 _CORE,

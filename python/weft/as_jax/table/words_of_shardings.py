@@ -20,7 +20,12 @@ _UNEVEN_WORDS = (
     "on sharded dims where out dim ({2}) is not divisible by mesh axes ({1}) with spec ({0}) is not implemented."
 )
 
+_ELSEWHERE = r"an operand lies over (.*), and the mesh around is (.*): weft\.reshard"
+_OF_CONTEXT = "For primitive {0}, context mesh {2} should match the aval mesh {1}"
+
 WORDS: list[tuple[str, str]] = [
+    (r"^(?:\w+: )?(contract): " + _ELSEWHERE, _OF_CONTEXT.replace("{0}", "dot_general")),
+    (r"^(?:\w+: )?(\w+): " + _ELSEWHERE, _OF_CONTEXT),
     (_GATHER + r"(?:operand|the dimension|'\w+' would)", _OF_GATHER),
     (_SCATTER + r"(?:operand|the dimension|'\w+' would)", _OF_SCATTER),
     (
@@ -42,6 +47,10 @@ WORDS: list[tuple[str, str]] = [
     (
         _CONTRACT + r"'\w+' would cut two dimensions of the result: operands lie as (P\(.*?\)) and (P\(.*?\));",
         "dot_general operation with inputs: {0}, {1} produces an illegally sharded result",
+    ),
+    (
+        r"^(?:\w+: )?(\w+): '\w+' would cut two dimensions of the result: operands lie as (P\(.*?\)) and (P\(.*?\));",
+        "{0} operation with inputs: {1}, {2} produces an illegally sharded result",
     ),
     (
         r"conv: (?:operands?|'\w+' would|dimension|the dimension)",

@@ -1,0 +1,41 @@
+"""Numbers beside arrays: in JAX's programs an operation on two arrays takes a number as it is, and a dimension of size
+1 beside any other. Weft's are brought to one shape first, which the view of a program leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+_OF_TWO = frozenset(
+    ["add", "and", "atan2", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "nextafter", "or", "pow"]
+    + ["rem", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sub", "xor"]
+)
+
+
+def without_broadcasts(eqns: list[Any], results: Sequence[Any]) -> list[Any]:
+    """The equations, in which broadcasts are left out that only operations on two arrays read."""
+    wide = {id(eqn.outvars[0]): eqn for eqn in eqns if eqn.primitive.name == "broadcast_in_dim" and _adds_none(eqn)}
+    if not wide:
+        return eqns
+    needed = {id(atom) for atom in results}
+    for eqn in eqns:
+        whole = [id(atom) not in wide and _shape(atom) == _shape(eqn.outvars[0]) for atom in eqn.invars]
+        for i, atom in enumerate(eqn.invars):
+            beside = len(whole) == 2 and whole[1 - i] and eqn.primitive.name in _OF_TWO
+            if id(atom) in wide and not beside:
+                needed.add(id(atom))
+    for eqn in eqns:
+        for i, atom in enumerate(eqn.invars):
+            if id(atom) in wide and id(atom) not in needed:
+                eqn.invars[i] = wide[id(atom)].invars[0]
+    return [eqn for eqn in eqns if not (eqn.outvars and id(eqn.outvars[0]) in wide.keys() - needed)]
+
+
+def _shape(atom: Any) -> tuple[Any, ...]:
+    return tuple(atom.aval.shape)
+
+
+def _adds_none(eqn: Any) -> bool:
+    """Whether it makes an array of a number, or dimensions of size 1 longer."""
+    (x,), (y,) = eqn.invars, eqn.outvars
+    return not _shape(x) or (len(_shape(x)) == len(_shape(y)) and _shape(x) != _shape(y))
