@@ -91,7 +91,7 @@ Value UpdateItemObject(const Value& x, PyObject* key, PyObject* value, Update up
 // `__dlpack__` and from_dlpack (dlpack.cc).
 PyObject* ToDLPack(PyObject* self, PyObject* args, PyObject* kwargs);
 PyObject* DLPackDevice(PyObject* self, PyObject*);
-Value FromDLPack(PyObject* object);
+Value FromDLPack(PyObject* object, bool may_copy);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_NATIVE_ARRAY_H_

@@ -1,5 +1,6 @@
 // DLPack, both directions, without copies where the consumer can be told that the memory is read-only.
 // The structures follow the DLPack 1.0 header (https://dmlc.github.io/dlpack/latest/c_api.html).
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -102,7 +103,7 @@ void CheckVersion(const DLManagedTensorVersioned& managed) {
 
 constexpr int kMaxRank = 64;
 
-// The sizes, where they are those of an array whose every element is where a row-major one has it.
+// The sizes, where there are so many elements and they have addresses.
 Shape CheckedShape(const DLTensor& t, DType dtype) {
   if (t.ndim < 0 || t.ndim > kMaxRank)
     throw ValueError("from_dlpack: the array has ", t.ndim, " dimensions; expected 0 to ", kMaxRank);
@@ -120,17 +121,48 @@ Shape CheckedShape(const DLTensor& t, DType dtype) {
   if (elements > 0 && t.byte_offset > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
     throw ValueError("from_dlpack: the array begins ", t.byte_offset, " bytes after its memory");
   if (t.strides != nullptr && elements > 0) {
-    const std::vector<int64_t> want = RowMajorStrides(shape);
+    int64_t reach = 0;  // in elements, of all dimensions together
     for (int i = 0; i < t.ndim; ++i) {
-      if (shape[i] > 1 && t.strides[i] != want[i])
-        throw ValueError("from_dlpack: the array is not contiguous in row-major order; copy it first");
+      int64_t of_dimension = 0;
+      if (shape[i] > 1 && (t.strides[i] == std::numeric_limits<int64_t>::min() ||
+                           __builtin_mul_overflow(std::abs(t.strides[i]), shape[i] - 1, &of_dimension) ||
+                           __builtin_add_overflow(reach, of_dimension, &reach) || reach > most))
+        throw ValueError("from_dlpack: dimension ", i, " has the stride ", t.strides[i], ", beyond all memory");
     }
   }
   return shape;
 }
 
+// Whether every element is where a row-major array has it.
+bool IsRowMajor(const DLTensor& t, const Shape& shape) {
+  if (t.strides == nullptr || NumElements(shape) == 0) return true;
+  const std::vector<int64_t> want = RowMajorStrides(shape);
+  for (int i = 0; i < t.ndim; ++i) {
+    if (shape[i] > 1 && t.strides[i] != want[i]) return false;
+  }
+  return true;
+}
+
+// A row-major array of the elements at `data`.
+Tensor Gathered(const DLTensor& t, DType dtype, const Shape& shape, const char* data) {
+  Tensor out(dtype, shape);
+  const int64_t width = ByteWidth(dtype), elements = out.size();
+  char* to = static_cast<char*>(out.raw());
+  std::vector<int64_t> index(shape.size(), 0);
+  for (int64_t i = 0; i < elements; ++i, to += width) {
+    std::memcpy(to, data, static_cast<size_t>(width));
+    for (size_t d = index.size(); d-- > 0;) {
+      data += t.strides[d] * width;
+      if (++index[d] < shape[d]) break;
+      data -= index[d] * t.strides[d] * width;
+      index[d] = 0;
+    }
+  }
+  return out;
+}
+
 template <class Managed>
-Value Import(PyObject* capsule, const char* name, const char* used) {
+Value Import(PyObject* capsule, const char* name, const char* used, bool may_copy) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   if (managed == nullptr) throw PythonError();
   CheckVersion(*managed);
@@ -139,15 +171,23 @@ Value Import(PyObject* capsule, const char* name, const char* used) {
     throw UserError(ErrorKind::kUnsupported, {}, "from_dlpack: the array is not in host memory");
   const DType dtype = DTypeOfCode(t.dtype);
   Shape shape = CheckedShape(t, dtype);
+  char* data = static_cast<char*>(t.data) + t.byte_offset;
+  const bool is_row_major = IsRowMajor(t, shape);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(ByteWidth(dtype)) == 0;
+  if (!may_copy && !(is_row_major && is_aligned)) {
+    throw ValueError(
+        "from_dlpack: the array is not row-major, or begins in the middle of a number; Specified copy=False, which "
+        "requires a copy");
+  }
   PyCapsule_SetName(capsule, used);
-  void* data = static_cast<char*>(t.data) + t.byte_offset;
   std::shared_ptr<void> owner(data ? data : managed, [managed](void*) {
     const PyGILState_STATE state = PyGILState_Ensure();
     if (managed->deleter) managed->deleter(managed);
     PyGILState_Release(state);
   });
+  if (!is_row_major) return Value(Gathered(t, dtype, shape, data).WithNumbersAlone());
   Tensor tensor(dtype, std::move(shape), std::move(owner), data);
-  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(ByteWidth(dtype)) != 0) tensor = tensor.Copy();
+  if (!is_aligned) tensor = tensor.Copy();
   return Value(tensor.WithNumbersAlone());
 }
 
@@ -179,7 +219,7 @@ PyObject* ToDLPack(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyObject* DLPackDevice(PyObject*, PyObject*) { return Py_BuildValue("(ii)", kCpu, 0); }
 
-Value FromDLPack(PyObject* object) {
+Value FromDLPack(PyObject* object, bool may_copy) {
   Ref capsule;
   if (PyCapsule_CheckExact(object)) {
     capsule = Ref::Borrow(object);
@@ -195,7 +235,7 @@ Value FromDLPack(PyObject* object) {
     if (!capsule) throw PythonError();
   }
   if (PyCapsule_IsValid(capsule.get(), "dltensor_versioned")) {
-    return Import<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned", "used_dltensor_versioned");
+    return Import<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned", "used_dltensor_versioned", may_copy);
   }
   if (!PyCapsule_IsValid(capsule.get(), "dltensor")) {
     const char* name = PyCapsule_CheckExact(capsule.get()) ? PyCapsule_GetName(capsule.get()) : nullptr;
@@ -203,7 +243,7 @@ Value FromDLPack(PyObject* object) {
                      name == nullptr ? "no capsule of DLPack" : std::string("a capsule '") + name + "'",
                      "; expected one named 'dltensor' or 'dltensor_versioned', which is taken once");
   }
-  return Import<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor");
+  return Import<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor", may_copy);
 }
 
 }  // namespace weft::python

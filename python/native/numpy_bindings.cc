@@ -232,8 +232,10 @@ void BindNumpy(py::module_& m) {
     return Wrap(want ? Astype(v, *want) : v);
   });
   m.def("from_dlpack", [](py::handle o, py::handle copied) {
-    const Value v = FromDLPack(o.ptr());
-    return Wrap(Flag(copied, "from_dlpack: copy") && !v.tensor().made_here() ? Value(v.tensor().Copy()) : v);
+    const bool decides = !copied.is_none();
+    const bool copies = decides && Flag(copied, "from_dlpack: copy");
+    const Value v = FromDLPack(o.ptr(), /*may_copy=*/copies || !decides);
+    return Wrap(copies && !v.tensor().made_here() ? Value(v.tensor().Copy()) : v);
   });
   m.def("full", [](py::handle shape, py::handle value, const py::object& dtype) {
     const auto want = MaybeDType(dtype);

@@ -76,6 +76,9 @@ class Exporter:
     def __dlpack__(self, **options):
         return self.capsule
 
+    def __dlpack_device__(self):
+        return (self.managed.tensor.device_type, 0)
+
 
 KINDS = [Managed, Versioned]
 
@@ -107,8 +110,9 @@ def test_what_it_is_meant_to_be(kind):
         ({"shape": None}, ValueError, "2 dimensions and no sizes"),
         ({"data": None}, ValueError, "6 elements and no data"),
         ({"byte_offset": 2**63}, ValueError, "begins 9223372036854775808 bytes"),
-        ({"strides": (1, 2)}, ValueError, "not contiguous"),
-        ({"strides": (-3, 1)}, ValueError, "not contiguous"),
+        ({"strides": (2**61, 1)}, ValueError, "dimension 0 has the stride 2305843009213693952, beyond all memory"),
+        ({"strides": (3, -(2**63))}, ValueError, "dimension 1 has the stride -9223372036854775808"),
+        ({"strides": (2**60, 2**59)}, ValueError, "dimension 1 has the stride"),
         ({"device_type": 2}, NotImplementedError, "not in host memory"),
         ({"bits": 7}, TypeError, "no counterpart"),
         ({"code": 99}, TypeError, "no counterpart"),
@@ -116,10 +120,11 @@ def test_what_it_is_meant_to_be(kind):
         ({"lanes": 0}, TypeError, "no counterpart"),
     ],
 )
-def test_headers_that_say_what_cannot_be(kind, changes, error, message):
+@pytest.mark.parametrize("copy", [None, False, True])
+def test_headers_that_say_what_cannot_be(kind, changes, error, message, copy):
     x = Exporter(kind, **changes)
     with pytest.raises(error, match=message):
-        wnp.from_dlpack(x)
+        wnp.from_dlpack(x, copy=copy)
     # Not taken: its maker deletes it.
     assert x.deleted == 0 and is_valid(x.capsule, x.name)
 
@@ -155,6 +160,18 @@ def test_memory_that_is_not_aligned(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_arrays_without_elements(kind):
     assert wnp.from_dlpack(Exporter(kind, shape=(0, 3), data=None, strides=(7, 9))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("strides", [(1, 2), (1, 0), (-1, 1), (0, 0)])
+def test_headers_of_arrays_that_lie_otherwise(kind, strides):
+    x = Exporter(kind, strides=strides, byte_offset=4 if strides[0] < 0 else 0)
+    with pytest.raises(ValueError, match="copy=False"):
+        wnp.from_dlpack(x, copy=False)
+    want = np.lib.stride_tricks.as_strided(x.numbers[strides[0] < 0 :], (2, 3), [4 * s for s in strides])
+    got = wnp.from_dlpack(x)
+    np.testing.assert_array_equal(np.asarray(got), want)
+    assert x.deleted == 1  # copied: nothing holds its memory
 
 
 def test_arrays_that_lie_otherwise_are_copied():

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import type_error, value_error
+from .._core.errors import type_error
 from .._sharding.placing import placed
 from .._weft import Array
 from ..typing import NestedLike
@@ -40,28 +38,7 @@ def from_dlpack(x: NestedLike, /, *, device: Any = None, copy: bool | None = Non
     """
     if not hasattr(x, "__dlpack__"):
         raise type_error(f"from_dlpack: x is {x!r} of type '{type(x).__name__}', which has no method __dlpack__")
-    if device_of := getattr(x, "__dlpack_device__", None):
-        x = _as_it_lies(x, copy) if int(device_of()[0]) == _HOST else x
-    return placed(_weft.from_dlpack(x, bool(copy)), "from_dlpack", device)
-
-
-_HOST = 1  # DLPack's number of the host's memory
-
-
-def _as_it_lies(x: Any, copy: bool | None) -> Any:
-    """x, or a copy where arrays cannot lie in memory as it does."""
-    try:
-        view = np.from_dlpack(x)
-    except (TypeError, RuntimeError, BufferError):  # a dtype that NumPy has not, or it wants a copy
-        return x
-    if view.flags.c_contiguous and view.ctypes.data % view.itemsize == 0:
-        return x
-    if copy is False:
-        raise value_error(
-            "from_dlpack: the array is not row-major, or begins in the middle of a number; Specified copy=False, "
-            "which requires a copy"
-        )
-    return np.ascontiguousarray(view.copy())
+    return placed(_weft.from_dlpack(x, copy), "from_dlpack", device)
 
 
 _docs.complete(globals(), {}, arrays=True)
