@@ -124,13 +124,27 @@ Prim& AddCumulative(PrimRegistry& r, const char* name, DTypeSet dtypes, std::str
   return p;
 }
 
+// Every step is rounded to f32 where the numbers have no more digits, as in compiled code. (What f64 makes of one sum
+// or product of two floats rounds to the same float.)
 template <class F>
 EvalFn FoldNumbers(F f) {
   return [f](const EvalContext& c, const Tensors& in) -> Tensors {
     const int64_t dim = c.sig.attrs.GetInt("dim");
     const bool reverse = c.sig.attrs.GetBool("reverse");
-    if (IsComplex(in[0].dtype())) return {RunningFold<Complex>(in[0], dim, reverse, f)};
-    if (IsFloat(in[0].dtype())) return {RunningFold<double>(in[0], dim, reverse, f)};
+    const DType dtype = in[0].dtype();
+    if (dtype == DType::kC64) {
+      using Narrow = std::complex<float>;
+      const auto rounded = [f](const Complex& p, const Complex& q) {
+        return Complex(f(static_cast<Narrow>(p), static_cast<Narrow>(q)));
+      };
+      return {RunningFold<Complex>(in[0], dim, reverse, rounded)};
+    }
+    if (IsComplex(dtype)) return {RunningFold<Complex>(in[0], dim, reverse, f)};
+    if (IsFloat(dtype) && ByteWidth(dtype) <= 4) {
+      const auto rounded = [f](double p, double q) { return static_cast<double>(static_cast<float>(f(p, q))); };
+      return {RunningFold<double>(in[0], dim, reverse, rounded)};
+    }
+    if (IsFloat(dtype)) return {RunningFold<double>(in[0], dim, reverse, f)};
     return {RunningFold<uint64_t>(in[0], dim, reverse, f)};  // wraps
   };
 }
