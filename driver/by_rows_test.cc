@@ -97,7 +97,7 @@ std::vector<Program> Programs() {
        "fn f(x: T[3,M,K], w: T[3,K,N], b: T[N]) {\n  p = contract[spec=\"bij,bjk->bik\"] x w\n"
        "  c = broadcast[dims=[2], shape=<3,M,N>] b\n  r = add p c\n  return r\n}\n"},
       {"an attention without its quotients",
-       "fn f(q: T[3,M,K], k: T[6,N,K], v: T[6,N,K]) {\n  s = contract[spec=\"bij,bkj->bik\"] q k\n"
+       "fn f(q: T[3,M,K], k: T[3,N,K], v: T[3,N,K]) {\n  s = contract[spec=\"bij,bkj->bik\"] q k\n"
        "  a = add s s\n  p = contract[spec=\"bij,bjk->bik\"] a v\n  r = neg p\n  return r\n}\n"},
       {"a stack of rows less their largest",
        "fn f(x: T[2,3,M,K], w: T[2,3,K,N]) {\n  p = contract[spec=\"abij,abjk->abik\"] x w\n"
