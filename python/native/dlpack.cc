@@ -180,7 +180,7 @@ Value Import(PyObject* capsule, const char* name, const char* used, bool may_cop
         "requires a copy");
   }
   PyCapsule_SetName(capsule, used);
-  std::shared_ptr<void> owner(data ? data : managed, [managed](void*) {
+  std::shared_ptr<void> owner(data ? static_cast<void*>(data) : managed, [managed](void*) {
     const PyGILState_STATE state = PyGILState_Ensure();
     if (managed->deleter) managed->deleter(managed);
     PyGILState_Release(state);
