@@ -375,10 +375,8 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     values, rest = _weft.with_weak(out[:n], t.weak_results), iter(out[n:])
     derivative = [next(rest) if a else _zero_tangent(v) for v, a in zip(values, active_out)]
     derivative = _weakened(derivative, values)
-    primal_out, tangent_out = (
-        _tree.unflatten(flat.out_tree, with_float0s(flat, values)),
-        _tree.unflatten(flat.out_tree, derivative),
-    )
+    primal_out = _tree.unflatten(flat.out_tree, with_float0s(flat, values))
+    tangent_out = _tree.unflatten(flat.out_tree, derivative)
     if has_aux:
         return primal_out[0], tangent_out[0], released(primal_out[1])
     return primal_out, tangent_out
@@ -592,7 +590,6 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         if _weft.is_inexact(dtype) == whole:
             expected = "an integer dtype, as the arguments have" if whole else "a float or complex dtype"
             raise type_error(f"{what}: '{flat.name}' returns {text}; expected {expected}")
-
     weak, places = _weak(flat.leaves), of_cotangents(flat.leaves)
 
     def transposed(cotangent):

@@ -12,7 +12,7 @@ import numpy as np
 import weft
 
 from .. import _weft
-from .._core.errors import value_error
+from .._core.errors import name_error, value_error
 from .._core.shapes import ShapedArray
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import spec_of_dims
@@ -65,7 +65,7 @@ class AxisEnv:
     def axis_size(self, axis_name: str) -> Any:
         """Its size; NameError: none is bound."""
         if axis_name not in self.axis_sizes:
-            raise NameError(f"unbound axis name: {axis_name}")
+            raise name_error(f"unbound axis name: {axis_name}")
         return self.axis_sizes[axis_name]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import weft.numpy as wnp
 
 from .. import _weft, lax
-from .._core.errors import type_error
+from .._core.errors import of_kind, type_error
 
 _PRODUCTS = frozenset(["cross", "dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot"])
 # Functions -> the place of the number of a diagonal among their arguments.
@@ -43,7 +43,7 @@ def _near(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(k, int):
             bounds = np.iinfo(np.dtype(_weft.dtype(int)))
             if not bounds.min <= k <= bounds.max:
-                raise OverflowError(f"{name}: Python int {k} too large to convert to {bounds.dtype}")
+                raise of_kind(OverflowError, f"{name}: Python int {k} too large to convert to {bounds.dtype}")
         return function(*args, **kwargs)
 
     return called
