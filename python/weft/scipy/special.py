@@ -13,7 +13,8 @@ from ..nn import log_softmax as _log_softmax
 from ..nn import logsumexp as _logsumexp
 from ..nn import sigmoid as expit
 from ..nn import softmax as _softmax
-from ..numpy._polynomials import _bessel_i0e, i0
+from ..numpy._bessel import scaled_modified_bessel
+from ..numpy._polynomials import i0
 from ..numpy._reductions import narrowed, widened
 from ..typing import ArrayLike, NestedLike
 from ._floats import _float, _floats
@@ -243,7 +244,7 @@ def i0e(x: NestedLike) -> Array:
         >>> weft.scipy.special.i0e(wnp.array([0.0, 100.0]))
         Array([1.        , 0.03994438], dtype=float32)
     """
-    return _bessel_i0e(_float(x))
+    return scaled_modified_bessel(0, _float(x))
 
 
 def _power_transform(log: Array, lmbda: Array) -> Array:
