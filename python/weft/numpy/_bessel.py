@@ -87,7 +87,9 @@ def _grown(n: int, order: int) -> Callable[[Array], Array]:
         # Twice the root of exp(x), which is not finite from smaller x on than the product. Where it is not, nor is the
         # product, and the factor may be that of any x: at inf it is 0.
         root = _weft.bind_elementwise("exp", (x / 2,), {})
-        return _factor(n, order, _weft.bind_elementwise("min", (x, _weft.full(x.shape, 2000, x.dtype)), {})) * root * root
+        return (
+            _factor(n, order, _weft.bind_elementwise("min", (x, _weft.full(x.shape, 2000, x.dtype)), {})) * root * root
+        )
 
     @value.defjvp
     def rule(primals, tangents):

@@ -20,7 +20,6 @@ from ._dtypes import finfo
 from ._factors import eigvals
 from ._linalg import convolve, matmul
 from ._matrices import vander
-from ._reductions import narrowed, widened
 from ._shape import _together, atleast_1d
 from .linalg import inv, lstsq, pinv
 
