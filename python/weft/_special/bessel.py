@@ -2,65 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Callable
-from typing import Any
-
 from .. import numpy as wnp
 from .._weft import Array
 from ..control import fori_loop
-from ..custom import custom_jvp
-from ..numpy._polynomials import _bessel_i0e
+from ..numpy._bessel import modified_bessel, scaled_modified_bessel
 from ..numpy._reductions import narrowed, widened
 from .arguments import floats
 
 
-def _parts(x: Array) -> tuple[Array, Array, Array]:
-    """Where |x| is large; I1(x) by the power series (A & S 9.6.10), for the others; and exp(-|x|) I1(|x|) by the
-    asymptotic series of A & S 9.7.1."""
-    single = x.dtype == "float32"
-    near_terms, far_terms, end = (26, 12, 10.0) if single else (80, 17, 30.0)
-    size = wnp.abs(x)
-    large = size > end
-    near = wnp.where(large, 1, x)
-    q: Array = near * near / 4
-    total: Any = 1.0
-    for k in reversed(range(1, near_terms)):
-        total = 1 + total * (q * (1 / (k * (k + 1))))
-    inverse = 1 / wnp.where(large, size, end)
-    series: Any = 1.0
-    for k in reversed(range(1, far_terms)):
-        series = 1 + series * (inverse * (((2 * k - 1) ** 2 - 4) / (8 * k)))
-    return large, near / 2 * total, series * wnp.sqrt(inverse / (2 * math.pi))
-
-
-@functools.cache
-def _scaled() -> Callable[[Array], Array]:
-    @custom_jvp
-    def value(x):
-        large, near, far = _parts(x)
-        return wnp.where(large, wnp.sign(x) * far, near * wnp.exp(-wnp.abs(wnp.where(large, 1, x))))
-
-    @value.defjvp
-    def rule(primals, tangents):
-        x = primals[0]
-        y = value(x)
-        ratio = wnp.where(x == 0, 0.5, y / wnp.where(x == 0, 1, x))
-        return y, tangents[0] * (_bessel_i0e(x) - y * wnp.sign(x) - ratio)
-
-    return value
-
-
 def i1e(x) -> Array:
-    (x,) = floats(x)
-    return narrowed(_scaled()(widened(x)), x.dtype)
+    return scaled_modified_bessel(1, *floats(x))
 
 
 def i1(x) -> Array:
-    (x,) = floats(x)
-    wide = widened(x)
-    return narrowed(wnp.exp(wnp.abs(wide)) * _scaled()(wide), x.dtype)
+    return modified_bessel(1, *floats(x))
 
 
 def bessel_jn(z, v: int, n_iter: int) -> Array:

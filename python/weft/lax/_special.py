@@ -7,7 +7,7 @@ from .._core import docs as _docs
 from .._special import bessel, incomplete
 from .._special import zeta as _zeta
 from .._weft import Array, promote_inexact
-from ..numpy._polynomials import _bessel_i0e
+from ..numpy._bessel import scaled_modified_bessel
 from ..typing import NestedLike
 
 __all__ = [
@@ -34,7 +34,7 @@ def bessel_i0e(x: NestedLike) -> Array:
         >>> weft.lax.bessel_i0e(wnp.array([0.0, 100.0]))
         Array([1.        , 0.03994438], dtype=float32)
     """
-    return _bessel_i0e(promote_inexact(wnp.asarray(x)))
+    return scaled_modified_bessel(0, promote_inexact(wnp.asarray(x)))
 
 
 def bessel_i1e(x: NestedLike) -> Array:

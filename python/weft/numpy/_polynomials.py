@@ -15,11 +15,11 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of, count
 from ..typing import NestedLike
+from ._bessel import modified_bessel
 from ._dtypes import finfo
 from ._factors import eigvals
 from ._linalg import convolve, matmul
 from ._matrices import vander
-from ._reductions import narrowed, widened
 from ._shape import _together, atleast_1d
 from .linalg import inv, lstsq, pinv
 
@@ -364,51 +364,7 @@ def i0(x: NestedLike) -> Array:
         Array([1.       , 1.2660658], dtype=float32)
     """
     x = _weft.promote_inexact(_array(x))
-    wide = widened(x)
-    size = _size(wide)
-    small, large = _bessel_i0_parts(wide)
-    # Not i0e times exp(|x|): the derivatives of both are not small near 0, where that of i0 is.
-    far = size > _series_end(wide)
-    scale = _weft.bind_elementwise("exp", (_weft.where(far, size, 0),), {})
-    return _weft.where(far, large * scale, small).astype(x.dtype)
-
-
-def _series_end(x: Array) -> int:
-    """The |x| at which the power series of I0 gives way to the asymptotic one."""
-    return 10 if x.dtype == "float32" else 30
-
-
-def _size(x) -> Array:
-    """|x|, with the derivative 0 at 0."""
-    return _weft.bind_elementwise("max", (x, -x), {})
-
-
-def _bessel_i0e(x) -> Array:
-    """exp(-|x|) I0(x)."""
-    wide = widened(x)
-    size, end = _size(wide), _series_end(wide)
-    small, large = _bessel_i0_parts(wide)
-    scale = _weft.bind_elementwise("exp", (-_weft.where(size > end, 1, size),), {})
-    return narrowed(_weft.where(size > end, large, small * scale), x.dtype)
-
-
-def _bessel_i0_parts(x) -> tuple[Array, Array]:
-    """I0(x) by the power series, for small |x|; and exp(-|x|) I0(x) by the asymptotic series of A&S 9.7.1, beyond."""
-    # As many terms of each as the dtype has digits for.
-    near_terms, far_terms = (26, 12) if x.dtype == "float32" else (80, 17)
-    size, end = _size(x), _series_end(x)
-    near = _weft.where(size > end, 1, x)
-    # From the last term on: the terms themselves would be subnormal numbers, which take a hundred times as long.
-    q: Array = near * near / 4
-    total: Any = 1.0
-    for k in reversed(range(1, near_terms)):
-        total = 1 + total * (q * (1 / (k * k)))
-    far = _weft.where(size > end, size, end)
-    inverse = 1 / far
-    series: Any = 1.0
-    for k in reversed(range(1, far_terms)):
-        series = 1 + series * (inverse * ((2 * k - 1) ** 2 / (8 * k)))
-    return total, series / (math.sqrt(2 * math.pi) * _weft.bind_elementwise("sqrt", (far,), {}))
+    return modified_bessel(0, x)
 
 
 def _cosines(M: int, coefficients) -> Array:

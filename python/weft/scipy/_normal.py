@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from .. import numpy as wnp
 from .._core import docs as _docs
+from .._special.normal import normal_distribution
 from .._weft import Array
 from ..custom import custom_jvp
 from ..numpy._reductions import widened
@@ -47,7 +48,7 @@ def ndtr(x: NestedLike) -> Array:
         >>> weft.scipy.special.ndtr(wnp.array([0.0, 1.96]))
         Array([0.5      , 0.9750021], dtype=float32)
     """
-    return 0.5 * erfc(-_float(x) / math.sqrt(2))
+    return normal_distribution(_float(x))
 
 
 def ndtri(p: NestedLike) -> Array:

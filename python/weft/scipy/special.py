@@ -8,12 +8,14 @@ from typing import Any
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._core.names import belong_to as _belong_to
+from .._special.logarithmic import p_log_ratio, x_log1p_y, x_log_x, x_log_y
 from .._weft import Array
 from ..nn import log_softmax as _log_softmax
 from ..nn import logsumexp as _logsumexp
 from ..nn import sigmoid as expit
 from ..nn import softmax as _softmax
-from ..numpy._polynomials import _bessel_i0e, i0
+from ..numpy._bessel import scaled_modified_bessel
+from ..numpy._polynomials import i0
 from ..numpy._reductions import narrowed, widened
 from ..typing import ArrayLike, NestedLike
 from ._floats import _float, _floats
@@ -165,7 +167,7 @@ def xlogy(x: NestedLike, y: NestedLike) -> Array:
     x, y = _floats(x, y)
     # Left out is only what is not finite, so that the derivative by x is log(y) at 0 too.
     left_out = (x == 0) & ((y <= 0) | (y == float("inf")))
-    return wnp.where(left_out, 0, x * wnp.log(wnp.where(left_out, 1, y)))
+    return wnp.where(left_out, 0, x_log_y()(x, wnp.where(left_out, 1, y)))
 
 
 def xlog1py(x: NestedLike, y: NestedLike) -> Array:
@@ -179,7 +181,7 @@ def xlog1py(x: NestedLike, y: NestedLike) -> Array:
     """
     x, y = _floats(x, y)
     left_out = (x == 0) & ((y <= -1) | (y == float("inf")))
-    return wnp.where(left_out, 0, x * wnp.log1p(wnp.where(left_out, 0, y)))
+    return wnp.where(left_out, 0, x_log1p_y()(x, wnp.where(left_out, 0, y)))
 
 
 def entr(x: NestedLike) -> Array:
@@ -192,11 +194,11 @@ def entr(x: NestedLike) -> Array:
         Array([0.       , 0.3465736], dtype=float32)
     """
     given = _float(x)
-    x = widened(given)  # its derivative holds x (1 / x), and 1 / x is more than the largest half
+    x = widened(given)
     inside = wnp.where(x <= 0, 1, x)
     # sqrt at 0: the value 0, and infinite derivatives of the signs that those of -x log(x) have.
     at_most_0 = wnp.where(x < 0, float("-inf"), wnp.sqrt(wnp.where(x == 0, wnp.abs(x), 1)))
-    return narrowed(wnp.where(x <= 0, at_most_0, -inside * wnp.log(inside)), given.dtype)
+    return narrowed(wnp.where(x <= 0, at_most_0, -x_log_x()(inside)), given.dtype)
 
 
 def rel_entr(p: NestedLike, q: NestedLike) -> Array:
@@ -213,7 +215,7 @@ def rel_entr(p: NestedLike, q: NestedLike) -> Array:
     both, zero = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     p1, q1 = wnp.where(both, p, 1), wnp.where(both, q, 1)
     outside = wnp.where(wnp.isnan(p) | wnp.isnan(q), float("nan"), float("inf"))
-    summand = wnp.where(both, p1 * (wnp.log(p1) - wnp.log(q1)), wnp.where(zero, 0, outside))
+    summand = wnp.where(both, p_log_ratio()(p1, q1), wnp.where(zero, 0, outside))
     return narrowed(summand, dtype)
 
 
@@ -243,7 +245,7 @@ def i0e(x: NestedLike) -> Array:
         >>> weft.scipy.special.i0e(wnp.array([0.0, 100.0]))
         Array([1.        , 0.03994438], dtype=float32)
     """
-    return _bessel_i0e(_float(x))
+    return scaled_modified_bessel(0, _float(x))
 
 
 def _power_transform(log: Array, lmbda: Array) -> Array:
