@@ -103,7 +103,7 @@ class Plan:
 
 def _record(name: str, began: float, before: IR, after: IR) -> PassRecord:
     milliseconds = 1000 * (time.perf_counter() - began)
-    return PassRecord(name, milliseconds, len(before), len(after), after.text)
+    return PassRecord(name, milliseconds, before.num_eqns, after.num_eqns, after.text)
 
 
 _DEFAULT = Plan(("optimize",), frozenset())

@@ -20,6 +20,7 @@ from ..arguments import concrete, count, sizes
 from ..config import config
 from ..typing import DTypeLike, NestedLike, Shape
 from ._elementwise import sign
+from ._large_integers import with_large_integers
 from ._reductions import narrow
 
 __all__ = [
@@ -87,15 +88,12 @@ def array(
     return placed(out, "array", device, out_sharding)
 
 
-_MOST_DIMENSIONS = 64  # of NumPy's arrays
-
-
 def _made(given: Any, dtype: DTypeLike | None, copy: bool) -> Array:
     if _tree.jax_semantics() and isinstance(dtype, np.dtype) and dtype == FLOAT0:
         made: Any = np.asarray(given, FLOAT0)  # as derivatives of integers are
         return made
     if dtype is None and isinstance(given, (list, tuple)):
-        given = _with_large_integers(given)
+        given = with_large_integers(given)
     out = _copied.array(given, dtype, copy)
     if not copy or _weft.is_traced(out):
         same = isinstance(given, Array) and (given.dtype, given.weak_type) == (out.dtype, out.weak_type)
@@ -103,34 +101,6 @@ def _made(given: Any, dtype: DTypeLike | None, copy: bool) -> Array:
     # What is made of an array shares its memory, and arrays of the same number share one: neither could be donated.
     shares = given.dtype == out.dtype if isinstance(given, Array) else isinstance(given, (bool, int, float, complex))
     return out.copy() if shares else out
-
-
-def _with_large_integers(given: Any) -> Any:
-    """Nested lists of Python's and NumPy's numbers, with integers beyond 64 bits as floats where another number is one:
-    NumPy would make objects of them. Everything else as it is."""
-    large = inexact = False
-    levels: list[Any] = [given]
-    depth = 0
-    while levels and depth <= _MOST_DIMENSIONS:
-        below: list[Any] = []
-        for level in levels:
-            for x in level:
-                if isinstance(x, (list, tuple)):
-                    below.append(x)
-                elif isinstance(x, (float, complex, np.inexact)):
-                    inexact = True
-                elif isinstance(x, int):
-                    large = large or not -(2**63) <= x < 2**64
-                elif not isinstance(x, np.number | np.bool):
-                    return given
-        levels, depth = below, depth + 1
-    return _with_floats(given) if large and inexact and not levels else given
-
-
-def _with_floats(given: Any) -> Any:
-    if isinstance(given, (list, tuple)):
-        return [_with_floats(x) for x in given]
-    return float(given) if isinstance(given, int) and not -(2**63) <= given < 2**64 else given
 
 
 def _check_order(order: str | None, name: str) -> None:
