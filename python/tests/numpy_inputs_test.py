@@ -408,3 +408,28 @@ def test_integers_beyond_64_bits_do_not_fit_integers():
             wnp.asarray([1, [n]][1:])
     with pytest.raises(OverflowError, match="the Python integer of 1101 bits does not fit a float64"):
         wnp.ones(2) + 2**1100
+
+
+@pytest.mark.parametrize("of", [lambda *a: wnp.array(*a), lambda *a: wnp.asarray(*a)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0, 2**70],
+        [[1.0, 2**70], [3, 4]],
+        ([True, -(2**63) - 1], (np.float32(2.5), 2**64)),
+        [1j, 2**70],
+        [np.complex64(1j), True, -(2**70)],
+    ],
+    ids=repr,
+)
+def test_integers_beyond_64_bits_beside_floats(of, values):
+    expected = np.array(values, complex)
+    got = of(values)
+    assert got.dtype == ("complex64" if expected.imag.any() else "float32")
+    np.testing.assert_array_equal(np.asarray(got), expected.astype("complex64"))
+
+
+def test_integers_beyond_64_bits_and_beyond_floats():
+    for values in ([1, 2**70], [True, 2**70], [1.0, 2**2000]):
+        with pytest.raises(OverflowError):
+            wnp.array(values)

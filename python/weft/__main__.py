@@ -1,6 +1,6 @@
 """The command `weft`: programs in files looked at, optimised, run, compiled, and searched for what changes a result.
 
-    weft opt PROGRAM [--passes=cse,dce] [--disable=RULE,...] [--print-locations]
+    weft opt PROGRAM [--passes=cse,dce] [--disable=RULE,...] [--print-locations] [--timing] [--dump-after=PASS,...]
     weft run PROGRAM --inputs in.npz [--outputs FOLDER]
     weft dump PROGRAM --stage=STAGE
     weft export PROGRAM -o f.weftb
@@ -19,7 +19,11 @@ from __future__ import annotations
 import argparse
 import re
 import runpy
+import struct
 import sys
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,15 +38,22 @@ from .ir.bisecting import bisect
 from .ir.reasons import why
 from .optimization import plan_of
 from .plugins import load_plugin, sdk
-from .program import IR, deserialize_ir, parse_ir
+from .program import IR, PassRecord, deserialize_ir, parse_ir
 from .transforms import arguments_of
 
 # How a text of StableHLO begins, after comments and aliases.
 _STABLEHLO = re.compile(r'(?:\s|//[^\n]*\n|[#!][^\n]*\n)*"?(?:module|builtin\.module|func\.func)\b')
 
+_BUNDLE = b"weft bundle\n"  # how a bundle begins
+
 
 def _program(path: str) -> IR:
     data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    if data.startswith(_BUNDLE):
+        raise value_error(
+            f"{path} is a bundle, a compiled program: the command weft of the C++ build runs it "
+            "(bazelw run //driver:weft -- run f.weftb); here, run the program that it was made of"
+        )
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -56,11 +67,42 @@ def _arrays(paths: Sequence[str], names: Sequence[str] = ()) -> list[np.ndarray]
     """The arrays of files; of an .npz that has just these names in their order, otherwise in its own."""
     arrays: list[np.ndarray] = []
     for path in paths:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            arrays.append(loaded)
-        else:
-            arrays += [loaded[name] for name in (names if {*names} == {*loaded.files} else loaded.files)]
+        try:
+            arrays += _arrays_of(path, names)
+        except FileNotFoundError:
+            raise
+        except _DAMAGED as error:
+            raise value_error(f"{path} is not a whole .npz or .npy file of numbers: {error or type(error).__name__}")
+    return arrays
+
+
+# What NumPy, zipfile and zlib raise for files that they cannot read.
+_DAMAGED = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def _arrays_of(path: str, names: Sequence[str]) -> list[np.ndarray]:
+    loaded = np.load(path, allow_pickle=False)
+    if isinstance(loaded, np.ndarray):
+        return [loaded]
+    with loaded:
+        arrays = [loaded[name] for name in (names if {*names} == {*loaded.files} else loaded.files)]
+    if not all(isinstance(x, np.ndarray) for x in arrays):  # files that do not begin as .npy are bytes
+        raise value_error("it holds files that are no arrays")
     return arrays
 
 
@@ -81,8 +123,30 @@ def _words(text: str | None) -> list[str] | None:
 def _opt(options: argparse.Namespace) -> None:
     plan = plan_of("weft opt", None, _words(options.passes) or ["optimize"], _words(options.disable))
     ir = _program(options.program)
-    after = ir if plan is None else plan.run(ir)
+    wanted = _words(options.dump_after) or []
+    for name in wanted:
+        if name != "all":
+            plan_of("weft opt", None, [name], None)  # an error where there is no such pass
+    records: list[PassRecord] = []
+    after = ir if plan is None else plan.run(ir, records=records if wanted or options.timing else None)
+    for record in records:
+        if "all" in wanted or record.name in wanted:
+            print(f"# after {record.name}\n{record.text}", file=sys.stderr)
+    if options.timing:
+        _print_table(records)
     sys.stdout.write(after.text_with_locations() if options.print_locations else after.text)
+
+
+def _print_table(records: Sequence[PassRecord]) -> None:
+    total = sum(r.milliseconds for r in records)
+    print(f"{'ms':>10}  {'share':>7}  {'equations':>10}  {'left':>10}  pass", file=sys.stderr)
+    for r in records:
+        share = 100 * r.milliseconds / total if total > 0 else 0.0
+        print(
+            f"{r.milliseconds:10.3f}  {share:6.1f}%  {r.equations_before:10}  {r.equations_after:10}  {r.name}",
+            file=sys.stderr,
+        )
+    print(f"{total:10.3f}  {100:6.1f}%  {'':10}  {'':10}  together", file=sys.stderr)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -168,6 +232,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--passes", help="names in order; the default ones without it")
     sub.add_argument("--disable", help="names of rules and passes that do not run")
     sub.add_argument("--print-locations", action="store_true", help="with the user's line of every operation")
+    sub.add_argument(
+        "--timing", action="store_true", help="what each pass took, and how many equations it left, on standard error"
+    )
+    sub.add_argument(
+        "--dump-after", metavar="PASS,...", help="the program after these passes, or after all, on standard error"
+    )
     sub = command("run", _run, "results")
     sub.add_argument("--inputs", nargs="*", default=[], metavar="FILE")
     sub.add_argument("--outputs", metavar="FOLDER", help="for 0.npy, 1.npy ...; without it they are printed")

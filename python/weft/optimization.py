@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from . import _weft
 from ._core.errors import is_one_of, type_error, value_error
 from ._core.tracing import ir_name
-from .program import IR
+from .program import IR, PassRecord
 
 __all__ = ["optimization", "passes", "register_pass", "rules"]
 
@@ -69,22 +70,40 @@ class Plan:
             found += _expanded(known) if isinstance(known, str) else [known]
         return found
 
-    def run(self, ir: IR, applied: list[Applied] | None = None, marks: bool = False) -> IR:
+    def run(
+        self,
+        ir: IR,
+        applied: list[Applied] | None = None,
+        marks: bool = False,
+        records: list[PassRecord] | None = None,
+    ) -> IR:
         """The program after all passes. `applied` takes the rules that applied; `marks`: what they make says so in its
-        location."""
+        location; `records` takes what each pass did."""
         for item in self.passes:
             found = _REGISTERED.get(item, item) if isinstance(item, str) else item
             if isinstance(found, str):
                 if found in self.disabled:
                     continue
                 names = [n for n in _expanded(found) if n not in self.disabled]
-                fn, rules_ = _weft.run_passes(ir._fn, names, self.disabled, marks)
-                ir = ir._with(fn)
-                if applied is not None:
-                    applied += [Applied(*record) for record in rules_]
+                for some in [names] if records is None else [[n] for n in names]:
+                    began, before = time.perf_counter(), ir
+                    fn, rules_ = _weft.run_passes(ir._fn, some, self.disabled, marks)
+                    ir = ir._with(fn)
+                    if applied is not None:
+                        applied += [Applied(*record) for record in rules_]
+                    if records is not None:
+                        records.append(_record(some[0], began, before, ir))
             elif call_name_of(found) not in self.disabled:
+                began, before = time.perf_counter(), ir
                 ir = _run_own(found, ir)
+                if records is not None:
+                    records.append(_record(call_name_of(found), began, before, ir))
         return ir
+
+
+def _record(name: str, began: float, before: IR, after: IR) -> PassRecord:
+    milliseconds = 1000 * (time.perf_counter() - began)
+    return PassRecord(name, milliseconds, before.num_eqns, after.num_eqns, after.text)
 
 
 _DEFAULT = Plan(("optimize",), frozenset())

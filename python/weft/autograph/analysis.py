@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import beniget
 
+from .definite import takes_all
 from .jumps import SCOPES, Control, evaluated_with, own_nodes
 from .outliving import read_later
 
@@ -371,3 +372,43 @@ class Chains(beniget.DefUseChains):
 
     def warn(self, msg, node):
         pass
+
+    def visit_Match(self, node):
+        # Not beniget's, which binds the names of all patterns before any case runs, reads guards before the names
+        # that their patterns bind, and takes one of the cases to be taken.
+        self.visit(node.subject)
+        ends = []
+        for case in node.cases:
+            with self.DefinitionContext(self._definitions[-1].copy()) as tried:
+                self.visit(case.pattern)
+                if case.guard is not None:
+                    self.visit(case.guard)
+            with self.DefinitionContext(tried.copy()) as end:
+                self.process_body(case.body)
+            ends.append(end)
+            if takes_all(case):
+                break
+            # Names stay bound where the guard says no.
+            self._join([self._definitions[-1], tried])
+        else:
+            ends.append(self._definitions[-1].copy())
+        self._join(ends)
+
+    def visit_MatchSingleton(self, node):
+        return self.chains.setdefault(node, beniget.beniget.Def(node))  # its value is no node, but None, True or False
+
+    def visit_MatchOr(self, node):
+        known = self.chains.setdefault(node, beniget.beniget.Def(node))
+        ends = []
+        for pattern in node.patterns:
+            with self.DefinitionContext(self._definitions[-1].copy()) as end:
+                self.visit(pattern).add_user(known)
+            ends.append(end)
+        self._join(ends)
+        return known
+
+    def _join(self, ends):
+        """From here on, a name has the definitions that it has at any of these ends."""
+        for name in dict.fromkeys(name for end in ends for name in end):
+            definitions = [d for end in ends if name in end for d in end[name]]
+            self.set_definition(name, definitions)

@@ -45,6 +45,17 @@ def definitely_assigned(function: ast.FunctionDef, names: set[str]) -> set[str]:
     return names - flow.unsure - deleted
 
 
+def takes_all(case: ast.match_case) -> bool:
+    """Whether a case is taken wherever it is reached."""
+    return case.guard is None and _matches_all(case.pattern)
+
+
+def _matches_all(pattern: ast.pattern) -> bool:
+    if isinstance(pattern, ast.MatchOr):
+        return any(map(_matches_all, pattern.patterns))
+    return isinstance(pattern, ast.MatchAs) and (pattern.pattern is None or _matches_all(pattern.pattern))
+
+
 class _Flow:
     def __init__(self, names: set[str]):
         self._names = names
@@ -97,9 +108,8 @@ class _Flow:
                 if case.guard is not None:
                     inside_case = self._read(case.guard, inside_case)
                 ends.append(self.block(case.body, inside_case, exits))
-                pattern = case.pattern
-                if case.guard is None and isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
-                    del ends[0]  # this one takes all
+                if takes_all(case):
+                    del ends[0]
                     break
             return _either(*ends)
         if isinstance(s, (ast.Return, ast.Raise)):

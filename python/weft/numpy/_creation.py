@@ -20,6 +20,7 @@ from ..arguments import concrete, count, sizes
 from ..config import config
 from ..typing import DTypeLike, NestedLike, Shape
 from ._elementwise import sign
+from ._large_integers import with_large_integers
 from ._reductions import narrow
 
 __all__ = [
@@ -91,6 +92,8 @@ def _made(given: Any, dtype: DTypeLike | None, copy: bool) -> Array:
     if _tree.jax_semantics() and isinstance(dtype, np.dtype) and dtype == FLOAT0:
         made: Any = np.asarray(given, FLOAT0)  # as derivatives of integers are
         return made
+    if dtype is None and isinstance(given, (list, tuple)):
+        given = with_large_integers(given)
     out = _copied.array(given, dtype, copy)
     if not copy or _weft.is_traced(out):
         same = isinstance(given, Array) and (given.dtype, given.weak_type) == (out.dtype, out.weak_type)
