@@ -32,8 +32,8 @@ struct BackwardFn {
   FnRef fn;
 };
 
-// Among what a rule throws: the host's own exception, of the rule rather than of the machine. Whoever runs a rule only to
-// learn something of it catches this.
+// Among what a rule throws: the host's own exception, of the rule rather than of the machine. Whoever runs a rule only
+// to learn something of it catches this.
 class RuleRaised {};
 
 // A rule that has a derivative: `Result` is what it gives for operands of these types and a mask of them (a

@@ -107,7 +107,8 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
           " Under vmap it is called for one batch element after the other." +
           (pure ? ""
                 : " With `each_device`, which one without results may have, each device of a program that is cut calls "
-                  "it with what it holds of the operands, and not the first one with all of them. With `told`, a number, "
+                  "it with what it holds of the operands, and not the first one with all of them. With `told`, a "
+                  "number, "
                   "the first one calls it with what it holds, and who cuts the program learns how the first operand "
                   "lies."));
   p.lane_by_lane = true;
