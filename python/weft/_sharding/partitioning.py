@@ -139,8 +139,8 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
     if what == "reshard" and not mesh.explicit_axes and _tree.jax_semantics() and lies_on(x, mesh):
         # Types say nothing, and it is they that reshard changes: what they said before is over.
         rank = len(_weft.abstract(x)[0])
-        open_dims = with_open_dims(mesh, PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * rank))
-        return _said(x, open_dims, what) if _weft.is_traced(x) else x
+        open_everywhere = with_open_dims(mesh, PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * rank))
+        return _said(x, open_everywhere, what) if _weft.is_traced(x) else x
     if _weft.is_traced(x) and _tree.jax_semantics():
         if what == "with_sharding_constraint":
             sharding = _where_even(sharding, _weft.abstract(x)[0])

@@ -11,7 +11,7 @@ from .._core import docs as _docs
 from .._special.normal import normal_distribution
 from .._weft import Array
 from ..custom import custom_jvp
-from ..numpy._reductions import widened
+from ..numpy._reductions import narrowed, widened
 from ..typing import NestedLike
 from ._floats import _float, _unary
 
@@ -172,7 +172,8 @@ def log_ndtr(x: NestedLike) -> Array:
         >>> weft.scipy.special.log_ndtr(wnp.array([0.0, -30.0]))
         Array([  -0.6931472, -454.32123  ], dtype=float32)
     """
-    x = _float(x)
+    given = _float(x)
+    x = widened(given)
     edge = -15.0 if x.dtype == "float64" else -6.0
     tail_of_near = ndtr(wnp.where(x > edge, wnp.where(x > 0, -x, x), 0))
     near = wnp.log(wnp.where(x > 0, 1, tail_of_near))  # above 0 not looked at, nor its slope
@@ -182,7 +183,7 @@ def log_ndtr(x: NestedLike) -> Array:
         term = -term * (2 * k - 1) / (far * far)
         series = series + term
     tail = -0.5 * far * far - wnp.log(-far) - 0.5 * math.log(2 * math.pi) + wnp.log(series)
-    return wnp.where(x > 0, wnp.log1p(-tail_of_near), wnp.where(x > edge, near, tail))
+    return narrowed(wnp.where(x > 0, wnp.log1p(-tail_of_near), wnp.where(x > edge, near, tail)), given.dtype)
 
 
 _PARAMETERS = {
