@@ -154,3 +154,15 @@ def test_the_normal_distribution_at_its_ends(kind):
     np.testing.assert_array_equal(KINDS[kind](special.ndtr)(x), [0, 0, 0, 1, 1, 1, np.nan])
     slope = weft.vmap(weft.grad(special.ndtr))
     np.testing.assert_array_equal(KINDS[kind](slope)(x), [0, 0, 0, 0, 0, 0, np.nan])
+
+
+def test_python_numbers_stay_weak():
+    """The dtype of what meets them is that of the other operand."""
+    for f in (
+        special.ndtr,
+        special.log_ndtr,
+        lambda x: weft.lax.reduce_precision(x, 8, 11),
+        lambda x: weft.lax.reduce_precision(x, 8, 7),
+    ):
+        assert weft.jit(f)(0.5).weak_type and f(0.5).weak_type
+        assert (f(0.5) * weft.numpy.ones(2, "float16")).dtype == "float16"

@@ -282,8 +282,10 @@ def reduce_precision(operand: NestedLike, exponent_bits: int, mantissa_bits: int
     operand = _weft.array(operand, None, False)
     kinds = {(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}
     if (exponent_bits, mantissa_bits) in kinds:
-        return operand.astype(kinds[exponent_bits, mantissa_bits]).astype(operand.dtype)
-    return _rounded_to(operand, exponent_bits, mantissa_bits)
+        rounded = operand.astype(kinds[exponent_bits, mantissa_bits]).astype(operand.dtype)
+    else:
+        rounded = _rounded_to(operand, exponent_bits, mantissa_bits)
+    return _weft.with_weak([rounded], [operand.weak_type])[0]
 
 
 def _rounded_to(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
