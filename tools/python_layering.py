@@ -102,7 +102,7 @@ ARROWS: dict[str, set[str]] = {
     "lax": {*_TRANSFORMS, "numpy", "special functions"},
     "stablehlo": {*_TRANSFORMS, "numpy", "lax"},
     "random": {*_TRANSFORMS, "numpy", "lax"},
-    "nn": {*_TRANSFORMS, "numpy", "random"},
+    "nn": {*_TRANSFORMS, "numpy", "random", "lax"},
     "scipy": {*_TRANSFORMS, "numpy", "nn", "random", "lax", "on numpy", "special functions"},
     "on numpy": {*_TRANSFORMS, "numpy"},
     "checks": {*_TRANSFORMS, "numpy"},

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 from .. import numpy as wnp
 from .._weft import Array
 from ..control import fori_loop
+from ..custom import custom_jvp
+from ..derivatives import jvp
 from ..numpy._bessel import modified_bessel, scaled_modified_bessel
 from ..numpy._reductions import narrowed, widened
 from .arguments import floats
 
 
 def i1e(x) -> Array:
-    return scaled_modified_bessel(1, *floats(x))
+    return _i1e()(*floats(x))
+
+
+@functools.cache
+def _i1e() -> Callable[[Array], Array]:
+    """As one operation to those who look at programs: functions of sparse arrays apply it to what is not 0."""
+    scaled = functools.partial(scaled_modified_bessel, 1)
+    value = custom_jvp(scaled)
+    value.defjvp(lambda primals, tangents: jvp(scaled, primals, tangents))
+    return value
 
 
 def i1(x) -> Array:

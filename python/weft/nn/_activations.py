@@ -7,8 +7,8 @@ import math
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
-from .._special.normal import normal_distribution
 from .._weft import Array
+from ..lax._normal_distribution import normal_distribution
 from ..numpy._reductions import narrowed, widened
 from ..typing import ArrayLike, NestedLike
 

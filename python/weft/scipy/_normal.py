@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from .. import numpy as wnp
 from .._core import docs as _docs
-from .._special.normal import normal_distribution
 from .._weft import Array
 from ..custom import custom_jvp
+from ..lax._normal_distribution import normal_distribution
 from ..numpy._reductions import narrowed, widened
 from ..typing import NestedLike
 from ._floats import _float, _unary

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from .. import numpy as wnp
 from .._weft import Array
 from ..custom import custom_jvp
-from ..lax import erfc, reduce_precision
 from ..numpy._reductions import narrowed, widened
+from ._elementwise import reduce_precision
+from ._primitives import erfc
 
 
 def normal_distribution(x: Array) -> Array:
