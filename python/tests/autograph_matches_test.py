@@ -119,7 +119,7 @@ def traced_loop(x, mode):
                 x = x + z
                 y = y + x
             case _:
-                x = x + y
+                x = x + y * y
         if x > 5:
             y = y + 1
     return x, y
