@@ -14,6 +14,8 @@ from ..numpy._reductions import narrowed, widened
 from ._elementwise import reduce_precision
 from ._primitives import erfc
 
+__all__: list[str] = []
+
 
 def normal_distribution(x: Array) -> Array:
     """The integral of the density up to x."""
