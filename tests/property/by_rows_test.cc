@@ -62,6 +62,11 @@ TEST(ByRows, WhatReadsAllRowsComesAfter) {
       Shown(Made(Layer("512", "128", "512", "  q = contract[spec=\"ij,ik->jk\"] x h\n  e = exp h\n  return q, e\n}\n"))
                 .steps),
       "[pk]p");
+  // As many rows as the product before has, but each is of all of that one's.
+  EXPECT_EQ(
+      Shown(Made(Layer("512", "512", "512", "  q = contract[spec=\"ij,ik->jk\"] x h\n  e = exp q\n  return h, e\n}\n"))
+                .steps),
+      "[pk][pk]");
   // In between, too: the next layer's rows need not wait for it.
   EXPECT_EQ(Shown(Made(Layer("512", "128", "512",
                              "  q = contract[spec=\"ij,ik->jk\"] x h\n  d = contract[spec=\"ij,jk->ik\"] h v\n"
