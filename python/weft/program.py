@@ -74,6 +74,7 @@ class IR:
             out_tree,
             list(weak),
         )
+        self._applied: list[_ir_view.Applied] = []  # the rules that made it
         self.__name__ = fn.name
 
     @property
@@ -115,7 +116,9 @@ class IR:
 
     def _with(self, fn: Any) -> IR:
         """Another program for the same arguments and results."""
-        return IR(fn, self._captures, self._in_tree, self._out_tree, self._weak)
+        other = IR(fn, self._captures, self._in_tree, self._out_tree, self._weak)
+        other._applied = self._applied
+        return other
 
     def walk(self, regions: bool = True) -> list[_ir_view.Operation]:
         """The operations as objects, in order: what they read and make, types, attributes, regions, places, costs.
@@ -294,7 +297,24 @@ class IR:
             ('sub-neg',)
         """
         names = list(passes) or ["optimize"]
-        return self._with(_weft.run_passes(self._fn, names, set(disable), True)[0])
+        fn, records = _weft.run_passes(self._fn, names, set(disable), True, texts=True)
+        other = self._with(fn)
+        other._applied = [*self._applied, *(_ir_view.Applied.of(r[0], r[1:]) for r in records)]
+        return other
+
+    def opt_trail(self) -> list[_ir_view.Applied]:
+        """The rules that made this program of what was traced, one after the other: those that put stable forms in
+        place before a derivative was taken, then those of optimized().
+
+        Returns: list of weft.ir.Applied, with the pass, the rule, what was there before and after it, as expressions,
+            and the user's lines.
+
+        Example:
+            >>> ir = weft.make_ir(weft.grad(lambda x: wnp.log(1 + wnp.exp(x))))(100.0)
+            >>> [(a.pass_, a.before, a.after) for a in ir.opt_trail()]
+            [('stabilize', 'log(1 + exp(x))', 'softplus(x)')]
+        """
+        return list(self._applied)
 
     def trail(self, value: Any = 0) -> _ir_view.Trail:
         """What made an operation: the transforms and rules that it has been through, down to the user's lines.
@@ -315,7 +335,8 @@ class IR:
         if found.definition is None:
             raise value_error(f"IR.trail: {found} is a parameter, which no operation made")
         at = found.definition.location
-        return _ir_view.Trail(found.definition.primitive, at.transforms, at.stack, at.derivative_of)
+        rules = _ir_view.rules_of(at, self._applied)
+        return _ir_view.Trail(found.definition.primitive, at.transforms, at.stack, at.derivative_of, rules)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -467,6 +488,7 @@ def make_ir(
             flat = flat_function(fun, args, kwargs)
         t = trace_flat(flat, "make_ir", known=False, axes=axes)
         ir = IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
+        ir._applied = [_ir_view.Applied.of("stabilize", record) for record in t.rules]
         return (ir, _result_types(t, flat.out_tree)) if return_shape else ir
 
     return traced

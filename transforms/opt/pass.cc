@@ -46,7 +46,7 @@ const std::vector<Pass>& PassesOfTheTree() {
       {"condense", "What runs between two orders of differentiation: simplify, fold numbers, cse, dce in one walk.",
        Condense},
       {"simplify", "Apply the rules of transforms/opt/simplify.cc and the stable forms of stable_*.cc.", Simplify},
-      {"stabilize", "What runs before a derivative is taken: stable forms alone.", Stabilize},
+      {kStabilize, "What runs before a derivative is taken: stable forms alone.", Stabilize},
       {"blocks", "Compute large products, and what follows row by row until it is small again, in blocks of rows.",
        ComputeInBlocks},
       {"components", "Take dimensions of 2 to 4 elements that are summed over apart: arrays of coordinates.",
