@@ -206,8 +206,8 @@ std::optional<DType> DTypeOfNumPy(PyObject* object, const char* what) {
   Ref native(found ? PyObject_GetAttrString(dtype.get(), "isnative") : nullptr);
   PyErr_Clear();
   if (native && native.get() != Py_True)
-    throw TypeError(what, ": ", Repr(object), " is not in this machine's byte order, which all arrays have; expected \"",
-                    text, "\"");
+    throw TypeError(what, ": ", Repr(object),
+                    " is not in this machine's byte order, which all arrays have; expected \"", text, "\"");
   return found;
 }
 

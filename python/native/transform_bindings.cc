@@ -6,8 +6,8 @@
 
 #include "ir/host_functions.h"
 #include "python/native/bindings.h"
-#include "python/native/plans.h"
 #include "python/native/nans.h"
+#include "python/native/plans.h"
 #include "tracer/context.h"
 #include "transforms/ad/grad.h"
 #include "transforms/ad/jet.h"

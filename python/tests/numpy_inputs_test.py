@@ -472,5 +472,5 @@ def test_other_byte_orders(code):
             lambda: wnp.asarray(x, dtype),  # noqa: B023
             lambda: weft.ShapeDtype((2,), dtype),  # noqa: B023
         ):
-            with pytest.raises(TypeError, match=f"not in this machine's byte order.*expected \"{y.dtype.name}\""):
+            with pytest.raises(TypeError, match=f'not in this machine\'s byte order.*expected "{y.dtype.name}"'):
                 make()

@@ -71,7 +71,7 @@ class Plan:
                     fn, rules_ = _weft.run_passes(ir._fn, some, self.disabled, marks, texts=texts)
                     ir = ir._with(fn)
                     if applied is not None:
-                        applied += [Applied.of(*record[:1], record[1:]) for record in rules_]
+                        applied += [Applied.of(record[0], record[1:]) for record in rules_]
                     if records is not None:
                         records.append(_record(some[0], began, before, ir))
             elif call_name_of(found) not in self.disabled:

@@ -79,8 +79,7 @@ FnRef DepthwiseAsSums(FnRef fn) {
   if (!any) return fn;
   return Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     if (!is_conv(e) || !IsDepthwise(b, e, operands)) return std::nullopt;
-    return RuleWatch::Try(kDepthwise, b, e, operands,
-                          [&] { return std::optional<Atoms>(Atoms{Sum(b, e, operands)}); });
+    return RuleWatch::Try(kDepthwise, b, e, operands, [&] { return std::optional<Atoms>(Atoms{Sum(b, e, operands)}); });
   });
 }
 

@@ -4,8 +4,8 @@
 #include <complex>
 #include <cstdio>
 
-#include "ir/prim_table.h"
 #include "ir/attr.h"
+#include "ir/prim_table.h"
 
 namespace weft {
 namespace {
@@ -57,7 +57,8 @@ std::string ExpressionText::Letter(const Atom& value) {
 }
 
 std::string ExpressionText::Write(const Atom& value, int depth, int around) {
-  if (value.is_literal()) return Bracketed(NumberText(value.literal()), around > kSum && value.literal().Get(0).real() < 0);
+  if (value.is_literal())
+    return Bracketed(NumberText(value.literal()), around > kSum && value.literal().Get(0).real() < 0);
   const Eqn* e = letters_.contains(value.id()) || depth == 0 ? nullptr : definition_(value);
   if (e == nullptr || e->num_results != 1) return Letter(value);
   return Write(*e, e->operands, depth - 1, around);
@@ -65,8 +66,7 @@ std::string ExpressionText::Write(const Atom& value, int depth, int around) {
 
 std::string ExpressionText::Write(const Eqn& e, const Atoms& x, int depth, int around) {
   const Sign sign = Signs()[*e.prim];
-  if (sign.text != nullptr && x.size() == 1)
-    return Bracketed(sign.text + Write(x[0], depth, kSigned), around > kSum);
+  if (sign.text != nullptr && x.size() == 1) return Bracketed(sign.text + Write(x[0], depth, kSigned), around > kSum);
   if (sign.text != nullptr) {
     // What stands to the right of a minus or a quotient needs brackets where it binds no tighter.
     std::string text = Write(x[0], depth, sign.binds);
