@@ -9,6 +9,7 @@
 namespace weft {
 
 struct AppliedRule {
+  std::string pass;  // that ran it
   std::string rule;
   std::string operation;  // of the equation that was replaced
   Loc at;                 // that equation's

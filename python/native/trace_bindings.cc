@@ -120,11 +120,11 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
   return traced;
 }
 
-// (rule, operation, where, the user's lines, before, after) of each.
+// (pass, rule, operation, where, the user's lines, before, after) of each.
 py::list RecordsOf(const std::vector<AppliedRule>& rules) {
   py::list records;
   for (const AppliedRule& a : rules)
-    records.append(py::make_tuple(a.rule, a.operation, a.at.ToString(), a.at.Stack(), a.before, a.after));
+    records.append(py::make_tuple(a.pass, a.rule, a.operation, a.at.ToString(), a.at.Stack(), a.before, a.after));
   return records;
 }
 

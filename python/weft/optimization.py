@@ -71,7 +71,7 @@ class Plan:
                     fn, rules_ = _weft.run_passes(ir._fn, some, self.disabled, marks, texts=texts)
                     ir = ir._with(fn)
                     if applied is not None:
-                        applied += [Applied.of(record[0], record[1:]) for record in rules_]
+                        applied += [Applied.of(record) for record in rules_]
                     if records is not None:
                         records.append(_record(some[0], began, before, ir))
             elif call_name_of(found) not in self.disabled:
@@ -170,13 +170,14 @@ def _run_plan(plan: Plan | int, fn: Any) -> Any:
 
 def _left_out(number: int) -> frozenset[str]:
     """Called from C++ for a function that is traced by the plan of this number: the rules and passes that are left out
-    where a derivative is taken. All of them, where the plan does not simplify."""
+    where a derivative is taken. All of them, where the plan does not simplify: derivatives are as their rules write
+    them."""
     plan = _numbered(number)
     if plan is None:
         return frozenset()
     if any(step in ("simplify", "stabilize") and step not in plan.disabled for step in plan.steps()):
         return plan.disabled
-    return plan.disabled.union(_weft.rule_names(), ["stabilize"])
+    return plan.disabled.union(_weft.rule_names(), ["stabilize", "condense"])
 
 
 _weft.set_plan_hooks(_run_plan, _left_out)
@@ -212,7 +213,7 @@ def explained_rules(traced: Any, plan: Plan | None) -> dict[str, Any]:
     fn = traced.fn
     used = plan or _DEFAULT
     applied: list[Applied] = []
-    before = [Applied.of("stabilize", record) for record in traced.rules]
+    before = [Applied.of(record) for record in traced.rules]
     flops, accessed = _weft.cost(used.run(IR(fn), applied)._fn)
     saved = {}
     for rule in sorted({a.rule for a in applied}):

@@ -299,7 +299,7 @@ class IR:
         names = list(passes) or ["optimize"]
         fn, records = _weft.run_passes(self._fn, names, set(disable), True, texts=True)
         other = self._with(fn)
-        other._applied = [*self._applied, *(_ir_view.Applied.of(r[0], r[1:]) for r in records)]
+        other._applied = [*self._applied, *(_ir_view.Applied.of(r) for r in records)]
         return other
 
     def opt_trail(self) -> list[_ir_view.Applied]:
@@ -488,7 +488,7 @@ def make_ir(
             flat = flat_function(fun, args, kwargs)
         t = trace_flat(flat, "make_ir", known=False, axes=axes)
         ir = IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
-        ir._applied = [_ir_view.Applied.of("stabilize", record) for record in t.rules]
+        ir._applied = [_ir_view.Applied.of(record) for record in t.rules]
         return (ir, _result_types(t, flat.out_tree)) if return_shape else ir
 
     return traced

@@ -15,7 +15,7 @@ void RuleWatch::Applied(const char* rule, const Builder& b, const Eqn& e, const 
                         uint32_t first_made) {
   --most;
   if (!applied) return;
-  AppliedRule record{rule, e.prim->name, e.loc, "", ""};
+  AppliedRule record{pass_, rule, e.prim->name, e.loc, "", ""};
   if (texts) {
     ExpressionText text([&b](const Atom& a) { return b.Definition(a); });
     for (const Atom& a : made) text.Name(a, first_made, kDepth);
@@ -28,7 +28,7 @@ void RuleWatch::Applied(const char* rule, const Builder& b, const Eqn& e, const 
 void RuleWatch::Applied(const char* rule, const Fn& fn, const Eqn& e) {
   --most;
   if (!applied) return;
-  AppliedRule record{rule, e.prim->name, e.loc, "", ""};
+  AppliedRule record{pass_, rule, e.prim->name, e.loc, "", ""};
   if (texts) {
     std::vector<const Eqn*> defined(fn.num_vars(), nullptr);
     for (const Eqn& other : fn.eqns()) {

@@ -55,6 +55,22 @@ class RuleWatch {
     return made;
   }
 
+  // The pass that runs in a scope, for those who are told.
+  class RunningPass {
+   public:
+    explicit RunningPass(const char* name) : watch_(Current()) {
+      if (watch_ != nullptr) before_ = std::exchange(watch_->pass_, name);
+    }
+    ~RunningPass() {
+      if (watch_ != nullptr) watch_->pass_ = before_;
+    }
+    RunningPass(const RunningPass&) = delete;
+
+   private:
+    RuleWatch* watch_;
+    const char* before_ = nullptr;
+  };
+
   std::function<void(const AppliedRule&)> applied;
   bool texts = false;                                  // whether `applied` wants expressions
   bool marks = false;                                  // whether what a rule makes says so in its location
@@ -65,6 +81,7 @@ class RuleWatch {
   static const Atoms& Listed(const Atoms& all) { return all; }
 
   std::set<std::string> disabled_;
+  const char* pass_ = "";
   RuleWatch* before_;
   friend class NoRuleWatch;
   static inline thread_local RuleWatch* current_ = nullptr;

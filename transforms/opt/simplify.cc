@@ -514,6 +514,7 @@ FnRef Simplify(FnRef fn) {
 
 FnRef Stabilize(FnRef fn) {
   if (const RuleWatch* watch = RuleWatch::Current(); watch != nullptr && !watch->Allows(kStabilize)) return fn;
+  const RuleWatch::RunningPass pass(kStabilize);
   const auto use = [](const SimplifyRule& rule) {
     return rule.time == RuleTime::kStabilizing || rule.time == RuleTime::kBeforeDerivatives;
   };

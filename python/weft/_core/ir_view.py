@@ -104,9 +104,9 @@ class Applied(NamedTuple):
     where: str = ""
 
     @staticmethod
-    def of(pass_: str, record: tuple[str, str, str, str, str, str]) -> Applied:
-        """From a record of C++: (rule, operation, where, stack, before, after)."""
-        rule, operation, where, stack, before, after = record
+    def of(record: tuple[str, str, str, str, str, str, str]) -> Applied:
+        """From a record of C++."""
+        pass_, rule, operation, where, stack, before, after = record
         return Applied(pass_, rule, operation, stack, before, after, where)
 
     @property
