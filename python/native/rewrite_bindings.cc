@@ -237,7 +237,8 @@ void BindRewrites(py::module_& m) {
           watch.texts = texts;
           if (most) watch.most = *most - static_cast<int64_t>(applied.size());
           watch.applied = [&](const AppliedRule& a) {
-            applied.append(py::make_tuple(a.pass, a.rule, a.operation, a.at.ToString(), a.at.Stack(), a.before, a.after));
+            applied.append(
+                py::make_tuple(a.pass, a.rule, a.operation, a.at.ToString(), a.at.Stack(), a.before, a.after));
           };
           fn = RunPasses(std::move(fn), {name});
         }

@@ -188,6 +188,19 @@ def plan_here(own: Plan | None) -> Plan | None:
     return own if own is not None else _numbered(_weft.plan_around())
 
 
+@contextlib.contextmanager
+def being_lowered(own: Plan | None) -> Iterator[None]:
+    """Inside, a function with this plan of its own is traced to be looked at."""
+    before = None if own is None else _weft.set_plan_of_thread(own.number)
+    _weft.being_lowered(True)
+    try:
+        yield
+    finally:
+        _weft.being_lowered(False)
+        if before is not None:
+            _weft.set_plan_of_thread(before)
+
+
 def _number(plan: Plan | None) -> int:
     if plan is None:
         return 0

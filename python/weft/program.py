@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 from . import _weft
 from ._core import ir_view as _ir_view
@@ -12,6 +12,7 @@ from ._core import shapes as _shapes
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
+from ._core.ir_view import PassRecord
 from ._core.names import wraps
 from ._core.python_text import to_python
 from ._core.shapes import ShapedArray, ShapeDtype
@@ -21,28 +22,6 @@ from .arguments import text as checked_text
 from .collectives import check_axis_name
 
 __all__ = ["IR", "PassRecord", "ShapeDtype", "ShapedArray", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
-
-
-class PassRecord(NamedTuple):
-    """What a pass did to a program; see IR.passes.
-
-    Attributes:
-        name: the pass, as `weft opt --list` has it.
-        milliseconds: how long it took.
-        equations_before: how many equations it was given, those of regions included.
-        equations_after: how many it left.
-        text: the program that it left.
-
-    Example:
-        >>> weft.make_ir(lambda x: x + 0)(1.0).passes[0].name
-        'drop-rules'
-    """
-
-    name: str
-    milliseconds: float
-    equations_before: int
-    equations_after: int
-    text: str
 
 
 class IR:
@@ -66,7 +45,7 @@ class IR:
         (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
 
-    def __init__(self, fn, captures: Sequence = (), in_tree=None, out_tree=None, weak=()):
+    def __init__(self, fn, captures: Sequence = (), in_tree=None, out_tree=None, weak=(), applied=()):
         self._fn, self._captures, self._in_tree, self._out_tree, self._weak = (
             fn,
             list(captures),
@@ -74,7 +53,7 @@ class IR:
             out_tree,
             list(weak),
         )
-        self._applied: list[_ir_view.Applied] = []  # the rules that made it
+        self._applied: list[_ir_view.Applied] = list(applied)  # the rules that made it
         self.__name__ = fn.name
 
     @property
@@ -116,9 +95,7 @@ class IR:
 
     def _with(self, fn: Any) -> IR:
         """Another program for the same arguments and results."""
-        other = IR(fn, self._captures, self._in_tree, self._out_tree, self._weak)
-        other._applied = self._applied
-        return other
+        return IR(fn, self._captures, self._in_tree, self._out_tree, self._weak, self._applied)
 
     def walk(self, regions: bool = True) -> list[_ir_view.Operation]:
         """The operations as objects, in order: what they read and make, types, attributes, regions, places, costs.
@@ -299,7 +276,7 @@ class IR:
         names = list(passes) or ["optimize"]
         fn, records = _weft.run_passes(self._fn, names, set(disable), True, texts=True)
         other = self._with(fn)
-        other._applied = [*self._applied, *(_ir_view.Applied.of(r) for r in records)]
+        other._applied += map(_ir_view.Applied.of, records)
         return other
 
     def opt_trail(self) -> list[_ir_view.Applied]:
@@ -487,8 +464,8 @@ def make_ir(
         else:
             flat = flat_function(fun, args, kwargs)
         t = trace_flat(flat, "make_ir", known=False, axes=axes)
-        ir = IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
-        ir._applied = [_ir_view.Applied.of(record) for record in t.rules]
+        applied = map(_ir_view.Applied.of, t.rules)
+        ir = IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results, applied)
         return (ir, _result_types(t, flat.out_tree)) if return_shape else ir
 
     return traced

@@ -78,6 +78,28 @@ class Location:
         return f"Location({self._text!r})"
 
 
+class PassRecord(NamedTuple):
+    """What a pass did to a program; see IR.passes.
+
+    Attributes:
+        name: the pass, as `weft opt --list` has it.
+        milliseconds: how long it took.
+        equations_before: how many equations it was given, those of regions included.
+        equations_after: how many it left.
+        text: the program that it left.
+
+    Example:
+        >>> weft.make_ir(lambda x: x + 0)(1.0).passes[0].name
+        'drop-rules'
+    """
+
+    name: str
+    milliseconds: float
+    equations_before: int
+    equations_after: int
+    text: str
+
+
 class Applied(NamedTuple):
     """A rule that applied.
 
