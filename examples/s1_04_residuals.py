@@ -1,6 +1,6 @@
 """What reverse mode keeps between its passes under each policy, in bytes: of the program as it is written, and after
-simplification; beside the memory that the compiled gradient takes for temporaries, and its operations. All give the same
-gradient.
+simplification; beside the memory that the compiled gradient takes for temporaries, and its operations. All give the
+same gradient.
 
 ./bazelw run //examples:s1_04_residuals
 """
