@@ -11,9 +11,9 @@
     weft sdk
 
 PROGRAM is a text or a binary file of a program (docs/ir.md) or a text of StableHLO, "-" standard input; `run` takes
-bundles, compiled programs as `export` writes them, too. Files of arrays are .npz or .npy, in the order of
-parameters and results. --load FILE runs a Python file first, which may register passes and rules, or loads a plugin, a shared library
-(weft.load_plugin).
+bundles, compiled programs as `export` writes them, too. Files of arrays are .npz or .npy, in the order of parameters
+and results. --load FILE runs a Python file first, which may register passes and rules, or loads a plugin, a shared
+library (weft.load_plugin).
 """
 
 from __future__ import annotations
