@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/prim.h"
+#include "lowering/fusion/siblings.h"
 #include "lowering/fusion/unit_graph.h"
 #include "lowering/ops/op_table.h"
 
@@ -33,6 +34,7 @@ class Fuser {
       if (live_[i]) Place(static_cast<int>(i));
     }
     FindReads();
+    MergeSiblings(fn_, policy_, &plan_, &graph_);
     Order();
     return std::move(plan_);
   }
@@ -53,11 +55,11 @@ class Fuser {
     if (a.is_var()) demanded_[a.id()] = true;
   }
   void DemandOperands(int e);
+  void AbsorbOperands(int e);
   void Place(int e);
   void PlaceMember(int e);
   // Whether each reader computes the result of equation e, and then what that costs.
   bool MayInline(int e);
-  // One number, repeated.
   // Whether every element is one number that the program knows.
   bool IsUniform(const Atom& a) const {
     const Atom* number = RepeatedNumber(a);
@@ -111,6 +113,9 @@ class Fuser {
   std::vector<int> defining_;
   BlockPlan plan_;
   std::vector<bool> live_, demanded_;
+  // By variable: how many equations lie between it and the step whose kernels compute it for themselves, from 1 on; 0:
+  // no step does.
+  std::vector<int> absorbed_;
   std::vector<int> uses_;
   UnitGraph graph_;  // by unit
   int last_effect_ = -1;
@@ -120,6 +125,7 @@ class Fuser {
 void Fuser::Demand() {
   live_.assign(fn_.eqns().size(), false);
   demanded_.assign(fn_.num_vars(), false);
+  absorbed_.assign(fn_.num_vars(), 0);
   uses_ = fn_.UseCounts();
   std::vector<bool> used(fn_.num_vars(), false);
   auto use = [&](const Atom& a) {
@@ -138,6 +144,22 @@ void Fuser::Demand() {
     if (!live) continue;
     for (const Atom& a : e.operands) use(a);
     DemandOperands(static_cast<int>(i));
+    AbsorbOperands(static_cast<int>(i));
+  }
+}
+
+// A concatenation and a pad read each element once, and so does what is computed for them alone, from the last
+// operation back: their kernels compute it where they write, whatever it costs.
+void Fuser::AbsorbOperands(int i) {
+  constexpr int kMostSteps = 32;
+  const Eqn& e = eqn(i);
+  if (e.num_results != 1) return;
+  const bool writes = RowOf(*e.prim).operands == OpRow::Operands::kComputed;
+  const int steps = absorbed_[e.first_result];
+  if (!writes && (steps == 0 || steps == kMostSteps || demanded_[e.first_result] || !e.prim->is_elementwise())) return;
+  for (const Atom& a : e.operands) {
+    if (!a.is_var() || uses_[a.id()] != 1 || fn_.TypeOf(a).rank() == 0) continue;
+    absorbed_[a.id()] = writes ? 1 : steps + 1;
   }
 }
 
@@ -180,7 +202,9 @@ void Fuser::DemandOperands(int i) {
 
 bool Fuser::MayInline(int i) {
   const Eqn& e = eqn(i);
-  if (!policy_.fuse || !e.prim->is_elementwise() || demanded_[e.first_result] || IsExpensive(*e.prim)) return false;
+  if (!policy_.fuse || !e.prim->is_elementwise() || demanded_[e.first_result]) return false;
+  if (absorbed_[e.first_result] > 0) return true;
+  if (IsExpensive(*e.prim)) return false;
   const bool read_once = uses_[e.first_result] <= 1;
   int cost = 1, viewed = 1;
   int arrays = 0;
@@ -580,21 +604,5 @@ void Fuser::Order() {
 }  // namespace
 
 BlockPlan Fuse(const Fn& fn, const FusionPolicy& policy) { return Fuser(fn, policy).Run(); }
-
-std::vector<std::string> WhyNotFused(const Fn& fn, const FusionPolicy& policy) {
-  std::vector<std::string> sentences;
-  const auto name = [&](int i) {
-    const Eqn& e = fn.eqns()[static_cast<size_t>(i)];
-    return e.prim->name + (e.loc ? " at " + e.loc.ToString() : "");
-  };
-  for (const BlockPlan::Note& note : Fuse(fn, policy).notes)
-    sentences.push_back(name(note.eqn) + " is not computed with " + name(note.other) + ": " + note.why);
-  for (const Eqn& e : fn.eqns()) {
-    for (const FnRef& region : e.regions) {
-      for (std::string& sentence : WhyNotFused(*region, policy)) sentences.push_back(std::move(sentence));
-    }
-  }
-  return sentences;
-}
 
 }  // namespace weft

@@ -14,19 +14,6 @@ namespace {
   throw UserError(ErrorKind::kDerivative, e.loc, e.prim->name, " cannot be differentiated: ", why);
 }
 
-// partial * dx. Where the partial is 1 / w, dx is divided: 1 / w may overflow where dx / w does not.
-Atom PartialTimes(Builder& b, const Atom& partial, const Atom& dx) {
-  static const Prim* const div = &FindPrim("div");
-  if (partial.IsSplat(-1)) return Neg(b, dx);
-  // A partial made of literals alone is a scalar beside an array.
-  auto like_dx = [&](const Atom& x) {
-    return x.is_var() ? Broadcast(b, x, b.TypeOf(dx).dims, Range(0, b.TypeOf(x).rank())) : x;
-  };
-  const Eqn* made = b.Definition(partial);
-  if (made && made->prim == div && made->operands[0].IsSplat(1)) return Div(b, dx, like_dx(Atom(made->operands[1])));
-  return Mul(b, like_dx(partial), dx);
-}
-
 // dy = sum of partial derivatives times tangents.
 void ElementwiseJvp(JvpContext& c) {
   c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
@@ -34,7 +21,12 @@ void ElementwiseJvp(JvpContext& c) {
   std::optional<Atom> dy;
   for (size_t i = 0; i < c.x.size(); ++i) {
     if (!c.dx[i] || !partials[i]) continue;
-    dy = AddTangents(c.b, dy, PartialTimes(c.b, *partials[i], *c.dx[i]));
+    // A partial made of literals alone is a scalar beside an array.
+    const Atom partial = partials[i]->is_var() ? Broadcast(c.b, *partials[i], c.b.TypeOf(*c.dx[i]).dims,
+                                                           Range(0, c.b.TypeOf(*partials[i]).rank()))
+                                               : *partials[i];
+    const Atom term = partial.IsSplat(-1) ? Neg(c.b, *c.dx[i]) : Mul(c.b, partial, *c.dx[i]);
+    dy = AddTangents(c.b, dy, term);
   }
   c.dy = {dy};
 }
