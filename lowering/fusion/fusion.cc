@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/prim.h"
+#include "lowering/fusion/absorbed.h"
 #include "lowering/fusion/siblings.h"
 #include "lowering/fusion/unit_graph.h"
 #include "lowering/ops/op_table.h"
@@ -55,7 +56,6 @@ class Fuser {
     if (a.is_var()) demanded_[a.id()] = true;
   }
   void DemandOperands(int e);
-  void AbsorbOperands(int e);
   void Place(int e);
   void PlaceMember(int e);
   // Whether each reader computes the result of equation e, and then what that costs.
@@ -112,10 +112,7 @@ class Fuser {
   const FusionPolicy& policy_;
   std::vector<int> defining_;
   BlockPlan plan_;
-  std::vector<bool> live_, demanded_;
-  // By variable: how many equations lie between it and the step whose kernels compute it for themselves, from 1 on; 0:
-  // no step does.
-  std::vector<int> absorbed_;
+  std::vector<bool> live_, demanded_, absorbed_;
   std::vector<int> uses_;
   UnitGraph graph_;  // by unit
   int last_effect_ = -1;
@@ -125,7 +122,6 @@ class Fuser {
 void Fuser::Demand() {
   live_.assign(fn_.eqns().size(), false);
   demanded_.assign(fn_.num_vars(), false);
-  absorbed_.assign(fn_.num_vars(), 0);
   uses_ = fn_.UseCounts();
   std::vector<bool> used(fn_.num_vars(), false);
   auto use = [&](const Atom& a) {
@@ -144,23 +140,8 @@ void Fuser::Demand() {
     if (!live) continue;
     for (const Atom& a : e.operands) use(a);
     DemandOperands(static_cast<int>(i));
-    AbsorbOperands(static_cast<int>(i));
   }
-}
-
-// A concatenation and a pad read each element once, and so does what is computed for them alone, from the last
-// operation back: their kernels compute it where they write, whatever it costs.
-void Fuser::AbsorbOperands(int i) {
-  constexpr int kMostSteps = 32;
-  const Eqn& e = eqn(i);
-  if (e.num_results != 1) return;
-  const bool writes = RowOf(*e.prim).operands == OpRow::Operands::kComputed;
-  const int steps = absorbed_[e.first_result];
-  if (!writes && (steps == 0 || steps == kMostSteps || demanded_[e.first_result] || !e.prim->is_elementwise())) return;
-  for (const Atom& a : e.operands) {
-    if (!a.is_var() || uses_[a.id()] != 1 || fn_.TypeOf(a).rank() == 0) continue;
-    absorbed_[a.id()] = writes ? 1 : steps + 1;
-  }
+  absorbed_ = AbsorbedByWrites(fn_, live_, demanded_, uses_);
 }
 
 void Fuser::DemandOperands(int i) {
@@ -203,7 +184,7 @@ void Fuser::DemandOperands(int i) {
 bool Fuser::MayInline(int i) {
   const Eqn& e = eqn(i);
   if (!policy_.fuse || !e.prim->is_elementwise() || demanded_[e.first_result]) return false;
-  if (absorbed_[e.first_result] > 0) return true;
+  if (absorbed_[e.first_result]) return true;
   if (IsExpensive(*e.prim)) return false;
   const bool read_once = uses_[e.first_result] <= 1;
   int cost = 1, viewed = 1;
