@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -10,8 +11,8 @@ namespace {
 // More of either in one kernel take registers from each other.
 constexpr size_t kMostMembers = 48, kMostResults = 6;
 
-Dims WithoutOnes(const Dims& dims) {
-  Dims out;
+std::vector<Dim> WithoutOnes(const Dims& dims) {
+  std::vector<Dim> out;
   std::copy_if(dims.begin(), dims.end(), std::back_inserter(out), [](const Dim& d) { return !(d == Dim(1)); });
   return out;
 }

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "ir/prim.h"
 #include "lowering/fusion/fusion.h"
 
 namespace weft {
