@@ -240,7 +240,7 @@ TEST(Fusion, CostsAreOfTheValuesThatThereAre) {
 size_t Kernels(const std::string& text) {
   const FnRef f = ParseFn(text);
   size_t kernels = 0;
-  for (const Step& s : BuildProgram(*f, {}).steps) kernels += s.kind == Step::kKernel;
+  for (const Step& s : BuildProgram(*f, {}).steps) kernels += s.kind == Step::Kind::kKernel;
   return kernels;
 }
 
