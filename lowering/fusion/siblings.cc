@@ -46,7 +46,8 @@ void MergeSiblings(const Fn& fn, const FusionPolicy& policy, BlockPlan* plan, Un
       for (const int other : readers[var]) {
         BlockPlan::Unit& o = plan->units[other];
         if (o.dead || !(o.dims == u.dims) || o.members.size() + u.members.size() > kMostMembers ||
-            written(o) + written(u) > kMostResults || graph->Reads(k, other) || graph->Reads(other, k) || !graph->Merge(other, k))
+            written(o) + written(u) > kMostResults || graph->Reads(k, other) || graph->Reads(other, k) ||
+            !graph->Merge(other, k))
           continue;
         into = other;
         break;

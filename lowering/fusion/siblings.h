@@ -1,5 +1,5 @@
-// Groups side by side: kernels that read one array and write results of the function become one, which reads it once and
-// shares what they have in common (the range reduction of sin and cos).
+// Groups side by side: kernels that read one array and write results of the function become one, which reads it once
+// and shares what they have in common (the range reduction of sin and cos).
 #ifndef WEFT_LOWERING_FUSION_SIBLINGS_H_
 #define WEFT_LOWERING_FUSION_SIBLINGS_H_
 
