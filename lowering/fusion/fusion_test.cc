@@ -258,6 +258,8 @@ TEST(Fusion, ResultsSideBySideAreOneKernel) {
   EXPECT_EQ(Kernels("fn f(x: f32[64,32]) { a = sin x; b = reduce_sum[dims=[0]] x; return a, b }"), 2u);
   EXPECT_EQ(Kernels("fn f(x: f32[8,8]) { a = sin x; b = cos x; c = contract[spec=\"ij,jk->ik\"] b b; return a, c }"),
             2u);
+  EXPECT_EQ(Kernels("fn f(x: f32[8,8]) { a = sin x; c = contract[spec=\"ij,jk->ik\"] x x; b = mul x c; return a, b }"),
+            2u);
   EXPECT_EQ(Kernels("fn f(x: f32[8,8]) { a = sin x; c = contract[spec=\"ij,jk->ik\"] a a; b = mul x c; return a, b }"),
             2u);
   std::string many =

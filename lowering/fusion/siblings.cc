@@ -35,6 +35,11 @@ void MergeSiblings(const Fn& fn, const FusionPolicy& policy, BlockPlan* plan, Un
     }
     return count;
   };
+  const auto waits_for = [&](int unit) {
+    std::vector<int> sources = graph->Sources(unit);
+    std::sort(sources.begin(), sources.end());
+    return sources;
+  };
   std::map<uint32_t, std::vector<int>> readers;  // of an array that fills the domain: groups, in order
   for (int k = 0; k < static_cast<int>(plan->units.size()); ++k) {
     BlockPlan::Unit& u = plan->units[k];
@@ -46,8 +51,7 @@ void MergeSiblings(const Fn& fn, const FusionPolicy& policy, BlockPlan* plan, Un
       for (const int other : readers[var]) {
         BlockPlan::Unit& o = plan->units[other];
         if (o.dead || !(o.dims == u.dims) || o.members.size() + u.members.size() > kMostMembers ||
-            written(o) + written(u) > kMostResults || graph->Reads(k, other) || graph->Reads(other, k) ||
-            !graph->Merge(other, k))
+            written(o) + written(u) > kMostResults || waits_for(other) != waits_for(k) || !graph->Merge(other, k))
           continue;
         into = other;
         break;

@@ -9,9 +9,9 @@
 
 namespace weft {
 
-// Joins groups of equal domains without reductions, of which neither depends on the other, where all that they write
-// are results: those have memory of their own anyway, so nothing lives longer for it. `graph` is of the units of
-// `plan`, whose reads are known.
+// Joins groups of equal domains without reductions that wait for the same groups and steps, where all that they write
+// are results: so nothing is computed later for it, and nothing lives longer, since results have memory of their own.
+// `graph` is of the units of `plan`, whose reads are known.
 void MergeSiblings(const Fn& fn, const FusionPolicy& policy, BlockPlan* plan, UnitGraph* graph);
 
 }  // namespace weft
