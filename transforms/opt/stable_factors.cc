@@ -1,5 +1,5 @@
-// Logarithms of products, quotients and powers: of factors that are out of the range of the dtype where the logarithm is
-// not. They come after all formulas, which know more of what the factors are.
+// Logarithms of products, quotients and powers: of factors that are out of the range of the dtype where the logarithm
+// is not. They come after all formulas, which know more of what the factors are.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -19,9 +19,9 @@ enum class FactorForm : uint8_t { kOther, kProduct, kQuotient, kNegative, kExpon
 
 FactorForm FormOf(const Eqn& e) {
   using enum FactorForm;
-  static const auto& forms = *new PrimTable<FactorForm>{{"mul", kProduct},      {"div", kQuotient}, {"neg", kNegative},
-                                                        {"exp", kExponential},  {"pow", kPower},    {"square", kSquare},
-                                                        {"integer_pow", kWholePower}};
+  static const auto& forms = *new PrimTable<FactorForm>{
+      {"mul", kProduct}, {"div", kQuotient},  {"neg", kNegative},          {"exp", kExponential},
+      {"pow", kPower},   {"square", kSquare}, {"integer_pow", kWholePower}};
   return forms[*e.prim];
 }
 
@@ -33,8 +33,8 @@ class LogarithmOfFactors {
   LogarithmOfFactors(Builder& b, DType dtype)
       : b_(b), dtype_(dtype), wide_(ByteWidth(dtype) < 8 ? DType::kF64 : dtype) {}
 
-  // Whether the factors of `a` are found and are worth it: an exponential or a power among others, or what a wider dtype
-  // holds.
+  // Whether the factors of `a` are found and are worth it: an exponential or a power among others, or what a wider
+  // dtype holds.
   bool Find(const Atom& a) {
     if (!Add(a, 1)) return false;
     const bool powers = std::any_of(terms_.begin(), terms_.end(), [](const Term& t) { return t.base.has_value(); });
@@ -45,8 +45,7 @@ class LogarithmOfFactors {
   Atom Emit() {
     std::optional<Atom> product, sum;
     const auto multiply = [&](const Atom& a, bool below) {
-      product = product ? (below ? Div(b_, *product, a) : Mul(b_, *product, a))
-                        : (below ? Div(b_, Number(1), a) : a);
+      product = product ? (below ? Div(b_, *product, a) : Mul(b_, *product, a)) : (below ? Div(b_, Number(1), a) : a);
     };
     const auto add = [&](const Atom& a, bool below) {
       sum = sum ? (below ? Sub(b_, *sum, a) : weft::Add(b_, *sum, a)) : (below ? Neg(b_, a) : a);
@@ -113,7 +112,8 @@ class LogarithmOfFactors {
       case FactorForm::kWholePower: {
         const int64_t n = e->attrs.GetInt("y");
         const Atom operand = e->operands[0];
-        if (n != 0 && std::abs(n) <= kMostFactors) return std::abs(power) <= kMostFactors && Add(operand, power * static_cast<int>(n));
+        if (n != 0 && std::abs(n) <= kMostFactors)
+          return std::abs(power) <= kMostFactors && Add(operand, power * static_cast<int>(n));
         break;
       }
       case FactorForm::kExponential:

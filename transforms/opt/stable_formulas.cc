@@ -73,10 +73,10 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
 #define WEFT_BELOW "(b > 0)*(abs(b*b*a - 1) < 1e-6)"
 #define WEFT_MINUS_ABOVE "(b > 0)*(abs(b*b/a + 1) < 1e-6)"
 #define WEFT_MINUS_BELOW "(b > 0)*(abs(b*b*a + 1) < 1e-6)"
-#define WEFT_HALF "a=0.5,b=0.7071067811865476,c=3,d=0.5"
-#define WEFT_MINUS_HALF "a=-0.5,b=0.7071067811865476,c=3,d=0.5"
-#define WEFT_HALF_BELOW "a=0.5,b=1.4142135623730951,c=3,d=0.5"
-#define WEFT_MINUS_HALF_BELOW "a=-0.5,b=1.4142135623730951,c=3,d=0.5"
+#define WEFT_HALF "a=0.25,b=0.5,c=3,d=0.5"
+#define WEFT_MINUS_HALF "a=-0.25,b=0.5,c=3,d=0.5"
+#define WEFT_HALF_BELOW "a=0.25,b=2,c=3,d=0.5"
+#define WEFT_MINUS_HALF_BELOW "a=-0.25,b=2,c=3,d=0.5"
 // With a factor that the pattern may have before or behind.
 #define WEFT_HAZARD(name, above, below, factor)                                                                       \
   {name, kAccurate, above "erfc(b*x)" below, factor WEFT_EXP_OVER_ERFC(WEFT_MEANT), WEFT_MINUS_ABOVE, WEFT_MINUS_HALF}, \
@@ -150,6 +150,8 @@ const FormulaRule kRows[] = {
     {"log-sqrt-square-minus-one", kAccurate, "log(x + sqrt(x**2 - 1))", "acosh(x)"},
     {"atanh-of-quotient", kAccurate, "log((1 + x)/(1 - x))", "2*atanh(x)"},
     {"atanh-of-difference", kAccurate, "log1p(x) - log1p(-x)", "2*atanh(x)"},
+    {"log1p-square", kAccurate, "log1p(x**2)", "log1p(wide(x)**2)"},
+    {"log1p-square-over", kAccurate, "log1p(x**2/y)", "log1p(wide(x)**2/wide(y))"},
     {"log1p-minus-log", kAccurate, "log1p(x) - log(x)",
      "select(x > 1, log1p(1/select(x > 1, x, 1)), log1p(x) - log(select(x > 1, 1, x)))"},
     {"log1p-minus-log1p", kAccurate, "log1p(x) - log1p(y)",
@@ -276,8 +278,6 @@ const FormulaRule kRows[] = {
 
     // --- By exp(x) - 1 ---
     {"number-over-expm1", kAccurate, "a/expm1(x)", "a/expm1(wide(x, -1e40, 340))", "", "a=1"},
-    {"over-expm1", kAccurate, "y/expm1(x)", "wide(y)/expm1(wide(x, -1e40, 340))"},
-    {"over-negative-expm1", kAccurate, "y/(-expm1(x))", "wide(y)/(-expm1(wide(x, -1e40, 340)))"},
     {"exp-over-expm1", kAccurate, "exp(x)/expm1(x)", "1/(-expm1(-wide(x, -340, 1e40)))"},
     {"times-exp-over-expm1", kAccurate, "y*exp(x)/expm1(x)", "wide(y)/(-expm1(-wide(x, -340, 1e40)))"},
     {"x-over-expm1", kAccurate, "x/expm1(x)", WEFT_X_OVER_EXPM1},
@@ -314,8 +314,6 @@ const FormulaRule kRows[] = {
     {"number-over-sinh", kAccurate, "a/sinh(x)", "a/sinh(wide(x, -340, 340))", "", "a=1"},
     {"number-over-scaled-cosh", kAccurate, "a/(b*cosh(x))", "(a/b)/cosh(wide(x, -340, 340))", "abs(b) > 0", "a=2,b=2"},
     {"number-over-scaled-sinh", kAccurate, "a/(b*sinh(x))", "(a/b)/sinh(wide(x, -340, 340))", "abs(b) > 0", "a=2,b=2"},
-    {"over-cosh", kAccurate, "y/cosh(x)", "wide(y)/cosh(wide(x, -340, 340))"},
-    {"over-sinh", kAccurate, "y/sinh(x)", "wide(y)/sinh(wide(x, -340, 340))"},
     {"sech-squared-of-cosh", kAccurate, "1/cosh(x)**2", "sech_squared(x)"},
     {"coth", kAccurate, "cosh(x)/sinh(x)", "1/tanh(x)"},
     {"x-over-sinh", kAccurate, "x/sinh(x)",
@@ -330,6 +328,12 @@ const FormulaRule kRows[] = {
     {"sinh-over-x", kAccurate, "sinh(x)/x",
      WEFT_EVEN("1 + " WEFT_U "*(1/6 + " WEFT_U "*(1/120 + " WEFT_U "/5040))",
                "sinh(" WEFT_F("0.03") ")/" WEFT_F("0.03"))},
+
+    // Of any other value above. (Of patterns of one length the first is tried first.)
+    {"over-expm1", kAccurate, "y/expm1(x)", "wide(y)/expm1(wide(x, -1e40, 340))"},
+    {"over-negative-expm1", kAccurate, "y/(-expm1(x))", "wide(y)/(-expm1(wide(x, -1e40, 340)))"},
+    {"over-cosh", kAccurate, "y/cosh(x)", "wide(y)/cosh(wide(x, -340, 340))"},
+    {"over-sinh", kAccurate, "y/sinh(x)", "wide(y)/sinh(wide(x, -340, 340))"},
 
     // --- Trigonometric functions ---
     {"sin-over-x", kAccurate, "sin(x)/x",

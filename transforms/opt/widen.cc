@@ -54,6 +54,7 @@ struct Row {
   bool rounds = false;       // its result is rounded
   bool overflows = false;    // of ordinary operands may overflow, or underflow
   bool reads_range = false;  // turns what has overflowed into a wrong number
+  bool has_limits = false;   // in both directions, which it has reached in f32 far before the operand is 100
   bool logarithmic = false;  // exp of its result turns absolute errors of it into relative ones
   Sign sign = Sign::kUnknown;
   Form form = Form::kOther;
@@ -80,6 +81,9 @@ constexpr Row Overflows(Sign sign = Sign::kUnknown) {
 }
 constexpr Row Reads(Sign sign = Sign::kUnknown) {
   return {.cost = 2, .widens = true, .rounds = true, .reads_range = true, .sign = sign};
+}
+constexpr Row HasLimits(Sign sign = Sign::kUnknown) {
+  return Function({.widens = true, .rounds = true, .has_limits = true, .sign = sign});
 }
 constexpr Row Logarithm() {
   return Function({.widens = true, .rounds = true, .reads_range = true, .logarithmic = true});
@@ -124,7 +128,7 @@ const PrimTable<Row>& Rows() {
       {"sqrt", Reads(kPositive)},
       {"rsqrt", Reads(kPositive)},
       {"cbrt", Function(Reads())},
-      {"tanh", Function(Rounds())},
+      {"tanh", HasLimits()},
       {"sin", Function(Rounds())},
       {"cos", Function(Rounds())},
       {"tan", Function(Rounds())},
@@ -135,12 +139,12 @@ const PrimTable<Row>& Rows() {
       {"asinh", Function(Rounds())},
       {"acosh", Function(Rounds(kPositive))},
       {"atanh", Function(Rounds())},
-      {"logistic", Function(Rounds(kPositive))},
-      {"logistic_density", Function(Rounds(kPositive))},
+      {"logistic", HasLimits(kPositive)},
+      {"logistic_density", HasLimits(kPositive)},
       {"softplus", Function(Rounds(kPositive))},
-      {"sech_squared", Function(Rounds(kPositive))},
-      {"erf", Function(Rounds())},
-      {"erfc", Function(Rounds(kPositive))},
+      {"sech_squared", HasLimits(kPositive)},
+      {"erf", HasLimits()},
+      {"erfc", HasLimits(kPositive)},
       {"erf_inv", Function(Rounds())},
       {"lgamma", Function({.widens = true, .rounds = true, .overflows = true, .logarithmic = true})},
       {"digamma", Function(Rounds())},
@@ -236,6 +240,7 @@ class Widener {
           wanted[static_cast<size_t>(at)] = true;
       }
     }
+    if (before_derivatives_) ChooseUpToLimits();
     return true;
   }
 
@@ -275,7 +280,11 @@ class Widener {
       const Eqn& e = fn_.eqns()[i];
       const ScopedLoc loc(b, e.loc);
       Atoms in;
-      for (const Atom& a : e.operands) in.push_back(wide_[i] ? in_f64(a) : as_it_is(a));
+      for (const Atom& a : e.operands) {
+        const bool limited = before_derivatives_ && !wide_[i] && Rows()[*e.prim].has_limits && a.is_var() &&
+                             has_wide[a.id()] && !has_narrow[a.id()];
+        in.push_back(wide_[i] ? in_f64(a) : limited ? Limited(b, wide[a.id()]) : as_it_is(a));
+      }
       const Atoms out = wide_[i] && IsConversion(e) ? in : b.Clone(e, std::move(in));
       for (uint32_t r = 0; r < e.num_results; ++r) {
         const uint32_t id = e.first_result + r;
@@ -292,6 +301,31 @@ class Widener {
   }
 
  private:
+  // A number times what is in f64, up to a function that has a limit.
+  void ChooseUpToLimits() {
+    for (size_t i = 0; i < fn_.eqns().size(); ++i) {
+      const Eqn& e = fn_.eqns()[i];
+      if (wide_[i] || !Can(e) || (FormOf(e) != Form::kProduct && FormOf(e) != Form::kNegative)) continue;
+      bool numbers = true, of_wide = false;
+      for (const Atom& a : e.operands) {
+        const int64_t at = a.is_var() ? defined_[a.id()] : -1;
+        const bool is_wide = at >= 0 && wide_[static_cast<size_t>(at)];
+        numbers &= is_wide || a.is_literal();
+        of_wide |= is_wide;
+      }
+      wide_[i] = numbers && of_wide && e.prim->is_elementwise();
+    }
+  }
+
+  // For a function that has long reached its limits there: derivatives beyond are 0, by which those of the operand may
+  // be multiplied in f64, but not where they are infinite in f32.
+  static Atom Limited(Builder& b, const Atom& x) {
+    constexpr double kFar = 110;
+    static const Prim& clamp = FindPrim("clamp");
+    const DType f64 = DType::kF64;
+    return Convert(b, b.Emit1(clamp, {Atom::Scalar(f64, -kFar), x, Atom::Scalar(f64, kFar)}), DType::kF32);
+  }
+
   const Eqn* Definition(const Atom& a) const {
     const int64_t at = a.is_var() ? defined_[a.id()] : -1;
     return at >= 0 ? &fn_.eqns()[static_cast<size_t>(at)] : nullptr;
