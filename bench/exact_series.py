@@ -50,9 +50,9 @@ class Series:
         return self * other.through(1 / v, -1 / v**2, 2 / v**3)
 
     def __pow__(self, exponent):
-        if isinstance(exponent, Series):
+        if isinstance(exponent, Series) and (exponent.first or exponent.second):
             return exp(exponent * log(self))
-        n, v = mpf(repr(float(exponent))), self.value
+        n, v = of(exponent).value, self.value
         if n == 0:
             return Series(1)
         if n == 1:

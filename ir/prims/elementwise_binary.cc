@@ -82,6 +82,16 @@ Expr ScaleForSquares(const Expr& largest) {
   return Select(Gt(largest, power(top)), largest.Number(power(top - row.max_exponent - 1)), small_too);
 }
 
+// x^w, from which w x^(w-1) is made: where w was 0 and 1/x^2 is infinite, 1/x with no derivative, which would be 0 times
+// infinity.
+Expr PowerOfDerivative(const Expr& x, const Expr& power, const Expr& w_is_0) {
+  const DTypeRow& row = RowOf(x.dtype());
+  const auto is_below = [&](int exponent) { return Lt(Abs(x), std::ldexp(1.0, exponent)); };
+  const Expr one = x.Number(1), small = And(w_is_0, is_below(3 - row.max_exponent / 2));
+  const Expr divisor = Select(is_below(1 - row.max_exponent), one, Select(small, x, one));
+  return Select(small, StopGradient(1.0 / divisor), Pow(Select(small, one, x), power));
+}
+
 void Samples(Prim& p, double low, double high) {
   p.samples = [prim = &p, low, high] {
     std::vector<Sample> samples = ElementwiseSamples(*prim);
@@ -164,7 +174,8 @@ void RegisterArithmetic(PrimRegistry& r) {
                   const Expr zero = x.Number(0), one = x.Number(1);
                   const Expr w_is_0{w.b, Eq(w, w.Number(0))}, x_is_0{x.b, Eq(x, zero)};
                   const Expr down = w - 1.0;
-                  const Expr dx = w * Pow(x, Select(w_is_0, Select(x_is_0, w.Number(1), down), down));
+                  const Expr power = Select(w_is_0, Select(x_is_0, w.Number(1), down), down);
+                  const Expr dx = w * (w.atom.is_literal() ? Pow(x, power) : PowerOfDerivative(x, power, w_is_0));
                   const Expr log = Log(Select(x_is_0, one, x));
                   return {dx, log * y};
                 },

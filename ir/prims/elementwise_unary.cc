@@ -168,6 +168,11 @@ void RegisterExponential(PrimRegistry& r) {
   Prim& log10 = AddUnary(r, "log10", kAnyFloats, OnFloats<1>(WEFT_F(std::log10(x))), WEFT_D(std::numbers::log10e / x),
                          "Logarithm to base 10; of powers of 10 exact.", {.work = 15, .ulps = 1});
   log.taylor = LogCoefficient;
+  // Not dx times 1 / x, which is infinite of subnormal numbers: y log(x) has the slope y / x.
+  log.jvp = [](JvpContext& c) {
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
+    c.dy = {Div(c.b, *c.dx[0], c.x[0])};
+  };
   for (Prim* p : {&log, &log1p, &log2, &log10}) {
     p->samples = [p] {
       std::vector<Sample> samples = ElementwiseSamples(*p);

@@ -227,13 +227,16 @@ def test_a_licence_says_which_rules_are_used():
     assert float(weft.jit(softplus, licence="accurate")(100.0)) == 100
     assert float(weft.jit(softplus, licence=["rounding"])(100.0)) == 100
     assert math.isnan(weft.jit(weft.grad(softplus), licence="exact")(100.0))
-    # log(x y) is log(x) + log(y) where both are positive.
+    # log(x y) is log(x) + log(y) where both are positive; by default the product is one of f64.
     y = wnp.full(40000, 1e-30)
-    product = lambda x: wnp.log(x * x)
-    quotient = lambda x, z: wnp.log(x * z)
-    assert math.isinf(weft.jit(quotient)(y, y)[0])
-    np.testing.assert_allclose(weft.jit(quotient, licence="no-nan")(y, y)[0], -138.15511)
-    np.testing.assert_allclose(weft.jit(product)(y)[0], -138.15511)
+    product = lambda x, z: wnp.log(x * z)
+    assert math.isinf(weft.jit(product, licence="signed-zero")(y, y)[0])
+    for licence in ("accurate", "no-nan"):
+        np.testing.assert_allclose(weft.jit(product, licence=licence)(y, y)[0], -138.15511)
+    assert math.isnan(weft.jit(product)(-y, y)[0])
+    zero = lambda x: 0 * x
+    assert math.isnan(weft.jit(zero)(math.inf))
+    assert float(weft.jit(zero, licence="no-nan")(math.inf)) == 0
 
 
 def test_the_outermost_jitted_function_decides():

@@ -187,9 +187,13 @@ class Reader {
     while (Take(",")) in.push_back(Compared());
     if (!Take(")")) Fail("')'");
     if (name == "wide") {
+      if (in.size() != 1 && in.size() != 3)
+        throw ValueError("the formula '", text_, "': wide takes 1 operand or 3, got ", in.size());
       Node n;
       n.kind = Kind::kWide;
-      n.text = "wide(" + in[0].text + ")";
+      n.text = "wide(" + in[0].text;
+      for (size_t i = 1; i < in.size(); ++i) n.text += "," + in[i].text;
+      n.text += ")";
       n.in = std::move(in);
       return n;
     }
@@ -408,7 +412,7 @@ class Emitter {
     if (IsNumber(n)) return Atom::Scalar(dtype_, NumberOf(n, m_));
     switch (n.kind) {
       case Kind::kOperand: return *m_.operands[static_cast<size_t>(n.letter)];
-      case Kind::kWide: return Convert(b_, Of(n.in[0]), DType::kF64);
+      case Kind::kWide: return Wide(n);
       case Kind::kWholePower: {
         const Atom base = Of(n.in[0]);
         return n.number == 2 ? Mul(b_, base, base) : IntegerPow(b_, base, static_cast<int64_t>(n.number));
@@ -435,6 +439,18 @@ class Emitter {
     return b_.Emit1(*n.prim, in);
   }
 
+  Atom Wide(const Node& n) {
+    const Atom narrow = Of(n.in[0]);
+    // A number may stand beside arrays, what it is converted to may not.
+    const Atom wide = narrow.is_literal() && narrow.literal().rank() == 0
+                          ? Atom::Scalar(DType::kF64, narrow.literal().Get(0).real())
+                          : Convert(b_, narrow, DType::kF64);
+    if (n.in.size() == 1) return wide;
+    const Atom lo = Atom::Scalar(DType::kF64, NumberOf(n.in[1], m_)), hi = Atom::Scalar(DType::kF64, NumberOf(n.in[2], m_));
+    static const Prim& clamp = FindPrim("clamp");
+    return wide.is_literal() ? Computed(clamp, {lo, wide, hi}) : b_.Emit1(clamp, {lo, wide, hi});
+  }
+
   // Of literals, which may stand beside arrays as one.
   static Atom Computed(const Prim& prim, const Atoms& in) {
     Tensors values;
@@ -454,6 +470,10 @@ bool Any(const Node& n, Kind kind, int letter) {
     if (Any(x, kind, letter)) return true;
   }
   return false;
+}
+
+bool HoldsWide(const Node& n) {
+  return (n.kind == Kind::kWide && n.in.size() == 3) || std::any_of(n.in.begin(), n.in.end(), HoldsWide);
 }
 
 }  // namespace
@@ -509,6 +529,7 @@ double Formula::Number(const FormulaMatch& match) const { return NumberOf(*node_
 bool Formula::HasOperand(int i) const { return Any(*node_, Kind::kOperand, i); }
 bool Formula::HasNumber(int i) const { return Any(*node_, Kind::kNumberLetter, i); }
 std::string Formula::TextOfOneDtype() const {
+  if (HoldsWide(*node_)) return "";
   std::string text = node_->text;
   for (size_t at; (at = text.find("wide(")) != std::string::npos;) {
     size_t end = at + 5;

@@ -24,6 +24,10 @@
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
+
+absl::Span<const SimplifyRule> StableFactors();  // stable_factors.cc
+FnRef WidenBeforeDerivatives(FnRef fn);          // widen.cc
+
 namespace {
 
 // The primitives that rules look for among the equations that define operands.
@@ -310,7 +314,8 @@ std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
         (parsed->replacement.HasNumber(i) && !parsed->pattern.HasNumber(i)))
       throw ValueError("the rule '", row.name, "': its replacement has a letter that its pattern has not");
   }
-  parsed->changes_wide = parsed->pattern.TextOfOneDtype() != parsed->replacement.TextOfOneDtype();
+  const std::string replaced = parsed->replacement.TextOfOneDtype();
+  parsed->changes_wide = !replaced.empty() && parsed->pattern.TextOfOneDtype() != replaced;
   auto apply = [parsed](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atom> {
     FormulaMatch match;
     if (!parsed->pattern.Matches(b, e, x, &match)) return std::nullopt;
@@ -409,6 +414,8 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   std::stable_sort(rules.begin() + formulas, rules.end(), [](const SimplifyRule* x, const SimplifyRule* y) {
     return std::strlen(x->formula->pattern) > std::strlen(y->formula->pattern);
   });
+  // What no formula of these knows.
+  for (const SimplifyRule& r : StableFactors()) rules.push_back(&r);
   return rules;
 }
 
@@ -518,13 +525,16 @@ FnRef Stabilize(FnRef fn) {
   const auto use = [](const SimplifyRule& rule) {
     return rule.time == RuleTime::kStabilizing || rule.time == RuleTime::kBeforeDerivatives;
   };
-  return ComputeInBlocksAgain(Rewrite(
+  fn = Rewrite(
       std::move(fn),
       [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
         const std::optional<Atom> value = FirstRule(b, e, x, use);
         return value ? std::optional<Atoms>(Atoms{*value}) : std::nullopt;
       },
-      nullptr, nullptr, /*count_readers=*/true));
+      nullptr, nullptr, /*count_readers=*/true);
+  const RuleWatch* const watch = RuleWatch::Current();
+  if (watch == nullptr || watch->Allows("widen")) fn = WidenBeforeDerivatives(std::move(fn));
+  return ComputeInBlocksAgain(std::move(fn));
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/rewrite.h"
 #include "transforms/opt/same_value.h"
 #include "transforms/opt/stable_rules.h"
 
@@ -245,6 +246,37 @@ std::optional<Atom> TwoPassVariance(Builder& b, const Eqn&, const Atoms& x) {
   return Again(b, outer, Again(b, inner, scaled));
 }
 
+// Whether both are computed of one value, by operations on its elements.
+bool OfOneValue(const Builder& b, const Atom& x, const Atom& y) {
+  constexpr size_t kMostSteps = 32;
+  std::vector<Atom> rest = {x, y};
+  std::optional<Atom> leaf;
+  for (size_t steps = 0; !rest.empty() && steps < kMostSteps; ++steps) {
+    const Atom a = rest.back();
+    rest.pop_back();
+    if (Splat(b, a) != nullptr) continue;
+    const Eqn* e = b.Definition(a);
+    if (e != nullptr && e->prim->is_elementwise()) {
+      rest.insert(rest.end(), e->operands.begin(), e->operands.end());
+    } else if (leaf && !(*leaf == a)) {
+      return false;
+    } else {
+      leaf = a;
+    }
+  }
+  return true;
+}
+
+// x^2 - y^2 = (x - y) (x + y), which neither cancels nor overflows first. Not before a derivative is taken, which is 2 x
+// as it is written, and a difference of like numbers here. What is of one value, the pass `widen` computes in f64.
+std::optional<Atom> DifferenceOfSquares(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
+  const std::optional<Atom> first = RootOf(b, x[0]), second = RootOf(b, x[1]);
+  if (!first || !second || !ReadOnce(b, x[0]) || !ReadOnce(b, x[1]) || OfOneValue(b, *first, *second))
+    return std::nullopt;
+  return Mul(b, Sub(b, *first, *second), Add(b, *first, *second));
+}
+
 // log(prod(x)): what f32 cannot hold f64 can, of a few dozen factors; of any number their logarithms' sum, where none
 // is negative.
 std::optional<Atom> LogOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
@@ -423,6 +455,8 @@ const SimplifyRule kRules[] = {
      R"(fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; m = div s 3.0:f32
         t = reduce_sum[dims=[0]] x; n = div t 3.0:f32; o = mul n n; r = sub m o; return r })",
      false, kStable},
+    {"difference-of-squares", "sub", Licence::kAccurate, DifferenceOfSquares,
+     "fn f(x: f32[3], y: f32[3]) { q = mul x x; r = mul y y; d = sub q r; return d }", false, RuleTime::kLowering},
     {"guarded-branches", "select", Licence::kExact, GuardedBranches,
      "fn f(x: f32[3]) { p = gt x 0.0:f32; a = log x; r = select p a 0.0:f32; return r }", false,
      RuleTime::kBeforeDerivatives},

@@ -1,4 +1,4 @@
-// The rule wider-type: what cancels or overflows in f32 is computed in f64.
+// The pass `widen`: what cancels or overflows in f32 is computed in f64.
 //
 // A sum or difference whose operands were rounded and may cancel loses the digits that they lost; a quotient, root or
 // logarithm of what has overflowed is wrong. Of such equations and all that leads up to them, as far as it is made of
@@ -8,6 +8,10 @@
 // elements of one value, such as x - sin(x), x**2 - 2*x + 1, sqrt(x*x - 4): what that costs does not depend on sizes,
 // so neither do the digits.
 //
+// The same few operations are put in f64 before a derivative is taken, so that it is the derivative of what does not
+// cancel or overflow: that of 1 / (1 + x^2)^2 is 0 times infinity at 1e15 in f32. There a quotient by a sum that may
+// overflow may be of several values, as a density with a place and a scale is.
+//
 // Not in a function that computes with its own rounding errors: (s + y) - s, x + 12582912. Nor in one that draws random
 // numbers, whose bits must not depend on how many there are.
 #include <algorithm>
@@ -15,6 +19,7 @@
 #include <numbers>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "ir/licences.h"
 #include "ir/ops.h"
@@ -38,6 +43,7 @@ enum class Form : uint8_t {
   kMaximum,
   kPower,
   kChoice,
+  kConversion,
   kRandom
 };
 
@@ -49,6 +55,7 @@ struct Row {
   bool rounds = false;       // its result is rounded
   bool overflows = false;    // of ordinary operands may overflow, or underflow
   bool reads_range = false;  // turns what has overflowed into a wrong number
+  bool has_limits = false;   // in both directions, which it has reached in f32 far before the operand is 100
   bool logarithmic = false;  // exp of its result turns absolute errors of it into relative ones
   Sign sign = Sign::kUnknown;
   Form form = Form::kOther;
@@ -76,6 +83,9 @@ constexpr Row Overflows(Sign sign = Sign::kUnknown) {
 constexpr Row Reads(Sign sign = Sign::kUnknown) {
   return {.cost = 2, .widens = true, .rounds = true, .reads_range = true, .sign = sign};
 }
+constexpr Row HasLimits(Sign sign = Sign::kUnknown) {
+  return Function({.widens = true, .rounds = true, .has_limits = true, .sign = sign});
+}
 constexpr Row Logarithm() {
   return Function({.widens = true, .rounds = true, .reads_range = true, .logarithmic = true});
 }
@@ -83,6 +93,7 @@ constexpr Row Logarithm() {
 const PrimTable<Row>& Rows() {
   constexpr Sign kPositive = Sign::kNotNegative;
   static const auto& rows = *new PrimTable<Row>{
+      {"convert", As(Form::kConversion, {.linear = true, .cost = 0, .widens = true, .rounds = true})},  // of f64
       {"broadcast", Moves()},
       {"reshape", Moves()},
       {"transpose", Moves()},
@@ -118,7 +129,7 @@ const PrimTable<Row>& Rows() {
       {"sqrt", Reads(kPositive)},
       {"rsqrt", Reads(kPositive)},
       {"cbrt", Function(Reads())},
-      {"tanh", Function(Rounds())},
+      {"tanh", HasLimits()},
       {"sin", Function(Rounds())},
       {"cos", Function(Rounds())},
       {"tan", Function(Rounds())},
@@ -129,12 +140,12 @@ const PrimTable<Row>& Rows() {
       {"asinh", Function(Rounds())},
       {"acosh", Function(Rounds(kPositive))},
       {"atanh", Function(Rounds())},
-      {"logistic", Function(Rounds(kPositive))},
-      {"logistic_density", Function(Rounds(kPositive))},
+      {"logistic", HasLimits(kPositive)},
+      {"logistic_density", HasLimits(kPositive)},
       {"softplus", Function(Rounds(kPositive))},
-      {"sech_squared", Function(Rounds(kPositive))},
-      {"erf", Function(Rounds())},
-      {"erfc", Function(Rounds(kPositive))},
+      {"sech_squared", HasLimits(kPositive)},
+      {"erf", HasLimits()},
+      {"erfc", HasLimits(kPositive)},
       {"erf_inv", Function(Rounds())},
       {"lgamma", Function({.widens = true, .rounds = true, .overflows = true, .logarithmic = true})},
       {"digamma", Function(Rounds())},
@@ -199,7 +210,8 @@ double Meant(double value) {
 
 class Widener {
  public:
-  explicit Widener(const Fn& fn) : fn_(fn), defined_(fn.num_vars(), -1), known_(fn.num_vars()) {
+  Widener(const Fn& fn, bool before_derivatives)
+      : fn_(fn), before_derivatives_(before_derivatives), defined_(fn.num_vars(), -1), known_(fn.num_vars()) {
     const auto& eqns = fn.eqns();
     wide_.assign(eqns.size(), false);
     for (size_t i = 0; i < eqns.size(); ++i) {
@@ -232,9 +244,11 @@ class Widener {
       wide_[i] = true;
       for (const Atom& a : eqns[i].operands) {
         const int64_t at = a.is_var() ? defined_[a.id()] : -1;
-        if (at >= 0 && Can(eqns[static_cast<size_t>(at)])) wanted[static_cast<size_t>(at)] = true;
+        if (at >= 0 && (Can(eqns[static_cast<size_t>(at)]) || IsWide(eqns[static_cast<size_t>(at)])))
+          wanted[static_cast<size_t>(at)] = true;
       }
     }
+    if (before_derivatives_) ChooseUpToLimits();
     return true;
   }
 
@@ -275,8 +289,12 @@ class Widener {
       const RuleWatch* const watch = RuleWatch::Current();
       const ScopedLoc loc(b, watch != nullptr && watch->marks && wide_[i] ? e.loc.Through(kWiderType) : e.loc);
       Atoms in;
-      for (const Atom& a : e.operands) in.push_back(wide_[i] ? in_f64(a) : as_it_is(a));
-      const Atoms out = b.Clone(e, std::move(in));
+      for (const Atom& a : e.operands) {
+        const bool limited = before_derivatives_ && !wide_[i] && Rows()[*e.prim].has_limits && a.is_var() &&
+                             has_wide[a.id()] && !has_narrow[a.id()];
+        in.push_back(wide_[i] ? in_f64(a) : limited ? Limited(b, wide[a.id()]) : as_it_is(a));
+      }
+      const Atoms out = wide_[i] && IsConversion(e) ? in : b.Clone(e, std::move(in));
       for (uint32_t r = 0; r < e.num_results; ++r) {
         const uint32_t id = e.first_result + r;
         // The real part of a complex number stays what it is.
@@ -292,16 +310,47 @@ class Widener {
   }
 
  private:
+  // A number times what is in f64, up to a function that has a limit.
+  void ChooseUpToLimits() {
+    for (size_t i = 0; i < fn_.eqns().size(); ++i) {
+      const Eqn& e = fn_.eqns()[i];
+      if (wide_[i] || !Can(e) || (FormOf(e) != Form::kProduct && FormOf(e) != Form::kNegative)) continue;
+      bool numbers = true, of_wide = false;
+      for (const Atom& a : e.operands) {
+        const int64_t at = a.is_var() ? defined_[a.id()] : -1;
+        const bool is_wide = at >= 0 && wide_[static_cast<size_t>(at)];
+        numbers &= is_wide || a.is_literal();
+        of_wide |= is_wide;
+      }
+      wide_[i] = numbers && of_wide && e.prim->is_elementwise();
+    }
+  }
+
+  // For a function that has long reached its limits there: derivatives beyond are 0, by which those of the operand may
+  // be multiplied in f64, but not where they are infinite in f32.
+  static Atom Limited(Builder& b, const Atom& x) {
+    constexpr double kFar = 110;
+    static const Prim& clamp = FindPrim("clamp");
+    const DType f64 = DType::kF64;
+    return Convert(b, b.Emit1(clamp, {Atom::Scalar(f64, -kFar), x, Atom::Scalar(f64, kFar)}), DType::kF32);
+  }
+
   const Eqn* Definition(const Atom& a) const {
     const int64_t at = a.is_var() ? defined_[a.id()] : -1;
     return at >= 0 ? &fn_.eqns()[static_cast<size_t>(at)] : nullptr;
   }
 
-  bool Can(const Eqn& e) const {
+  static bool IsConversion(const Eqn& e) { return FormOf(e) == Form::kConversion; }
+
+  bool CanIn(const Eqn& e, DType dtype) const {
     if (!Rows()[*e.prim].widens || e.num_results != 1 || !e.regions.empty()) return false;
     const Type& type = fn_.TypeOf(e.result());
-    return type.dtype == DType::kF32 && type.is_static() && type.varying.empty();
+    if (type.dtype != dtype || !type.is_static() || !type.varying.empty()) return false;
+    return !IsConversion(e) || fn_.TypeOf(e.operands[0]).dtype == (dtype == DType::kF32 ? DType::kF64 : DType::kF32);
   }
+  bool Can(const Eqn& e) const { return CanIn(e, DType::kF32); }
+  // What a rule for stability computes in f64 leads up to f32 again.
+  bool IsWide(const Eqn& e) const { return CanIn(e, DType::kF64); }
 
   Sign SignOf(const Atom& a) const {
     if (a.is_var()) return known_[a.id()].sign;
@@ -430,7 +479,8 @@ class Widener {
       bool linear;  // but for a constant
     };
     std::unordered_map<int64_t, Found> seen;
-    std::optional<uint32_t> leaf;
+    const size_t most_leaves = before_derivatives_ && IsQuotientByLargeSum(fn_.eqns()[i]) ? 4 : 1;
+    std::vector<uint32_t> leaves;
     int cost = 0;
     static const auto& sums = *new PrimSet{"reduce_sum", "reduce_prod"};
     static const auto& repeats = *new PrimSet{"broadcast", "reshape"};
@@ -443,12 +493,12 @@ class Widener {
     const auto visit = [&](const auto& self, const Atom& a) -> std::optional<Found> {
       if (a.is_literal()) return Found{0, false, true};
       const int64_t at = defined_[a.id()];
-      if (at < 0 || !Can(fn_.eqns()[static_cast<size_t>(at)])) {
+      if (at < 0 || !(Can(fn_.eqns()[static_cast<size_t>(at)]) || IsWide(fn_.eqns()[static_cast<size_t>(at)]))) {
         if (fn_.TypeOf(a).dtype != DType::kF32 && fn_.TypeOf(a).dtype != DType::kBool) return std::nullopt;
         if (fn_.TypeOf(a).dtype == DType::kBool) return Found{0, false, false};
         if (IsConstant(a)) return Found{0, false, true};
-        if (leaf && *leaf != a.id()) return std::nullopt;
-        leaf = a.id();
+        if (std::find(leaves.begin(), leaves.end(), a.id()) == leaves.end()) leaves.push_back(a.id());
+        if (leaves.size() > most_leaves) return std::nullopt;
         return Found{0, true, true};
       }
       if (const auto it = seen.find(at); it != seen.end()) return it->second;
@@ -489,26 +539,47 @@ class Widener {
              (defined_[a.id()] < 0 || !seen.contains(defined_[a.id()]) || seen.at(defined_[a.id()]).varies);
     });
   }
+  // 1 / (y (1 + x^2)): by a sum of what may have overflowed, and factors.
+  bool IsQuotientByLargeSum(const Eqn& e) const {
+    if (FormOf(e) != Form::kQuotient) return false;
+    const auto is_sum = [&](const auto& self, const Atom& a, int depth) -> bool {
+      const Eqn* inner = Definition(a);
+      if (inner == nullptr || KnownOf(a).range == 0) return false;
+      if (FormOf(*inner) == Form::kSum) return inner->prim->is_elementwise();
+      if (depth == 0 || (FormOf(*inner) != Form::kProduct && FormOf(*inner) != Form::kPower)) return false;
+      return std::any_of(inner->operands.begin(), inner->operands.end(),
+                         [&](const Atom& x) { return self(self, x, depth - 1); });
+    };
+    return is_sum(is_sum, e.operands[1], 3);
+  }
   bool IsConstant(const Atom& a) const {
     return a.id() < fn_.params().size() && fn_.params()[a.id()].kind == Param::Kind::kConstant;
   }
 
   const Fn& fn_;
+  const bool before_derivatives_;
   std::vector<int64_t> defined_;  // by variable: the equation that defines it, or -1
   std::vector<Known> known_;
   std::vector<bool> wide_;  // by equation
 };
 
-FnRef OfBody(FnRef fn) {
-  Widener widener(*fn);
-  return widener.Choose(CurrentLicences().Allow(Licence::kRounding)) ? widener.Widened() : fn;
-}
-
 }  // namespace
 
 FnRef WidenWhatCancels(FnRef fn) {
   if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
-  return RewriteBodies(std::move(fn), OfBody);
+  return RewriteBodies(std::move(fn), [](FnRef body) {
+    Widener widener(*body, /*before_derivatives=*/false);
+    return widener.Choose(CurrentLicences().Allow(Licence::kRounding)) ? widener.Widened() : body;
+  });
+}
+
+FnRef WidenBeforeDerivatives(FnRef fn);
+FnRef WidenBeforeDerivatives(FnRef fn) {
+  if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
+  return RewriteBodies(std::move(fn), [](FnRef body) {
+    Widener widener(*body, /*before_derivatives=*/true);
+    return widener.Choose(/*everywhere=*/false) ? widener.Widened() : body;
+  });
 }
 
 }  // namespace weft

@@ -1,0 +1,223 @@
+// Logarithms of products, quotients and powers: of factors that are out of the range of the dtype where the logarithm
+// is not. They come after all formulas, which know more of what the factors are.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "ir/ops.h"
+#include "ir/prim_table.h"
+#include "transforms/opt/formula.h"
+#include "transforms/opt/stable_rules.h"
+
+namespace weft {
+
+absl::Span<const SimplifyRule> StableFactors();
+
+namespace {
+
+enum class FactorForm : uint8_t { kOther, kProduct, kQuotient, kNegative, kExponential, kPower, kSquare, kWholePower };
+
+FactorForm FormOf(const Eqn& e) {
+  using enum FactorForm;
+  static const auto& forms = *new PrimTable<FactorForm>{
+      {"mul", kProduct}, {"div", kQuotient},  {"neg", kNegative},          {"exp", kExponential},
+      {"pow", kPower},   {"square", kSquare}, {"integer_pow", kWholePower}};
+  return forms[*e.prim];
+}
+
+// A logarithm is computed in f64: what is multiplied there is the product of so many numbers of f32 at most.
+constexpr int kMostFactors = 6;
+
+class LogarithmOfFactors {
+ public:
+  LogarithmOfFactors(Builder& b, DType dtype)
+      : b_(b), dtype_(dtype), wide_(ByteWidth(dtype) < 8 ? DType::kF64 : dtype) {}
+
+  // Whether the factors of `a` are found and are worth it: an exponential or a power among others, or what a wider
+  // dtype holds.
+  bool Find(const Atom& a) {
+    if (!Add(a, 1)) return false;
+    const bool powers = std::any_of(terms_.begin(), terms_.end(), [](const Term& t) { return t.base.has_value(); });
+    if (!terms_.empty() && (powers || terms_.size() > 1 || !plain_.empty())) return true;
+    return wide_ != dtype_ && plain_.size() > 1;
+  }
+
+  Atom Emit() {
+    std::optional<Atom> product, sum;
+    const auto multiply = [&](const Atom& a, bool below) {
+      product = product ? (below ? Div(b_, *product, a) : Mul(b_, *product, a)) : (below ? Div(b_, Number(1), a) : a);
+    };
+    const auto add = [&](const Atom& a, bool below) {
+      sum = sum ? (below ? Sub(b_, *sum, a) : weft::Add(b_, *sum, a)) : (below ? Neg(b_, a) : a);
+    };
+    for (const Factor& f : plain_) {
+      const Atom base = Widened(f.value);
+      const int n = std::abs(f.power);
+      multiply(n == 1 ? base : n == 2 ? Mul(b_, base, base) : IntegerPow(b_, base, n), f.power < 0);
+    }
+    for (const Term& t : terms_) {
+      if (!t.base) {
+        add(Widened(t.exponent), t.below);
+      } else {
+        const auto [term, rest] = LogarithmOfPower(*t.base, t.exponent);
+        add(term, t.below);
+        multiply(rest, t.below);
+      }
+    }
+    if (number_ != 1) multiply(Number(number_), false);
+    if (product) {
+      const Atom log = Log(b_, *product);
+      sum = sum ? weft::Add(b_, log, *sum) : log;
+    }
+    return Convert(b_, *sum, dtype_);
+  }
+
+ private:
+  struct Factor {
+    Atom value;
+    int power;
+  };
+  // exp(exponent), or base to the power exponent.
+  struct Term {
+    std::optional<Atom> base;
+    Atom exponent;
+    bool below;
+  };
+
+  Atom Number(double value) const { return Atom::Scalar(wide_, value); }
+
+  bool Add(const Atom& a, int power) {
+    if (const Atom* s = Splat(b_, a)) {
+      number_ *= std::pow(s->literal().Get(0).real(), power);
+      return std::isfinite(number_) && number_ != 0;
+    }
+    const Eqn* e = b_.Definition(a);
+    const FactorForm form = e == nullptr || !e->regions.empty() ? FactorForm::kOther : FormOf(*e);
+    const bool once = std::abs(power) == 1;
+    switch (form) {
+      case FactorForm::kProduct:
+      case FactorForm::kQuotient: {
+        const Atom first = e->operands[0], second = e->operands[1];
+        return Add(first, power) && Add(second, form == FactorForm::kQuotient ? -power : power);
+      }
+      case FactorForm::kNegative: {
+        if (power % 2 != 0) number_ = -number_;
+        const Atom operand = e->operands[0];
+        return Add(operand, power);
+      }
+      case FactorForm::kSquare: {
+        const Atom operand = e->operands[0];
+        return std::abs(power) <= kMostFactors && Add(operand, 2 * power);
+      }
+      case FactorForm::kWholePower: {
+        const int64_t n = e->attrs.GetInt("y");
+        const Atom operand = e->operands[0];
+        if (n != 0 && std::abs(n) <= kMostFactors)
+          return std::abs(power) <= kMostFactors && Add(operand, power * static_cast<int>(n));
+        break;
+      }
+      case FactorForm::kExponential:
+        if (!once || !e->attrs.entries().empty()) break;
+        terms_.push_back({std::nullopt, e->operands[0], power < 0});
+        return terms_.size() <= kMostFactors;
+      case FactorForm::kPower:
+        if (!once || terms_.size() >= kMostFactors) break;
+        terms_.push_back({e->operands[0], e->operands[1], power < 0});
+        return true;
+      default: break;
+    }
+    const auto at = std::find_if(plain_.begin(), plain_.end(), [&](const Factor& f) { return f.value == a; });
+    num_plain_ += std::abs(power);
+    if (at == plain_.end()) {
+      plain_.push_back({a, power});
+    } else {
+      num_plain_ -= std::abs(at->power) + std::abs(power);
+      at->power += power;
+      num_plain_ += std::abs(at->power);
+      if (at->power == 0) return false;  // a quotient of a value and itself: NaN at 0
+    }
+    return num_plain_ <= kMostFactors;
+  }
+
+  // In f64, with the sums and products that lead up to it as far as they are few: 1 - x of a rounded difference would
+  // have lost what the logarithm needs.
+  Atom Widened(const Atom& a) {
+    if (a.is_literal()) {
+      const Tensor& t = a.literal();
+      if (t.rank() == 0) return Number(t.Get(0).real());
+    }
+    if (wide_ == dtype_) return a;
+    for (const auto& [narrow, wide] : made_) {
+      if (narrow == a) return wide;
+    }
+    static const PrimSet kCheap{"add", "sub", "mul", "neg", "square", "integer_pow", "div"};
+    const Eqn* found = b_.Definition(a);
+    Atom made;
+    if (found != nullptr && kCheap.Has(*found->prim) && --left_ >= 0) {
+      const Eqn e = *found;  // emitting may move it
+      Atoms in;
+      for (const Atom& x : e.operands) in.push_back(Widened(x));
+      made = b_.Emit1(*e.prim, in, e.attrs);
+    } else {
+      made = Convert(b_, a, wide_);
+    }
+    made_.emplace_back(a, made);
+    return made;
+  }
+
+  // log(x^y) = y log(x) of finite x > 0 and y, beside what to take the logarithm of elsewhere: (term, factor).
+  std::pair<Atom, Atom> LogarithmOfPower(const Atom& x, const Atom& y) {
+    const auto infinitely = [&](const Atom& a) { return Sub(b_, a, a); };  // 0 but for infinities and NaN
+    const Atom zero = Atom::Scalar(dtype_, 0), one = Atom::Scalar(dtype_, 1);
+    std::optional<Atom> odd;
+    if (x.is_var()) odd = infinitely(x);
+    if (y.is_var()) odd = odd ? weft::Add(b_, *odd, infinitely(y)) : infinitely(y);
+    Atom ordinary = Eq(b_, *odd, zero);
+    if (x.is_var()) ordinary = And(b_, ordinary, Gt(b_, x, zero));
+    const auto or_one = [&](const Atom& a, bool where) {
+      return where ? Select(b_, ordinary, a, one) : Select(b_, ordinary, one, a);
+    };
+    const Atom base = x.is_var() ? Widened(or_one(x, true)) : Widened(x);
+    const Atom exponent = Widened(Select(b_, ordinary, y, zero));
+    const Atom rest = b_.Emit1(FindPrim("pow"), {or_one(x, false), or_one(y, false)});
+    return {Mul(b_, exponent, Log(b_, base)), Widened(rest)};
+  }
+
+  Builder& b_;
+  const DType dtype_, wide_;
+  double number_ = 1;
+  int num_plain_ = 0;  // counted as often as they are multiplied
+  int left_ = 12;      // equations that are computed in f64
+  std::vector<Factor> plain_;
+  std::vector<Term> terms_;
+  std::vector<std::pair<Atom, Atom>> made_;
+};
+
+std::optional<Atom> LogOfFactors(Builder& b, const Eqn& e, const Atoms& x) {
+  const DType dtype = b.DTypeOf(x[0]);
+  if (!e.attrs.entries().empty() || !IsFloat(dtype) || !x[0].is_var()) return std::nullopt;
+  LogarithmOfFactors factors(b, dtype);
+  if (!factors.Find(x[0])) return std::nullopt;
+  return factors.Emit();
+}
+
+const SimplifyRule kRules[] = {
+    {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
+     "fn f(x: f32[3], y: f32[3]) { a = mul x y; r = log a; return r }", false, RuleTime::kStabilizing},
+    {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
+     R"(fn f(x: f32[3], y: f32[3], z: f32[3]) { a = exp x; b = div a z; c = mul y b; d = mul c 3.0:f32; r = log d
+        return r })",
+     false, RuleTime::kStabilizing},
+    {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
+     "fn f(x: f32[3], y: f32[3]) { a = pow x y; r = log a; return r }", false, RuleTime::kStabilizing},
+    {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
+     R"(fn f(x: f32[3], y: f32[3]) { a = pow x y; n = neg x; b = exp n; c = mul b a; d = div c 6.0:f32; r = log d
+        return r })",
+     false, RuleTime::kStabilizing},
+};
+
+}  // namespace
+
+absl::Span<const SimplifyRule> StableFactors() { return kRules; }
+
+}  // namespace weft
