@@ -378,20 +378,6 @@ std::optional<Atom> FirstRule(Builder& b, const Eqn& e, const Atoms& x, const Us
   return std::nullopt;
 }
 
-// An element-wise equation whose operands all repeat a number gives one number, repeated.
-Atoms FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
-  Tensors values;
-  Dims dims;
-  for (const Atom& a : x) {
-    values.push_back(Splat(b, a)->literal());
-    if (const Type& type = b.TypeOf(a); type.rank() > 0) dims = type.dims;
-  }
-  Eqn numbers{e.prim, {}, 0, 1, e.attrs, {}, e.loc};
-  for (const Tensor& t : values) numbers.operands.push_back(Atom(t));
-  const Atom number(EvalEqn(numbers, values)[0]);
-  return {dims.empty() ? number : Broadcast(b, number, dims, {})};
-}
-
 // Operands that repeat one number become that number, so that the broadcast need not be made.
 Atoms WithSplatsAsNumbers(const Builder& b, const Atoms& x) {
   Atoms out;
@@ -409,6 +395,7 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : AlgebraRules()) rules.push_back(&r);
   for (const SimplifyRule& r : CollectRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
+  for (const SimplifyRule& r : StableMoves()) rules.push_back(&r);
   for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);
   for (const SimplifyRule& r : ScaleRules()) rules.push_back(&r);
@@ -433,6 +420,28 @@ Type ResultType(const Builder& b, const Eqn& e, const Atoms& x) {
 }
 
 }  // namespace
+
+// An element-wise equation whose operands all repeat a number gives one number, repeated.
+Atoms FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
+  Tensors values;
+  Dims dims;
+  for (const Atom& a : x) {
+    values.push_back(Splat(b, a)->literal());
+    if (const Type& type = b.TypeOf(a); type.rank() > 0) dims = type.dims;
+  }
+  Eqn numbers{e.prim, {}, 0, 1, e.attrs, {}, e.loc};
+  for (const Tensor& t : values) numbers.operands.push_back(Atom(t));
+  const Atom number(EvalEqn(numbers, values)[0]);
+  return {dims.empty() ? number : Broadcast(b, number, dims, {})};
+}
+
+std::optional<Atom> StableForm(Builder& b, const Eqn& e, const Atoms& x) {
+  const absl::Span<const SimplifyRule> structure = StableStructure();
+  return FirstRule(b, e, x, [&](const SimplifyRule& rule) {
+    return rule.time == RuleTime::kStabilizing &&
+           (rule.formula != nullptr || (&rule >= structure.begin() && &rule < structure.end()));
+  });
+}
 
 const std::vector<const SimplifyRule*>& SimplifyRules() { return CurrentRules().load()->all; }
 
