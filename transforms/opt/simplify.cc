@@ -395,6 +395,7 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : AlgebraRules()) rules.push_back(&r);
   for (const SimplifyRule& r : CollectRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
+  for (const SimplifyRule& r : GuardRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableMoves()) rules.push_back(&r);
   for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);
@@ -526,21 +527,32 @@ std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands
 
 FnRef Simplify(FnRef fn) {
   return Rewrite(
-      std::move(fn), [](Builder& b, const Eqn& e, const Atoms& x) { return SimplifyEqn(b, e, x, /*lowering=*/true); },
+      std::move(fn),
+      [](Builder& b, const Eqn& e, const Atoms& x) {
+        const std::optional<Atoms> made = SimplifyEqn(b, e, x, /*lowering=*/true);
+        return made || e.regions.empty() ? made : WithOperandsInside(b, e, x, Simplify);
+      },
       nullptr, nullptr, /*count_readers=*/true);
 }
 
-FnRef Stabilize(FnRef fn) {
+namespace {
+
+// Of a region: functions that made its operands are in it already.
+FnRef StableForms(FnRef fn) {
   const auto use = [](const SimplifyRule& rule) {
     return rule.time == RuleTime::kStabilizing || rule.time == RuleTime::kBeforeDerivatives;
   };
-  return ComputeInBlocksAgain(Rewrite(
+  return Rewrite(
       std::move(fn),
       [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-        const std::optional<Atom> value = FirstRule(b, e, x, use);
-        return value ? std::optional<Atoms>(Atoms{*value}) : std::nullopt;
+        if (const std::optional<Atom> value = FirstRule(b, e, x, use)) return Atoms{*value};
+        return e.regions.empty() ? std::nullopt : WithOperandsInside(b, e, x, StableForms);
       },
-      nullptr, nullptr, /*count_readers=*/true));
+      nullptr, nullptr, /*count_readers=*/true);
 }
+
+}  // namespace
+
+FnRef Stabilize(FnRef fn) { return ComputeInBlocksAgain(StableForms(std::move(fn))); }
 
 }  // namespace weft

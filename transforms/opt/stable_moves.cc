@@ -36,17 +36,52 @@ const MovePrims& PrimsOfMoves() {
 std::optional<Atom> StableFormOf(Builder& b, const Eqn& e, const Atoms& x, int depth);
 
 // An operation on one operand, the others being numbers.
+struct OnOne {
+  Eqn e;  // with scalar literals for the numbers
+  size_t at;
+
+  static std::optional<OnOne> Of(const Builder& b, const Eqn& e, const Atoms& x) {
+    std::optional<size_t> at;
+    OnOne out{e, 0};
+    out.e.operands = x;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (const Atom* number = Splat(b, x[i])) {
+        out.e.operands[i] = *number;
+      } else if (at) {
+        return std::nullopt;
+      } else {
+        at = i;
+      }
+    }
+    if (!at || !e.prim->is_elementwise() || !IsFloat(b.DTypeOf(x[*at]))) return std::nullopt;
+    out.at = *at;
+    return out;
+  }
+  Eqn With(const Atom& a) const {
+    Eqn out = e;
+    out.operands[at] = a;
+    return out;
+  }
+};
+
+// Such operations one after the other.
 class OfMoved {
  public:
-  OfMoved(Builder& b, const Eqn& e, Atoms operands, size_t at) : b_(b), e_(e), operands_(std::move(operands)), at_(at) {}
+  OfMoved(Builder& b, const std::vector<OnOne>& steps) : b_(b), steps_(steps) {}
 
-  // Its value of `a`, if that of what `a` is taken from has a stable form.
+  // Their value of `a`, if that of what `a` is taken from has a stable form.
   std::optional<Atom> Of(const Atom& a, int depth) {
+    if (depth > 0 && IsOfRegions(a)) return OfRegions(a, depth);
     const std::optional<std::pair<size_t, size_t>> moved = MovedBy(a);
     if (!moved || depth == 0) {
-      Eqn e = e_;
-      e.operands = With(a);
-      return StableFormOf(b_, e, e.operands, depth);
+      Atom value = a;
+      for (size_t k = 0; k + 1 < steps_.size(); ++k) {
+        const Eqn e = steps_[k].With(value);
+        const std::optional<Atom> made = StableForm(b_, e, e.operands);
+        value = made ? *made : b_.Emit1(*e.prim, e.operands, e.attrs);
+      }
+      const Eqn last = steps_.back().With(value);
+      return StableFormOf(b_, last, last.operands, depth);
     }
     const Eqn move = *b_.Definition(a);  // a copy: emitting may move it
     std::vector<std::optional<Atom>> made(move.operands.size());
@@ -69,6 +104,10 @@ class OfMoved {
     const Atom inside = Gt(b_, b_.Emit1(*move.prim, in, move.attrs), Atom::Scalar(type.dtype, 0));
     return Select(b_, inside, out, Plain(Atom::Scalar(type.dtype, 0)));
   }
+  bool IsOfRegions(const Atom& a) const {
+    const Eqn* e = b_.Definition(a);
+    return e != nullptr && !e->regions.empty();
+  }
   // The operands of the move that defines `a` whose elements it takes; nothing if none does.
   std::optional<std::pair<size_t, size_t>> MovedBy(const Atom& a) const {
     constexpr size_t kMost = 16;  // operands: each is looked at
@@ -78,26 +117,31 @@ class OfMoved {
     if (moved.first < 0 || e->operands.size() > kMost) return std::nullopt;
     // The least element's is the least where less has less, or none.
     static const PrimSet kIncreasing{"log", "log2", "log10", "log1p"};
-    if (e->prim->family == Family::kReduction && !kIncreasing.Has(*e_.prim)) return std::nullopt;
+    if (e->prim->family == Family::kReduction && (steps_.size() != 1 || !kIncreasing.Has(*steps_[0].e.prim)))
+      return std::nullopt;
     const auto first = static_cast<size_t>(moved.first);
     return std::pair(first, moved.count == 0 ? e->operands.size() : first + static_cast<size_t>(moved.count));
   }
 
  private:
-  Atoms With(const Atom& a) const {
-    Atoms x = operands_;
-    x[at_] = a;
-    return x;
+  // Element by element inside of what computes `a`.
+  std::optional<Atom> OfRegions(const Atom& a, int depth) {
+    return InRegions(b_, a, std::nullopt, [&](Builder& inside, const Atom& result, const std::optional<Atom>&) {
+      OfMoved of(inside, steps_);
+      const std::optional<Atom> made = of.Of(result, depth - 1);
+      return ChangedResult{made ? *made : of.Plain(result), made.has_value()};
+    });
   }
-  Atom Plain(const Atom& a) {
-    const Atoms x = With(a);
-    return Splat(b_, a) != nullptr ? FoldNumbers(b_, e_, x)[0] : b_.Emit1(*e_.prim, x, e_.attrs);
+  Atom Plain(Atom a) {
+    for (const OnOne& step : steps_) {
+      const Eqn e = step.With(a);
+      a = Splat(b_, a) != nullptr ? FoldNumbers(b_, e, e.operands)[0] : b_.Emit1(*e.prim, e.operands, e.attrs);
+    }
+    return a;
   }
 
   Builder& b_;
-  const Eqn& e_;
-  const Atoms operands_;
-  const size_t at_;
+  const std::vector<OnOne>& steps_;
 };
 
 constexpr int kMostMoves = 8;
@@ -170,11 +214,12 @@ std::optional<Atom> LogOfMovedQuotient(Builder& b, const Eqn& e, const Atoms& x,
       !e.attrs.entries().empty())
     return std::nullopt;
   Atoms parts = quotient->operands;
+  const std::vector<OnOne> log = {{e, 0}};
   bool any = false;
   for (Atom& part : parts) {
     if (!(b.TypeOf(part).dims == b.TypeOf(x[0]).dims)) return std::nullopt;
-    OfMoved of(b, e, {part}, 0);
-    std::optional<Atom> made = of.MovedBy(part) ? of.Of(part, depth - 1) : std::nullopt;
+    OfMoved of(b, log);
+    std::optional<Atom> made = of.MovedBy(part) || of.IsOfRegions(part) ? of.Of(part, depth - 1) : std::nullopt;
     any |= made.has_value();
     part = made ? *made : b.Emit1(*e.prim, {part}, e.attrs);
   }
@@ -189,27 +234,29 @@ std::optional<Atom> StableFormOf(Builder& b, const Eqn& e, const Atoms& x, int d
   return e.prim == &log ? LogOfMovedQuotient(b, e, x, depth) : std::nullopt;
 }
 
+// Of what is moved or is a result of regions, or of an operation on that.
 std::optional<Atom> StableOfMoved(Builder& b, const Eqn& e, const Atoms& x) {
-  std::optional<size_t> at;
-  Atoms operands = x;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (const Atom* number = Splat(b, x[i])) {
-      operands[i] = *number;
-    } else if (at) {
-      return std::nullopt;
-    } else {
-      at = i;
-    }
+  std::optional<OnOne> last = OnOne::Of(b, e, x);
+  if (!last) return std::nullopt;
+  Atom of = x[last->at];
+  std::vector<OnOne> steps = {std::move(*last)};
+  const OfMoved one(b, steps);
+  if (!one.MovedBy(of) && !one.IsOfRegions(of)) {
+    const Eqn* inner = b.Definition(of);
+    if (inner == nullptr) return std::nullopt;
+    std::optional<OnOne> first = OnOne::Of(b, *inner, inner->operands);
+    if (!first) return std::nullopt;
+    of = inner->operands[first->at];
+    if (!one.MovedBy(of) && !one.IsOfRegions(of)) return std::nullopt;
+    steps.insert(steps.begin(), std::move(*first));
   }
-  if (!at || !IsFloat(b.DTypeOf(x[*at]))) return std::nullopt;
-  OfMoved of(b, e, std::move(operands), *at);
-  if (!of.MovedBy(x[*at])) return std::nullopt;
-  return of.Of(x[*at], kMostMoves);
+  return OfMoved(b, steps).Of(of, kMostMoves);
 }
 
 // With the logarithm, the operations that patterns begin with.
-const std::vector<const char*> kOfFormulas = {"log2", "log10", "log1p", "exp", "exp2", "expm1",
-                                              "sqrt", "add",   "sub",   "mul", "div"};
+std::vector<const char*> OfFormulas() {
+  return {"log2", "log10", "log1p", "exp", "exp2", "expm1", "sqrt", "add", "sub", "mul", "div"};
+}
 
 SimplifyRule MovedRule() {
   SimplifyRule rule{"stable-of-moved",
@@ -219,7 +266,7 @@ SimplifyRule MovedRule() {
                     "fn f(x: f32[2,3]) { a = exp x; t = transpose[perm=[1,0]] a; r = log t; return r }",
                     false,
                     RuleTime::kStabilizing};
-  rule.other_prims = kOfFormulas;
+  rule.other_prims = OfFormulas();
   return rule;
 }
 
@@ -232,7 +279,7 @@ SimplifyRule FormulaRuleOfMoved() {
                        return r })",
                     false,
                     RuleTime::kStabilizing};
-  rule.other_prims = kOfFormulas;
+  rule.other_prims = OfFormulas();
   return rule;
 }
 

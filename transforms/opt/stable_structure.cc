@@ -1,4 +1,4 @@
-// Rules for stability of sums over dimensions and of choices, which are no formulas of single elements.
+// Rules for stability of sums over dimensions, which are no formulas of single elements.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -72,8 +72,10 @@ std::optional<Atom> ExponentOf(const Builder& b, const Atom& a) {
 
 // Whether something has been subtracted already, as these rules and careful people do.
 bool IsShifted(const Builder& b, const Atom& exponent) {
-  const Eqn* e = DefinedBy(b, exponent, Prims().sub);
-  if (e == nullptr) return false;
+  const Eqn* e = b.Definition(exponent);
+  for (int selects = 0; e != nullptr && e->prim == &Prims().select && selects < 3; ++selects)
+    e = b.Definition(Splat(b, e->operands[1]) != nullptr ? e->operands[2] : e->operands[1]);
+  if (e == nullptr || e->prim != &Prims().sub) return false;
   const Atom shift = ThroughShapes(b, e->operands[1]).inner;
   const Eqn* made = b.Definition(shift);
   if (made == nullptr) return false;
@@ -182,6 +184,14 @@ std::optional<Atom> Softmax(Builder& b, const Eqn&, const Atoms& x) {
   const Atom largest = Largest(b, *exponent, sum->dims);
   const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims)));
   return Div(b, rest, Again(b, shaped, ReduceSum(b, rest, sum->dims)));
+}
+
+// exp(x) exp(y) = exp(x + y), and so with quotients: one exponential less, and no overflow of one of them alone.
+std::optional<Atom> ExpOfSum(Builder& b, const Eqn& e, const Atoms& x) {
+  const std::optional<Atom> first = ExponentOf(b, x[0]), second = ExponentOf(b, x[1]);
+  if (!first || !second || !IsFloat(b.DTypeOf(x[0])) || !(b.TypeOf(x[0]).dims == b.TypeOf(x[1]).dims)) return std::nullopt;
+  if (x[0] == x[1] || !ReadOnce(b, x[0]) || !ReadOnce(b, x[1])) return std::nullopt;
+  return Exp(b, e.prim == &Prims().mul ? Add(b, *first, *second) : Sub(b, *first, *second));
 }
 
 // log(exp(x) / sum(exp(x))) = x - log(sum(exp(x))), of the form that Softmax made too. The difference of x and its
@@ -516,93 +526,6 @@ std::optional<Atom> GeometricMean(Builder& b, const Eqn& e, const Atoms& x) {
   return InF64(b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, [&](const Atom& a) { return Log(b, a); });
 }
 
-// --- Choices ---------------------------------------------------------------------------------------------------------
-
-// What an operation's operand is where its result is not chosen: a number at which its derivatives are finite.
-struct Harmless {
-  int operand = -1;  // which; -1: the operation is harmless anywhere
-  double number = 0;
-};
-const PrimTable<Harmless>& HarmlessOperands() {
-  static const auto& table = *new PrimTable<Harmless>{
-      {"log", {0, 1}},    {"log1p", {0, 0}},   {"log2", {0, 1}},     {"log10", {0, 1}},       {"sqrt", {0, 1}},
-      {"rsqrt", {0, 1}},  {"cbrt", {0, 1}},    {"div", {1, 1}},      {"pow", {0, 1}},         {"exp", {0, 0}},
-      {"exp2", {0, 0}},   {"expm1", {0, 0}},   {"sinh", {0, 0}},     {"cosh", {0, 0}},        {"tan", {0, 0}},
-      {"asin", {0, 0}},   {"acos", {0, 0}},    {"atanh", {0, 0}},    {"acosh", {0, 2}},       {"erf_inv", {0, 0}},
-      {"lgamma", {0, 1}}, {"digamma", {0, 1}}, {"trigamma", {0, 1}}, {"integer_pow", {0, 1}},
-  };
-  return table;
-}
-
-// The value of a branch with every operand of such an operation replaced where the branch is not taken.
-class Guard {
- public:
-  Guard(Builder& b, const Atom& predicate, bool taken, const Type& type)
-      : b_(b), predicate_(predicate), taken_(taken), dims_(type.dims) {}
-
-  Atom Of(const Atom& a) {
-    for (const auto& [before, after] : made_) {
-      if (before == a) return after;
-    }
-    const Eqn* found = b_.Definition(a);
-    if (found == nullptr || !found->prim->is_elementwise() || found->num_results != 1 || --left_ < 0) return a;
-    if (found->prim == &Prims().select || b_.TypeOf(a).dims != dims_ || !IsFloat(b_.DTypeOf(a))) return a;
-    const Eqn e = *found;  // emitting may move it
-    Atoms in;
-    bool changed = false;
-    for (const Atom& x : e.operands) {
-      in.push_back(Of(x));
-      changed |= !(in.back() == x);
-    }
-    const Harmless& harmless = HarmlessOperands()[*e.prim];
-    if (harmless.operand >= 0) {
-      Atom& x = in[static_cast<size_t>(harmless.operand)];
-      const bool grows = e.prim != &Prims().integer_pow || e.attrs.GetInt("y") < 0 || e.attrs.GetInt("y") > 2;
-      if (x.is_var() && grows && b_.TypeOf(x).dims == dims_ && IsFloat(b_.DTypeOf(x)) && !IsGuarded(x)) {
-        const Atom number = Atom::Scalar(b_.DTypeOf(x), harmless.number);
-        x = taken_ ? Select(b_, predicate_, x, number) : Select(b_, predicate_, number, x);
-        changed = true;
-      }
-    }
-    const Atom made = changed ? b_.Emit1(*e.prim, in, e.attrs) : a;
-    made_.emplace_back(a, made);
-    return made;
-  }
-
- private:
-  // By this rule, or by a careful author.
-  bool IsGuarded(const Atom& x) const {
-    const Eqn* e = DefinedBy(b_, x, Prims().select);
-    return e != nullptr && e->operands[0] == predicate_;
-  }
-
-  Builder& b_;
-  const Atom predicate_;
-  const bool taken_;
-  const Dims dims_;
-  std::vector<std::pair<Atom, Atom>> made_;
-  int left_ = 32;  // equations; larger branches are cut there
-};
-
-std::optional<Atom> GuardedBranches(Builder& b, const Eqn&, const Atoms& x) {
-  const Type type = b.TypeOf(x[1].is_literal() ? x[2] : x[1]);
-  if (!IsFloat(type.dtype) || !x[0].is_var() || b.TypeOf(x[0]).dims != type.dims) return std::nullopt;
-  const Atom first = Guard(b, x[0], true, type).Of(x[1]), second = Guard(b, x[0], false, type).Of(x[2]);
-  if (first == x[1] && second == x[2]) return std::nullopt;
-  return Select(b, x[0], first, second);
-}
-
-}  // namespace
-
-Atom GuardedSelect(Builder& b, const Atom& predicate, const Atom& yes, const Atom& no) {
-  const Atom chosen[] = {predicate, yes, no};
-  if (const std::optional<Atom> guarded = GuardedBranches(b, Eqn{}, Atoms(std::begin(chosen), std::end(chosen))))
-    return *guarded;
-  return Select(b, predicate, yes, no);
-}
-
-namespace {
-
 constexpr RuleTime kStable = RuleTime::kStabilizing;
 
 const SimplifyRule kRules[] = {
@@ -635,6 +558,10 @@ const SimplifyRule kRules[] = {
      "fn f(x: f32[3]) { p = integer_pow[y=-6] x; r = log10 p; return r }", false, kStable},
     {"norm", "sqrt", Licence::kAccurate, Norm,
      "fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; r = sqrt s; return r }", false, kStable},
+    {"exp-of-sum", "mul", Licence::kAccurate, ExpOfSum,
+     "fn f(x: f32[3], y: f32[3]) { a = exp x; b = exp y; c = mul a b; return c }", false, kStable},
+    {"exp-of-sum", "div", Licence::kAccurate, ExpOfSum,
+     "fn f(x: f32[3], y: f32[3]) { a = exp x; b = exp y; c = div a b; return c }", false, kStable},
     {"geometric-mean", "exp", Licence::kAccurate, GeometricMean,
      "fn f(x: f32[3]) { l = log x; s = reduce_sum[dims=[0]] l; m = div s 3.0:f32; r = exp m; return r }", false,
      kStable},
@@ -650,9 +577,6 @@ const SimplifyRule kRules[] = {
      R"(fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; m = div s 3.0:f32
         t = reduce_sum[dims=[0]] x; n = div t 3.0:f32; o = mul n n; r = sub m o; return r })",
      false, kStable},
-    {"guarded-branches", "select", Licence::kExact, GuardedBranches,
-     "fn f(x: f32[3]) { p = gt x 0.0:f32; a = log x; r = select p a 0.0:f32; return r }", false,
-     RuleTime::kBeforeDerivatives},
 };
 
 }  // namespace
