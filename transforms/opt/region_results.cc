@@ -162,7 +162,7 @@ std::optional<Eqn> WithOperandInside(const Builder& b, const Eqn& e, const Regio
       }
       if (k == region->params().size()) break;
       const Param& p = region->params()[k];
-      params.push_back(inside.Parameter(p.type, p.name, p.kind));
+      params.push_back(k + how.first == i ? Atom() : inside.Parameter(p.type, p.name, p.kind));
     }
     Atoms operands;
     size_t next = 0;
@@ -179,7 +179,8 @@ std::optional<Eqn> WithOperandInside(const Builder& b, const Eqn& e, const Regio
   }
   if (!replaced) return std::nullopt;
   out.operands.insert(out.operands.begin() + static_cast<int64_t>(at), given.begin(), given.end());
-  if (how.scan && !slices) out.attrs = out.attrs.With("num_consts", static_cast<int64_t>(how.consts + given.size()));
+  out.operands.erase(out.operands.begin() + static_cast<int64_t>(i));
+  if (how.scan && !slices) out.attrs = out.attrs.With("num_consts", static_cast<int64_t>(how.consts + given.size() - 1));
   return out;
 }
 
@@ -218,7 +219,7 @@ std::optional<Atoms> WithOperandsInside(Builder& b, const Eqn& e, const Atoms& x
     now = std::move(*made);
     how = RegionsOf(now);
     changed = true;
-    i = how->first;  // operands have moved, and there may be functions of functions
+    i = how->first - 1;  // operands have moved, and there may be functions of functions
   }
   return changed ? std::optional<Atoms>(b.Emit(*now.prim, now.operands, now.attrs, now.regions)) : std::nullopt;
 }
