@@ -163,9 +163,14 @@ class Guard {
   }
 
   // By this rule, or by a careful author.
-  bool IsGuarded(const Atom& x, const Need& need) const {
-    const Eqn* e = b_.Definition(x);
-    return e != nullptr && e->prim == &SelectPrim() && e->operands[0] == need.predicate;
+  bool IsGuarded(Atom x, const Need& need) const {
+    for (int guards = 0; guards < 8; ++guards) {
+      const Eqn* e = b_.Definition(x);
+      if (e == nullptr || e->prim != &SelectPrim()) return false;
+      if (e->operands[0] == need.predicate) return true;
+      x = Splat(b_, e->operands[1]) != nullptr ? e->operands[2] : e->operands[1];
+    }
+    return false;
   }
 
   struct Made {
@@ -277,9 +282,7 @@ const SimplifyRule kRules[] = {
      "fn f(x: f32[3]) { p = gt x 0.0:f32; a = log x; r = select p a 0.0:f32; return r }", false,
      RuleTime::kBeforeDerivatives},
     {"guarded-branches", "select", Licence::kExact, GuardedBranches,
-     R"(fn f(x: f32[3], p: bool[2]) { i = iota[dim=0, dtype=i32, shape=<2,1>]; a = sqrt x
-        g = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[], operand_batch_dims=[],
-                   slice_sizes=[1], start_index_map=[0]] a i; r = select p g 0.0:f32; return r })",
+     "fn f(x: f32[2,3], p: bool[3,2]) { a = sqrt x; t = transpose[perm=[1,0]] a; r = select p t 0.0:f32; return r }",
      false, RuleTime::kBeforeDerivatives},
 };
 

@@ -275,7 +275,7 @@ SimplifyRule FormulaRuleOfMoved() {
                     "log",
                     Licence::kAccurate,
                     FormulaOfMoved,
-                    R"(fn f(x: f32[2,3]) { a = exp x; t = transpose[perm=[1,0]] a; s = add 1.0:f32 t; r = log s
+                    R"(fn f(x: f32[2,3], y: f32[3,2]) { a = exp x; t = transpose[perm=[1,0]] a; q = div t y; r = log q
                        return r })",
                     false,
                     RuleTime::kStabilizing};
