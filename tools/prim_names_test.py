@@ -21,6 +21,8 @@ RULES = (
     "transforms/opt/formula.cc",
     "transforms/opt/stable_factors.cc",
     "transforms/opt/stable_structure.cc",
+    "transforms/opt/stable_moves.cc",
+    "transforms/opt/guarded_branches.cc",
     "transforms/opt/algebra_rules.cc",
     "transforms/opt/collect_rules.cc",
     "transforms/opt/scale_rules.cc",

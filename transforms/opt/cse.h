@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder.h"
+#include "ir/fn.h"
 
 namespace weft {
 
@@ -43,6 +44,10 @@ class EquationTable {
 
 // The variables that `e` defines.
 Atoms ResultsOf(const Eqn& e);
+
+// Computes before a `cond` what all of its branches compute from the same operands, and takes results that are the same
+// whichever branch is taken from there (branches.cc).
+FnRef ShareOfBranches(FnRef fn);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_CSE_H_

@@ -123,6 +123,51 @@ std::optional<Atom> AllRows(Builder& b, const Eqn& e, const Atoms& x) {
   return AsGathered(b, *r, Convert(b, Eq(b, rows, Iota(b, shape, 1 - r->dim, index)), type.dtype));
 }
 
+// x[i][j], of rows: x[i[j]].
+std::optional<Atom> RowsOfRows(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* found = b.Definition(x[0]);
+  if (found == nullptr || found->prim != &PrimsOfParts().gather || !ReadOnce(b, x[0])) return std::nullopt;
+  const Eqn inner = *found;  // emitting may move it
+  const std::optional<Rows> rows = RowsOf(b, e, x), first = RowsOf(b, inner, inner.operands);
+  if (!rows || !first || first->index_shape.size() != 1 || rows->dim != first->at || rows->count > first->count)
+    return std::nullopt;
+  GatherDims outer = GatherDims::Of(e.attrs), made = GatherDims::Of(inner.attrs), of_indices;
+  of_indices.offset_dims = {static_cast<int64_t>(rows->index_shape.size())};
+  of_indices.collapsed_dims = of_indices.start_index_map = {0};
+  of_indices.slice_sizes = {1, 1};
+  of_indices.mode = outer.mode;
+  const Atom indices = b.Emit1(*e.prim, {inner.operands[1], x[1]}, of_indices.ToAttrs());
+  made.offset_dims = outer.offset_dims;
+  return b.Emit1(*e.prim, {inner.operands[0], indices}, made.ToAttrs());
+}
+
+// A slice of what is gathered: less is gathered.
+std::optional<Atom> SliceOfGathered(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* found = b.Definition(x[0]);
+  if (found == nullptr || found->prim != &PrimsOfParts().gather || !ReadOnce(b, x[0])) return std::nullopt;
+  const Eqn inner = *found;  // emitting may move it
+  const GatherDims g = GatherDims::Of(inner.attrs);
+  const std::optional<Window> w = WindowOf(b, e, x);
+  const Type indices = b.TypeOf(inner.operands[1]);
+  if (!w || !indices.is_static() || !g.operand_batch_dims.empty()) return std::nullopt;
+  Window of_indices = Window::All(indices.dims), rest = *w;
+  bool less = false;
+  size_t next = 0;
+  for (size_t d = 0; d < w->sizes.size(); ++d) {
+    if (Contains(g.offset_dims, static_cast<int64_t>(d))) continue;
+    less |= w->sizes[d] < of_indices.sizes[next];
+    of_indices.start[next] = w->start[d];
+    of_indices.strides[next] = w->strides[d];
+    of_indices.sizes[next++] = w->sizes[d];
+    rest.start[d] = 0;
+    rest.strides[d] = 1;
+  }
+  if (!less) return std::nullopt;
+  Part part(b, false, false);
+  const Atom fewer = part.Of(inner.operands[1], of_indices);
+  return part.Of(b.Emit1(*inner.prim, {inner.operands[0], fewer}, inner.attrs), rest);
+}
+
 // x[p[:, None], arange(n)], elements one by one that are rows: x[p].
 std::optional<Atom> ElementsAsRows(Builder& b, const Eqn& e, const Atoms& x) {
   const Type type = b.TypeOf(x[0]), indices = b.TypeOf(x[1]);
@@ -281,6 +326,19 @@ const std::vector<SimplifyRule>& Rules() {
        R"(fn f(x: f32[5,3]) { t = exp x; i = iota[dim=0, dtype=i32, shape=<2,1>]
           b = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[1], operand_batch_dims=[],
                      slice_sizes=[1,3], start_index_map=[0]] t i; return b })",
+       false, RuleTime::kStabilizing},
+      {"rows-of-rows", "gather", Licence::kExact, RowsOfRows,
+       R"(fn f(x: f32[5,3]) { i = iota[dim=0, dtype=i32, shape=<4,1>]; j = iota[dim=0, dtype=i32, shape=<2,1>]
+          a = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[1], operand_batch_dims=[],
+                     slice_sizes=[1,3], start_index_map=[0]] x i
+          b = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[1], operand_batch_dims=[],
+                     slice_sizes=[1,3], start_index_map=[0]] a j; return b })",
+       false, RuleTime::kStabilizing},
+      {"slice-of-gathered", "slice", Licence::kExact, SliceOfGathered,
+       R"(fn f(x: f32[5,3]) { i = iota[dim=0, dtype=i32, shape=<4,1>]
+          a = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[1], operand_batch_dims=[],
+                     slice_sizes=[1,3], start_index_map=[0]] x i
+          b = slice[limit=[3,3], start=[1,1], strides=[1,1]] a; return b })",
        false, RuleTime::kStabilizing},
       {"all-rows", "gather", Licence::kExact, AllRows,
        R"(fn f(x: f32[5,3]) { i = iota[dim=0, dtype=i32, shape=<5,1>]

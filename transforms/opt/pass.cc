@@ -12,6 +12,7 @@
 #include "ir/verify.h"
 #include "transforms/opt/components.h"
 #include "transforms/opt/condense.h"
+#include "transforms/opt/cse.h"
 #include "transforms/opt/depthwise.h"
 #include "transforms/opt/row_blocks.h"
 #include "transforms/opt/rule_watch.h"
@@ -40,6 +41,8 @@ const std::vector<Pass>& PassesOfTheTree() {
       {"fold", "Evaluate equations whose operands are all literals; take the branch of a known predicate.",
        FoldConstants},
       {"hoist", "Compute once, before a loop, what its body computes from constants of the loop.", HoistConstants},
+      {"branches", "Compute before a choice what all of its branches compute; what all of them return is no result.",
+       ShareOfBranches},
       {"loops",
        "Compute without trips what a scan computes of its slices alone, sums up, or multiplies; carries that never "
        "change become constants.",
@@ -150,8 +153,8 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
   static const auto& names = *new std::vector<std::string>{
-      "drop-rules", "inline-small", "fold", "simplify", "cse",   "dce",       "loops",           "blocks", "components",
-      "fold",       "simplify",     "cse",  "hoist",    "widen", "depthwise", "vector-products", "cse",    "dce"};
+      "drop-rules", "inline-small", "fold", "simplify", "cse", "branches", "dce", "loops", "blocks",
+      "components", "fold", "simplify", "cse", "hoist", "widen", "depthwise", "vector-products", "cse", "dce"};
   return names;
 }
 

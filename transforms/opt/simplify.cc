@@ -374,20 +374,6 @@ std::optional<Atom> FirstRule(Builder& b, const Eqn& e, const Atoms& x, const Us
   return std::nullopt;
 }
 
-// An element-wise equation whose operands all repeat a number gives one number, repeated.
-Atoms FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
-  Tensors values;
-  Dims dims;
-  for (const Atom& a : x) {
-    values.push_back(Splat(b, a)->literal());
-    if (const Type& type = b.TypeOf(a); type.rank() > 0) dims = type.dims;
-  }
-  Eqn numbers{e.prim, {}, 0, 1, e.attrs, {}, e.loc};
-  for (const Tensor& t : values) numbers.operands.push_back(Atom(t));
-  const Atom number(EvalEqn(numbers, values)[0]);
-  return {dims.empty() ? number : Broadcast(b, number, dims, {})};
-}
-
 // Operands that repeat one number become that number, so that the broadcast need not be made.
 Atoms WithSplatsAsNumbers(const Builder& b, const Atoms& x) {
   Atoms out;
@@ -405,6 +391,8 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : AlgebraRules()) rules.push_back(&r);
   for (const SimplifyRule& r : CollectRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
+  for (const SimplifyRule& r : GuardRules()) rules.push_back(&r);
+  for (const SimplifyRule& r : StableMoves()) rules.push_back(&r);
   for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);
   for (const SimplifyRule& r : ScaleRules()) rules.push_back(&r);
@@ -431,6 +419,28 @@ Type ResultType(const Builder& b, const Eqn& e, const Atoms& x) {
 }
 
 }  // namespace
+
+// An element-wise equation whose operands all repeat a number gives one number, repeated.
+Atoms FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
+  Tensors values;
+  Dims dims;
+  for (const Atom& a : x) {
+    values.push_back(Splat(b, a)->literal());
+    if (const Type& type = b.TypeOf(a); type.rank() > 0) dims = type.dims;
+  }
+  Eqn numbers{e.prim, {}, 0, 1, e.attrs, {}, e.loc};
+  for (const Tensor& t : values) numbers.operands.push_back(Atom(t));
+  const Atom number(EvalEqn(numbers, values)[0]);
+  return {dims.empty() ? number : Broadcast(b, number, dims, {})};
+}
+
+std::optional<Atom> StableForm(Builder& b, const Eqn& e, const Atoms& x) {
+  const absl::Span<const SimplifyRule> structure = StableStructure();
+  return FirstRule(b, e, x, [&](const SimplifyRule& rule) {
+    return rule.time == RuleTime::kStabilizing &&
+           (rule.formula != nullptr || (&rule >= structure.begin() && &rule < structure.end()));
+  });
+}
 
 const std::vector<const SimplifyRule*>& SimplifyRules() { return CurrentRules().load()->all; }
 
@@ -515,24 +525,37 @@ std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands
 
 FnRef Simplify(FnRef fn) {
   return Rewrite(
-      std::move(fn), [](Builder& b, const Eqn& e, const Atoms& x) { return SimplifyEqn(b, e, x, /*lowering=*/true); },
+      std::move(fn),
+      [](Builder& b, const Eqn& e, const Atoms& x) {
+        const std::optional<Atoms> made = SimplifyEqn(b, e, x, /*lowering=*/true);
+        return made || e.regions.empty() ? made : WithOperandsInside(b, e, x, Simplify);
+      },
       nullptr, nullptr, /*count_readers=*/true);
 }
 
-FnRef Stabilize(FnRef fn) {
-  if (const RuleWatch* watch = RuleWatch::Current(); watch != nullptr && !watch->Allows(kStabilize)) return fn;
-  const RuleWatch::RunningPass pass(kStabilize);
+namespace {
+
+// Of a region: functions that made its operands are in it already.
+FnRef StableForms(FnRef fn) {
   const auto use = [](const SimplifyRule& rule) {
     return rule.time == RuleTime::kStabilizing || rule.time == RuleTime::kBeforeDerivatives;
   };
-  fn = Rewrite(
+  return Rewrite(
       std::move(fn),
       [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-        const std::optional<Atom> value = FirstRule(b, e, x, use);
-        return value ? std::optional<Atoms>(Atoms{*value}) : std::nullopt;
+        if (const std::optional<Atom> value = FirstRule(b, e, x, use)) return Atoms{*value};
+        return e.regions.empty() ? std::nullopt : WithOperandsInside(b, e, x, StableForms);
       },
       nullptr, nullptr, /*count_readers=*/true);
+}
+
+}  // namespace
+
+FnRef Stabilize(FnRef fn) {
   const RuleWatch* const watch = RuleWatch::Current();
+  if (watch != nullptr && !watch->Allows(kStabilize)) return fn;
+  const RuleWatch::RunningPass pass(kStabilize);
+  fn = StableForms(std::move(fn));
   if (watch == nullptr || watch->Allows("widen")) fn = WidenBeforeDerivatives(std::move(fn));
   return ComputeInBlocksAgain(std::move(fn));
 }

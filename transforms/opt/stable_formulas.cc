@@ -181,6 +181,14 @@ const FormulaRule kRows[] = {
     {"expm1-log1p", kAccurate, "expm1(log1p(x))", "select(x < -1, nan, x)"},
     {"log1p-expm1", kAccurate, "log1p(expm1(x))", "x"},
 
+    // --- Powers and reciprocals ---
+    {"exp-reciprocal", kAccurate, "1/exp(x)", "exp(-x)"},
+    {"reciprocal-sqrt", kAccurate, "1/sqrt(x)", "rsqrt(x)"},
+    // Both are NaN below 0.
+    {"power-of-power", kAccurate, "pow(pow(x, a), b)", "pow(x, a*b)",
+     "(abs(a - floor(a)) > 0)*(abs(a*b - floor(a*b)) > 0)", "a=1.5,b=2.5"},
+    {"power-of-power-of-positive", kNoNan, "pow(pow(x, a), b)", "pow(x, a*b)", "", "a=1.5,b=6"},
+
     // --- Exponentials less 1 ---
     {"expm1", kAccurate, "exp(x) - 1", "expm1(x)"},
     {"expm1-negative", kAccurate, "1 - exp(x)", "-expm1(x)"},
