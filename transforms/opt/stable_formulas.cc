@@ -349,9 +349,6 @@ const FormulaRule kRows[] = {
     {"over-sinh", kAccurate, "y/sinh(x)", "wide(y)/sinh(wide(x, -340, 340))"},
 
     // --- Trigonometric functions ---
-    {"sin-over-x", kAccurate, "sin(x)/x",
-     WEFT_EVEN("1 - " WEFT_U "*(1/6 - " WEFT_U "*(1/120 - " WEFT_U "/5040))",
-               "sin(" WEFT_F("0.03") ")/" WEFT_F("0.03"))},
     {"x-over-sin", kAccurate, "x/sin(x)",
      WEFT_EVEN("1 + " WEFT_U "*(1/6 + " WEFT_U "*(7/360 + " WEFT_U "*(31/15120 + " WEFT_U "*(127/604800))))",
                WEFT_F("0.03") "/sin(" WEFT_F("0.03") ")")},
