@@ -82,8 +82,8 @@ Expr ScaleForSquares(const Expr& largest) {
   return Select(Gt(largest, power(top)), largest.Number(power(top - row.max_exponent - 1)), small_too);
 }
 
-// x^w, from which w x^(w-1) is made: where w was 0 and 1/x^2 is infinite, 1/x with no derivative, which would be 0 times
-// infinity.
+// x^w, from which w x^(w-1) is made: where w was 0 and 1/x^2 is infinite, 1/x with no derivative, which would be 0
+// times infinity.
 Expr PowerOfDerivative(const Expr& x, const Expr& power, const Expr& w_is_0) {
   const DTypeRow& row = RowOf(x.dtype());
   const auto is_below = [&](int exponent) { return Lt(Abs(x), std::ldexp(1.0, exponent)); };

@@ -94,7 +94,6 @@ FORMULAS = {
     "x/tanh": (lambda m, x: x / m.tanh(x), (*NEAR, (-90,), (1e4,))),
     "tanh/x": (lambda m, x: m.tanh(x) / x, (*NEAR, (1e4,))),
     "sinh/x": (lambda m, x: m.sinh(x) / x, NEAR),
-    "sin/x": (lambda m, x: m.sin(x) / x, NEAR),
     "(1 - cos)/x^2": (lambda m, x: (1 - m.cos(x)) / x**2, ((1e-15,), (1e-3,), (0.05,), (-0.3,), (1,), (30,))),
     # densities
     "logistic density": (

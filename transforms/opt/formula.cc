@@ -446,7 +446,8 @@ class Emitter {
                           ? Atom::Scalar(DType::kF64, narrow.literal().Get(0).real())
                           : Convert(b_, narrow, DType::kF64);
     if (n.in.size() == 1) return wide;
-    const Atom lo = Atom::Scalar(DType::kF64, NumberOf(n.in[1], m_)), hi = Atom::Scalar(DType::kF64, NumberOf(n.in[2], m_));
+    const Atom lo = Atom::Scalar(DType::kF64, NumberOf(n.in[1], m_)),
+               hi = Atom::Scalar(DType::kF64, NumberOf(n.in[2], m_));
     static const Prim& clamp = FindPrim("clamp");
     return wide.is_literal() ? Computed(clamp, {lo, wide, hi}) : b_.Emit1(clamp, {lo, wide, hi});
   }

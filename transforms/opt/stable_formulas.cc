@@ -41,7 +41,7 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
 // A quotient that is 0 / 0 at 0: a series in S near 0, elsewhere as it is written, of F. Both are in f64: derivatives
 // of the quotient are differences of terms that grow like 1 / x.
 #define WEFT_S(limit) "select(abs(x) < " limit ", wide(x), 0)"
-#define WEFT_F(limit) "select(abs(x) < " limit ", " limit ", wide(x))"
+#define WEFT_F(limit) WEFT_HELD(limit, "-1e40", "1e40")
 // The same held between numbers, outside of which an exponential has taken the result to 0 or 1.
 #define WEFT_HELD(limit, lo, hi) "select(abs(x) < " limit ", " limit ", wide(x, " lo ", " hi "))"
 #define WEFT_CASES(limit, near, far) "select(abs(x) < " limit ", " near ", " far ")"
@@ -49,7 +49,7 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
 #define WEFT_EVEN(series, far) WEFT_CASES("0.03", series, far)
 
 // x / (exp(x) - 1) is an even function less x / 2; with Bernoulli's numbers.
-#define WEFT_BERNOULLI(sign, far)                                                                                   \
+#define WEFT_BERNOULLI(sign, far) \
   WEFT_EVEN("1 " sign " 0.5*" WEFT_S("0.03") " + " WEFT_U "*(1/12 - " WEFT_U "*(1/720 - " WEFT_U "/30240))", far)
 #define WEFT_X_OVER_EXPM1 \
   WEFT_BERNOULLI("-", WEFT_HELD("0.03", "-1e40", "340") "/expm1(" WEFT_HELD("0.03", "-1e40", "340") ")")
@@ -60,13 +60,15 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
 #define WEFT_FROM_5(t) "select(" t " > 5, " t ", 5)"
 #define WEFT_TO_5(t) "select(" t " > 5, 0, " t ")"
 #define WEFT_LEADING(t) "(1 " WEFT_ERFC_TERMS("(0.5/(" WEFT_FROM_5(t) "*" WEFT_FROM_5(t) "))") ")"
-// 0.5641895835477563 is 1 / sqrt(pi).
-#define WEFT_SCALED_ERFC(t)                                                                \
-  "select(" t " > 5, 0.5641895835477563*" WEFT_LEADING(t) "/" WEFT_FROM_5(t) ", exp(" WEFT_TO_5(t) "*" WEFT_TO_5(t) \
-      ")*erfc(" WEFT_TO_5(t) "))"
-#define WEFT_EXP_OVER_ERFC(t)                                                              \
-  "select(" t " > 5, 1.772453850905516*" WEFT_FROM_5(t) "/" WEFT_LEADING(t) ", exp(-" WEFT_TO_5(t) "*" WEFT_TO_5(t) \
-      ")/erfc(" WEFT_TO_5(t) "))"
+// 0.5641895835477563 is 1 / sqrt(pi). The exponential reads another number than erfc where neither is taken, so that
+// no rule finds itself in what it made.
+#define WEFT_SCALED_ERFC(t)                                                                                  \
+  "select(" t " > 5, 0.5641895835477563*" WEFT_LEADING(t) "/" WEFT_FROM_5(t) ", exp(select(" t " > 5, 1, " t \
+                                                                             ")*select(" t " > 5, 1, " t     \
+                                                                             "))*erfc(" WEFT_TO_5(t) "))"
+#define WEFT_EXP_OVER_ERFC(t)                                                                 \
+  "select(" t " > 5, 1.772453850905516*" WEFT_FROM_5(t) "/" WEFT_LEADING(t) ", exp(-" t "*" t \
+                                                                            ")/erfc(" WEFT_TO_5(t) "))"
 // In the normal distribution t is x / sqrt(2), of which f32 has a rounded number: t^2 is a x^2, and so t is meant.
 #define WEFT_MEANT "(sqrt(abs(a))*wide(x, -1e40, 1e40))"
 #define WEFT_ABOVE "(b > 0)*(abs(b*b/a - 1) < 1e-6)"
@@ -78,13 +80,19 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
 #define WEFT_HALF_BELOW "a=0.25,b=2,c=3,d=0.5"
 #define WEFT_MINUS_HALF_BELOW "a=-0.25,b=2,c=3,d=0.5"
 // With a factor that the pattern may have before or behind.
-#define WEFT_HAZARD(name, above, below, factor)                                                                       \
-  {name, kAccurate, above "erfc(b*x)" below, factor WEFT_EXP_OVER_ERFC(WEFT_MEANT), WEFT_MINUS_ABOVE, WEFT_MINUS_HALF}, \
-  {name "-below", kAccurate, above "erfc(x/b)" below, factor WEFT_EXP_OVER_ERFC(WEFT_MEANT), WEFT_MINUS_BELOW,        \
-   WEFT_MINUS_HALF_BELOW}
-#define WEFT_MILLS(name, above, below, factor)                                                                        \
-  {name, kAccurate, above "erfc(b*x)" below, factor WEFT_SCALED_ERFC(WEFT_MEANT), WEFT_ABOVE, WEFT_HALF},             \
-  {name "-below", kAccurate, above "erfc(x/b)" below, factor WEFT_SCALED_ERFC(WEFT_MEANT), WEFT_BELOW, WEFT_HALF_BELOW}
+#define WEFT_HAZARD(name, above, below, factor)                                                                    \
+  {                                                                                                                \
+      name,           kAccurate, above "erfc(b*x)" below, factor WEFT_EXP_OVER_ERFC(WEFT_MEANT), WEFT_MINUS_ABOVE, \
+      WEFT_MINUS_HALF},                                                                                            \
+  {                                                                                                                \
+    name "-below", kAccurate, above "erfc(x/b)" below, factor WEFT_EXP_OVER_ERFC(WEFT_MEANT), WEFT_MINUS_BELOW,    \
+        WEFT_MINUS_HALF_BELOW                                                                                      \
+  }
+#define WEFT_MILLS(name, above, below, factor)                                                              \
+  {name, kAccurate, above "erfc(b*x)" below, factor WEFT_SCALED_ERFC(WEFT_MEANT), WEFT_ABOVE, WEFT_HALF}, { \
+    name "-below", kAccurate, above "erfc(x/b)" below, factor WEFT_SCALED_ERFC(WEFT_MEANT), WEFT_BELOW,     \
+        WEFT_HALF_BELOW                                                                                     \
+  }
 
 const FormulaRule kRows[] = {
     // --- Logarithms of sums and exponentials ---
@@ -127,13 +135,13 @@ const FormulaRule kRows[] = {
      "a > 0", "a=2"},
     {"log-sinh", kAccurate, "log(sinh(x))",
      "select(x > 1, x + log1p(-0 - exp(-2*select(x > 1, x, 1))) - 0.6931471805599453, "
-     "log(sinh(select(x > 1, 1, x))))"},
+     "log(-0 - sinh(-select(x > 1, 1, x))))"},
     {"log-scaled-sinh", kAccurate, "log(a*sinh(x))",
      "select(x > 1, x + log1p(-0 - exp(-2*select(x > 1, x, 1))) - 0.6931471805599453, "
-     "log(sinh(select(x > 1, 1, x)))) + log(a)",
+     "log(-0 - sinh(-select(x > 1, 1, x)))) + log(a)",
      "a > 0", "a=2"},
     {"log-tanh", kAccurate, "log(tanh(x))",
-     "select(x > 0.5, log1p(-2*logistic(-2*select(x > 0.5, x, 1))), log(tanh(select(x > 0.5, 0.5, x))))"},
+     "select(x > 0.5, log1p(-2*logistic(-2*select(x > 0.5, x, 1))), log(-0 - tanh(-select(x > 0.5, 0.5, x))))"},
     {"log-sqrt", kAccurate, "log(sqrt(x))", "0.5*log(x)"},
     {"log-rsqrt", kAccurate, "log(rsqrt(x))", "-0.5*log(x)"},
     {"log-square", kAccurate, "log(x**2)", "2*log(abs(x))"},
@@ -150,6 +158,8 @@ const FormulaRule kRows[] = {
     {"log-sqrt-square-minus-one", kAccurate, "log(x + sqrt(x**2 - 1))", "acosh(x)"},
     {"atanh-of-quotient", kAccurate, "log((1 + x)/(1 - x))", "2*atanh(x)"},
     {"atanh-of-difference", kAccurate, "log1p(x) - log1p(-x)", "2*atanh(x)"},
+    {"log-one-plus-square", kAccurate, "log(1 + x**2)", "log1p(wide(x)**2)"},
+    {"log-one-plus-square-over", kAccurate, "log(1 + x**2/y)", "log1p(wide(x)**2/wide(y))"},
     {"log1p-square", kAccurate, "log1p(x**2)", "log1p(wide(x)**2)"},
     {"log1p-square-over", kAccurate, "log1p(x**2/y)", "log1p(wide(x)**2/wide(y))"},
     {"log1p-minus-log", kAccurate, "log1p(x) - log(x)",
@@ -160,16 +170,16 @@ const FormulaRule kRows[] = {
      "log1p(x) - select(abs(x - y) < 0.5*(1 + y), 0, log1p(y)))"},
     // Far from 1 by the reciprocal: 1 / (1 + x) and a / (1 + a x) are both almost 1 / x.
     {"log1p-minus-log1p-of-scaled", kAccurate, "log1p(x) - log1p(a*x)",
-     "select(x > 1, log1p(1/select(x > 1, x, 1)) - log1p((1/a)/select(x > 1, x, 1)) - log(a), "
-     "log1p(select(x > 1, 0.5, x)) - log1p(a*select(x > 1, 0.5, x)))",
+     "select(x > 1, log1p(1/select(x > 1, x, 1)) - select(x > 1, log1p((1/a)/select(x > 1, x, 1)), 0) - log(a), "
+     "log1p(select(x > 1, 0.5, x)) - select(x > 1, 0, log1p(a*select(x > 1, 0.5, x))))",
      WEFT_NEAR_ONE("a") "*(abs(a - 1) > 0.05)", "a=2"},
     {"log1p-of-scaled-minus-log1p", kAccurate, "log1p(a*x) - log1p(x)",
-     "select(x > 1, log1p((1/a)/select(x > 1, x, 1)) - log1p(1/select(x > 1, x, 1)) + log(a), "
-     "log1p(a*select(x > 1, 0.5, x)) - log1p(select(x > 1, 0.5, x)))",
+     "select(x > 1, log1p((1/a)/select(x > 1, x, 1)) - select(x > 1, log1p(1/select(x > 1, x, 1)), 0) + log(a), "
+     "log1p(a*select(x > 1, 0.5, x)) - select(x > 1, 0, log1p(select(x > 1, 0.5, x))))",
      WEFT_NEAR_ONE("a") "*(abs(a - 1) > 0.05)", "a=2"},
     {"log1p-of-scaled-minus-log1p-of-scaled", kAccurate, "log1p(a*x) - log1p(b*x)",
-     "select(x > 1, log1p((1/a)/select(x > 1, x, 1)) - log1p((1/b)/select(x > 1, x, 1)) + log(a/b), "
-     "log1p(a*select(x > 1, 0.5, x)) - log1p(b*select(x > 1, 0.5, x)))",
+     "select(x > 1, log1p((1/a)/select(x > 1, x, 1)) - select(x > 1, log1p((1/b)/select(x > 1, x, 1)), 0) + log(a/b), "
+     "log1p(a*select(x > 1, 0.5, x)) - select(x > 1, 0, log1p(b*select(x > 1, 0.5, x))))",
      WEFT_NEAR_ONE("a") "*" WEFT_NEAR_ONE("b") "*(abs(a/b - 1) > 0.05)", "a=2,b=3"},
     {"log-minus-log", kRounding, "log(x) - log(y)",
      "select(abs(x - y) < 0.5*y, "
@@ -287,7 +297,6 @@ const FormulaRule kRows[] = {
     // --- By exp(x) - 1 ---
     {"number-over-expm1", kAccurate, "a/expm1(x)", "a/expm1(wide(x, -1e40, 340))", "", "a=1"},
     {"exp-over-expm1", kAccurate, "exp(x)/expm1(x)", "1/(-expm1(-wide(x, -340, 1e40)))"},
-    {"times-exp-over-expm1", kAccurate, "y*exp(x)/expm1(x)", "wide(y)/(-expm1(-wide(x, -340, 1e40)))"},
     {"x-over-expm1", kAccurate, "x/expm1(x)", WEFT_X_OVER_EXPM1},
     {"negative-x-over-expm1", kAccurate, "x/(-expm1(x))", "-" WEFT_X_OVER_EXPM1},
     {"x-over-expm1-of-negative", kAccurate, "x/expm1(-x)", "-" WEFT_X_OVER_EXPM1_OF_NEGATIVE},
@@ -297,12 +306,13 @@ const FormulaRule kRows[] = {
     {"cube-over-expm1", kAccurate, "x**3/expm1(x)", "wide(x, -1e40, 340)**3/expm1(wide(x, -1e40, 340))"},
     {"cube-over-expm1-of-another", kAccurate, "y**3/expm1(x)", "wide(y)**3/expm1(wide(x, -1e40, 340))"},
     {"expm1-over-x", kAccurate, "expm1(x)/x",
-     WEFT_CASES("0.03",
-                "1 + " WEFT_S("0.03") "*(1/2 + " WEFT_S("0.03") "*(1/6 + " WEFT_S("0.03") "*(1/24 + " WEFT_S(
-                    "0.03") "*(1/120 + " WEFT_S("0.03") "*(1/720 + " WEFT_S("0.03") "*(1/5040 + " WEFT_S("0.03") "/"
-                                                                                                             "40320)))"
-                                                                                                             ")))",
-                "expm1(" WEFT_F("0.03") ")/" WEFT_F("0.03"))},
+     WEFT_CASES(
+         "0.03",
+         "1 + " WEFT_S("0.03") "*(1/2 + " WEFT_S("0.03") "*(1/6 + " WEFT_S("0.03") "*(1/24 + " WEFT_S(
+             "0.03") "*(1/120 + " WEFT_S("0.03") "*(1/720 + " WEFT_S("0.03") "*(1/5040 + " WEFT_S("0.03") "/"
+                                                                                                          "40320)))"
+                                                                                                          ")))",
+         "expm1(" WEFT_F("0.03") ")/" WEFT_F("0.03"))},
 
     // --- By logarithms ---
     {"log1p-over-x", kAccurate, "log1p(x)/x",
@@ -311,11 +321,13 @@ const FormulaRule kRows[] = {
                     "0.01") "*(1/5 - " WEFT_S("0.01") "*(1/6 - " WEFT_S("0.01") "*(1/7 - " WEFT_S("0.01") "/8))))))",
                 "log1p(" WEFT_F("0.01") ")/" WEFT_F("0.01"))},
     {"x-over-log1p", kAccurate, "x/log1p(x)",
-     WEFT_CASES("0.01",
-                "1 + " WEFT_S("0.01") "*(1/2 - " WEFT_S("0.01") "*(1/12 - " WEFT_S("0.01") "*(1/24 - " WEFT_S(
-                    "0.01") "*(19/720 - " WEFT_S("0.01") "*(3/160 - " WEFT_S("0.01") "*(863/60480 - " WEFT_S(
-                    "0.01") "*(275/24192)))))))",
-                WEFT_F("0.01") "/log1p(" WEFT_F("0.01") ")")},
+     WEFT_CASES(
+         "0.01",
+         "1 + " WEFT_S("0.01") "*(1/2 - " WEFT_S("0.01") "*(1/12 - " WEFT_S("0.01") "*(1/24 - " WEFT_S(
+             "0.01") "*(19/720 - " WEFT_S("0.01") "*(3/160 - " WEFT_S("0.01") "*(863/60480 - " WEFT_S("0.01") "*(275/"
+                                                                                                              "24192)))"
+                                                                                                              "))))",
+         WEFT_F("0.01") "/log1p(" WEFT_F("0.01") ")")},
 
     // --- Hyperbolic functions ---
     {"number-over-cosh", kAccurate, "a/cosh(x)", "a/cosh(wide(x, -340, 340))", "", "a=1"},
@@ -338,15 +350,13 @@ const FormulaRule kRows[] = {
                "sinh(" WEFT_F("0.03") ")/" WEFT_F("0.03"))},
 
     // Of any other value above. (Of patterns of one length the first is tried first.)
+    {"times-exp-over-expm1", kAccurate, "y*exp(x)/expm1(x)", "wide(y)/(-expm1(-wide(x, -340, 1e40)))"},
     {"over-expm1", kAccurate, "y/expm1(x)", "wide(y)/expm1(wide(x, -1e40, 340))"},
     {"over-negative-expm1", kAccurate, "y/(-expm1(x))", "wide(y)/(-expm1(wide(x, -1e40, 340)))"},
     {"over-cosh", kAccurate, "y/cosh(x)", "wide(y)/cosh(wide(x, -340, 340))"},
     {"over-sinh", kAccurate, "y/sinh(x)", "wide(y)/sinh(wide(x, -340, 340))"},
 
     // --- Trigonometric functions ---
-    {"sin-over-x", kAccurate, "sin(x)/x",
-     WEFT_EVEN("1 - " WEFT_U "*(1/6 - " WEFT_U "*(1/120 - " WEFT_U "/5040))",
-               "sin(" WEFT_F("0.03") ")/" WEFT_F("0.03"))},
     {"x-over-sin", kAccurate, "x/sin(x)",
      WEFT_EVEN("1 + " WEFT_U "*(1/6 + " WEFT_U "*(7/360 + " WEFT_U "*(31/15120 + " WEFT_U "*(127/604800))))",
                WEFT_F("0.03") "/sin(" WEFT_F("0.03") ")")},

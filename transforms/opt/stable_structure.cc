@@ -480,8 +480,8 @@ bool OfOneValue(const Builder& b, const Atom& x, const Atom& y) {
   return true;
 }
 
-// x^2 - y^2 = (x - y) (x + y), which neither cancels nor overflows first. Not before a derivative is taken, which is 2 x
-// as it is written, and a difference of like numbers here. What is of one value, the pass `widen` computes in f64.
+// x^2 - y^2 = (x - y) (x + y), which neither cancels nor overflows first. Not before a derivative is taken, which is 2
+// x as it is written, and a difference of like numbers here. What is of one value, the pass `widen` computes in f64.
 std::optional<Atom> DifferenceOfSquares(Builder& b, const Eqn& e, const Atoms& x) {
   if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
   const std::optional<Atom> first = RootOf(b, x[0]), second = RootOf(b, x[1]);
