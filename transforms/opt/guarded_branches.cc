@@ -6,6 +6,7 @@
 #include "ir/prim_table.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/same_value.h"
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
@@ -167,7 +168,7 @@ class Guard {
     for (int guards = 0; guards < 8; ++guards) {
       const Eqn* e = b_.Definition(x);
       if (e == nullptr || e->prim != &SelectPrim()) return false;
-      if (e->operands[0] == need.predicate) return true;
+      if (SameValue(b_, e->operands[0], need.predicate)) return true;
       x = Splat(b_, e->operands[1]) != nullptr ? e->operands[2] : e->operands[1];
     }
     return false;

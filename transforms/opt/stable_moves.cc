@@ -159,8 +159,9 @@ const Eqn* FunctionThatIsMoved(const Builder& b, const Atom& a) {
   for (int moves = 0; e != nullptr && moves < 6; ++moves) {
     if (moves > 0 && MayMoveFirst(*e->prim)) return e;
     const Moved moved = Moves()[*e->prim];
-    if (moved.first != 0 || moved.count != 1 || e->prim->family == Family::kReduction ||
-        e->prim == &PrimsOfMoves().broadcast)
+    if (moved.first != 0 || moved.count != 1 || e->prim->family == Family::kReduction) return nullptr;
+    if (e->prim == &PrimsOfMoves().broadcast &&
+        !(NumElements(b.TypeOf(Atom(e->result())).dims) == NumElements(b.TypeOf(e->operands[0]).dims)))
       return nullptr;
     if (e->prim == &PrimsOfMoves().gather && GatherDims::Of(e->attrs).mode == "zero") return nullptr;
     e = b.Definition(e->operands[0]);
