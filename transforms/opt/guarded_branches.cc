@@ -1,5 +1,6 @@
-// Choices whose branches are harmless where they are not taken: 0 times an infinite derivative is NaN. What lies between
-// the choice and the operation with that derivative may move elements, sum them up, or be an operation with regions.
+// Choices whose branches are harmless where they are not taken: 0 times an infinite derivative is NaN. What lies
+// between the choice and the operation with that derivative may move elements, sum them up, or be an operation with
+// regions.
 #include <algorithm>
 
 #include "ir/ops.h"
