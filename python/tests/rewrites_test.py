@@ -1,4 +1,4 @@
-"""What programs are made of once the rules of algebra have gone over them, and that it means the same. NumPy is right."""
+"""What programs are made of once the rules of algebra have gone over them. NumPy says what they mean."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ I, J = np.array([1, 3, 2, 0]), np.array([2, 0, 3])
 def counts(f, *args):
     """How often each operation stands in the program, regions included."""
     text = weft.jit(f).lower(*args).stage("optimized")
-    return lambda name: sum(f" = {name}" in line and line.split(" = ")[1].split()[0].split("[")[0] == name
-                            for line in text.splitlines())
+    return lambda name: sum(
+        f" = {name}" in line and line.split(" = ")[1].split()[0].split("[")[0] == name for line in text.splitlines()
+    )
 
 
 # A function, its operands, what NumPy says, and how often operations are left.

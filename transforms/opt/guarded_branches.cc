@@ -1,11 +1,13 @@
-// Choices whose branches are harmless where they are not taken: 0 times an infinite derivative is NaN. What lies between
-// the choice and the operation with that derivative may move elements, sum them up, or be an operation with regions.
+// Choices whose branches are harmless where they are not taken: 0 times an infinite derivative is NaN. What lies
+// between the choice and the operation with that derivative may move elements, sum them up, or be an operation with
+// regions.
 #include <algorithm>
 
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/same_value.h"
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
@@ -167,7 +169,7 @@ class Guard {
     for (int guards = 0; guards < 8; ++guards) {
       const Eqn* e = b_.Definition(x);
       if (e == nullptr || e->prim != &SelectPrim()) return false;
-      if (e->operands[0] == need.predicate) return true;
+      if (SameValue(b_, e->operands[0], need.predicate)) return true;
       x = Splat(b_, e->operands[1]) != nullptr ? e->operands[2] : e->operands[1];
     }
     return false;

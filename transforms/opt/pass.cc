@@ -153,8 +153,9 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
   static const auto& names = *new std::vector<std::string>{
-      "drop-rules", "inline-small", "fold", "simplify", "cse", "branches", "dce", "loops", "blocks",
-      "components", "fold", "simplify", "cse", "hoist", "widen", "depthwise", "vector-products", "cse", "dce"};
+      "drop-rules",      "inline-small", "fold", "simplify", "cse", "branches", "dce",   "loops",
+      "blocks",          "components",   "fold", "simplify", "cse", "hoist",    "widen", "depthwise",
+      "vector-products", "cse",          "dce"};
   return names;
 }
 

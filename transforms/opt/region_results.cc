@@ -12,15 +12,15 @@ namespace {
 // How the operands of an operation stand for parameters of its regions.
 struct Regions {
   size_t first = 0;  // the operand that is the first parameter
-  // Of a scan: parameters that are the same in every trip, carries; what follows is a slice of an operand for each trip.
+  // Of a scan: parameters that are the same in every trip, carries; what follows is a slice of an operand for each
+  // trip.
   bool scan = false;
   size_t consts = 0, carries = 0;
 };
 std::optional<Regions> RegionsOf(const Eqn& e) {
   static const PrimSet kScans{"scan"}, kComputedAgain{"remat"};
-  if (e.regions.empty() || std::any_of(e.regions.begin(), e.regions.end(), [](const FnRef& r) {
-        return r->HasEffects() || r->OutwardCalls() > 0;
-      }))
+  if (e.regions.empty() || std::any_of(e.regions.begin(), e.regions.end(),
+                                       [](const FnRef& r) { return r->HasEffects() || r->OutwardCalls() > 0; }))
     return std::nullopt;
   if (e.prim->region_use == RegionUse::kBranches) return Regions{1};
   if (e.prim->region_use == RegionUse::kCall || kComputedAgain.Has(*e.prim)) {
@@ -43,8 +43,8 @@ bool KeepsElementsApart(const Fn& body, size_t k, size_t result) {
   depends[k] = true;
   const Dims& dims = body.params()[k].type.dims;
   for (const Eqn& e : body.eqns()) {
-    const bool reads = std::any_of(e.operands.begin(), e.operands.end(),
-                                   [&](const Atom& x) { return x.is_var() && depends[x.id()]; });
+    const bool reads =
+        std::any_of(e.operands.begin(), e.operands.end(), [&](const Atom& x) { return x.is_var() && depends[x.id()]; });
     if (!reads) continue;
     if (!e.prim->is_elementwise() || !(body.TypeOf(e.result()).dims == dims)) return false;
     depends[e.first_result] = true;
@@ -107,8 +107,8 @@ namespace {
 
 // Functions of one array that rules take together with what reads them, and sums, products and quotients of them.
 bool MayBeComputedInside(const Builder& b, const Eqn& e) {
-  static const PrimSet kFunctions{"exp",  "exp2",  "expm1", "log",  "log1p", "log2", "logistic", "sqrt", "rsqrt",
-                                  "cbrt", "pow",   "cosh",  "sinh", "tanh",  "cos",  "erf",      "erfc", "div"};
+  static const PrimSet kFunctions{"exp",  "exp2", "expm1", "log",  "log1p", "log2", "logistic", "sqrt", "rsqrt",
+                                  "cbrt", "pow",  "cosh",  "sinh", "tanh",  "cos",  "erf",      "erfc", "div"};
   static const PrimSet kOfFunctions{"add", "sub", "mul", "neg"};
   if (e.num_results != 1 || !IsFloat(b.DTypeOf(Atom(e.result())))) return false;
   if (!kFunctions.Has(*e.prim)) {
@@ -120,15 +120,14 @@ bool MayBeComputedInside(const Builder& b, const Eqn& e) {
       return false;
   }
   const Dims& dims = b.TypeOf(Atom(e.result())).dims;
-  return std::all_of(e.operands.begin(), e.operands.end(), [&](const Atom& x) {
-    return Splat(b, x) != nullptr || (x.is_var() && b.TypeOf(x).dims == dims);
-  });
+  return std::all_of(e.operands.begin(), e.operands.end(),
+                     [&](const Atom& x) { return Splat(b, x) != nullptr || (x.is_var() && b.TypeOf(x).dims == dims); });
 }
 
 // Whether a parameter is read by what rules with functions of it begin with.
 bool MayBeReplaced(const Fn& region, size_t param) {
-  static const PrimSet kReaders{"log", "log1p", "log2", "log10", "add", "sub", "mul", "div", "exp", "select", "neg",
-                                "reshape", "broadcast", "reduce_sum"};
+  static const PrimSet kReaders{"log", "log1p", "log2",   "log10", "add",     "sub",       "mul",
+                                "div", "exp",   "select", "neg",   "reshape", "broadcast", "reduce_sum"};
   const Atom value(Var{static_cast<uint32_t>(param)});
   return std::any_of(region.eqns().begin(), region.eqns().end(), [&](const Eqn& e) {
     return std::find(e.operands.begin(), e.operands.end(), value) != e.operands.end() &&
@@ -180,7 +179,8 @@ std::optional<Eqn> WithOperandInside(const Builder& b, const Eqn& e, const Regio
   if (!replaced) return std::nullopt;
   out.operands.insert(out.operands.begin() + static_cast<int64_t>(at), given.begin(), given.end());
   out.operands.erase(out.operands.begin() + static_cast<int64_t>(i));
-  if (how.scan && !slices) out.attrs = out.attrs.With("num_consts", static_cast<int64_t>(how.consts + given.size() - 1));
+  if (how.scan && !slices)
+    out.attrs = out.attrs.With("num_consts", static_cast<int64_t>(how.consts + given.size() - 1));
   return out;
 }
 
@@ -194,8 +194,7 @@ std::optional<Atoms> WithOperandsInside(Builder& b, const Eqn& e, const Atoms& x
   static thread_local int depth = 0;
   std::optional<Regions> how = RegionsOf(e);
   if (!how || depth == kDeepest ||
-      std::any_of(e.regions.begin(), e.regions.end(),
-                  [](const FnRef& r) { return r->eqns().size() > kMostEquations; }))
+      std::any_of(e.regions.begin(), e.regions.end(), [](const FnRef& r) { return r->eqns().size() > kMostEquations; }))
     return std::nullopt;
   struct Deeper {
     Deeper() { ++depth; }

@@ -257,8 +257,7 @@ TEST_P(Rules, NeedItsLicence) {
                      : rule.licence == Licence::kSignedZero ? "exact"
                                                             : "signed-zero";
   const ScopedLicences others(Licences::Named({less}));
-  for (const FnRef& g : {Simplify(f), Stabilize(f)})
-    EXPECT_FALSE(g->StructurallyEquals(*applied)) << Print(*g);
+  for (const FnRef& g : {Simplify(f), Stabilize(f)}) EXPECT_FALSE(g->StructurallyEquals(*applied)) << Print(*g);
 }
 
 TEST_P(Rules, ComeToAnEnd) {

@@ -15,9 +15,9 @@ struct Moved {
 };
 const PrimTable<Moved>& Moves() {
   static const auto& table = *new PrimTable<Moved>{
-      {"reshape", {0}},        {"transpose", {0}},     {"broadcast", {0}},       {"slice", {0}},
-      {"dynamic_slice", {0}},  {"gather", {0}},        {"reverse", {0}},         {"stop_gradient", {0}},
-      {"concatenate", {0, 0}}, {"select", {1, 2}},     {"pad", {0, 2}},          {"dynamic_update_slice", {0, 2}},
+      {"reshape", {0}},         {"transpose", {0}},  {"broadcast", {0}}, {"slice", {0}},
+      {"dynamic_slice", {0}},   {"gather", {0}},     {"reverse", {0}},   {"stop_gradient", {0}},
+      {"concatenate", {0, 0}},  {"select", {1, 2}},  {"pad", {0, 2}},    {"dynamic_update_slice", {0, 2}},
       {"checkpoint_name", {0}}, {"reduce_min", {0}},
   };
   return table;
@@ -148,8 +148,9 @@ constexpr int kMostMoves = 8;
 
 // Functions that patterns have, of what has been moved: they are as well moved afterwards.
 bool MayMoveFirst(const Prim& prim) {
-  static const PrimSet kFunctions{"exp",  "exp2", "expm1", "log", "log1p", "logistic", "softplus", "sqrt",   "rsqrt", "tanh",
-                                  "sinh", "cosh", "sin",   "cos", "erf",   "erfc",     "neg",      "square", "integer_pow"};
+  static const PrimSet kFunctions{"exp",  "exp2",  "expm1", "log",    "log1p",      "logistic", "softplus",
+                                  "sqrt", "rsqrt", "tanh",  "sinh",   "cosh",       "sin",      "cos",
+                                  "erf",  "erfc",  "neg",   "square", "integer_pow"};
   return kFunctions.Has(prim);
 }
 
@@ -159,8 +160,9 @@ const Eqn* FunctionThatIsMoved(const Builder& b, const Atom& a) {
   for (int moves = 0; e != nullptr && moves < 6; ++moves) {
     if (moves > 0 && MayMoveFirst(*e->prim)) return e;
     const Moved moved = Moves()[*e->prim];
-    if (moved.first != 0 || moved.count != 1 || e->prim->family == Family::kReduction ||
-        e->prim == &PrimsOfMoves().broadcast)
+    if (moved.first != 0 || moved.count != 1 || e->prim->family == Family::kReduction) return nullptr;
+    if (e->prim == &PrimsOfMoves().broadcast &&
+        !(NumElements(b.TypeOf(Atom(e->result())).dims) == NumElements(b.TypeOf(e->operands[0]).dims)))
       return nullptr;
     if (e->prim == &PrimsOfMoves().gather && GatherDims::Of(e->attrs).mode == "zero") return nullptr;
     e = b.Definition(e->operands[0]);

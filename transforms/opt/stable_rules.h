@@ -41,7 +41,8 @@ struct ChangedResult {
   Atom value;
   bool changed;
 };
-using ChangeResult = std::function<ChangedResult(Builder& inside, const Atom& result, const std::optional<Atom>& given)>;
+using ChangeResult =
+    std::function<ChangedResult(Builder& inside, const Atom& result, const std::optional<Atom>& given)>;
 
 // `a`, a result of an operation with regions that nobody else reads, with `change` made to it element by element in
 // every region (in some of them it has to be another value). What is `given`, of the shape of `a`, is an operand more.

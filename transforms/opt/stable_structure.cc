@@ -190,7 +190,8 @@ std::optional<Atom> Softmax(Builder& b, const Eqn&, const Atoms& x) {
 // exp(x) exp(y) = exp(x + y), and so with quotients: one exponential less, and no overflow of one of them alone.
 std::optional<Atom> ExpOfSum(Builder& b, const Eqn& e, const Atoms& x) {
   const std::optional<Atom> first = ExponentOf(b, x[0]), second = ExponentOf(b, x[1]);
-  if (!first || !second || !IsFloat(b.DTypeOf(x[0])) || !(b.TypeOf(x[0]).dims == b.TypeOf(x[1]).dims)) return std::nullopt;
+  if (!first || !second || !IsFloat(b.DTypeOf(x[0])) || !(b.TypeOf(x[0]).dims == b.TypeOf(x[1]).dims))
+    return std::nullopt;
   if (x[0] == x[1] || !ReadOnce(b, x[0]) || !ReadOnce(b, x[1])) return std::nullopt;
   return Exp(b, e.prim == &Prims().mul ? Add(b, *first, *second) : Sub(b, *first, *second));
 }
@@ -220,7 +221,9 @@ struct Terms {
 };
 // `through`: the changes of shape that a factor goes through.
 void FactorsOf(Builder& b, const Atom& a, const Shaped& through, const Ints& dims, Terms* terms, int depth = 8) {
-  const auto shaped = [&](const Atom& x) { return b.TypeOf(x).rank() == 0 && x.is_literal() ? x : Again(b, through, x); };
+  const auto shaped = [&](const Atom& x) {
+    return b.TypeOf(x).rank() == 0 && x.is_literal() ? x : Again(b, through, x);
+  };
   const Eqn* found = b.Definition(a);
   if (found == nullptr || depth == 0 || found->operands.empty()) {
     terms->weights.push_back(shaped(a));
@@ -290,8 +293,10 @@ std::optional<ProductSum> ProductSumOf(Builder& b, const Atom& a) {
         into.push_back(static_cast<int64_t>(d));
         perm.push_back(static_cast<int64_t>(at));
       }
-      if (spec.out.find(all[d]) == std::string::npos) dims.push_back(static_cast<int64_t>(d));
-      else kept += all[d];
+      if (spec.out.find(all[d]) == std::string::npos)
+        dims.push_back(static_cast<int64_t>(d));
+      else
+        kept += all[d];
     }
     for (const char c : spec.out) order.push_back(static_cast<int64_t>(kept.find(c)));
     if (dims.empty()) return std::nullopt;
@@ -308,8 +313,8 @@ Atom StableLog(Builder& b, const Atom& a) {
   return made ? *made : Log(b, a);
 }
 
-// log(sum(y*exp(x))) for any y, as one-hot rows and mixtures have them: the largest exponent apart of those whose weight
-// is not 0. Where it is 0 the exponent is cut, so that its exponential is finite: what y's derivative needs.
+// log(sum(y*exp(x))) for any y, as one-hot rows and mixtures have them: the largest exponent apart of those whose
+// weight is not 0. Where it is 0 the exponent is cut, so that its exponential is finite: what y's derivative needs.
 std::optional<Atom> LogWeightedSumExp(Builder& b, const Eqn& e, const Atoms& x) {
   if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0])) || !b.TypeOf(x[0]).is_static()) return std::nullopt;
   const Shaped outer = ThroughShapes(b, x[0]);
@@ -326,8 +331,8 @@ std::optional<Atom> LogWeightedSumExp(Builder& b, const Eqn& e, const Atoms& x) 
   Terms terms;
   for (const Atom& factor : sum->factors) FactorsOf(b, factor, {}, sum->dims, &terms);
   if (terms.exponents.empty()) return std::nullopt;
-  const bool shifted = std::all_of(terms.exponents.begin(), terms.exponents.end(),
-                                   [&](const Atom& a) { return IsShifted(b, a); });
+  const bool shifted =
+      std::all_of(terms.exponents.begin(), terms.exponents.end(), [&](const Atom& a) { return IsShifted(b, a); });
   if (shifted && terms.below.empty() && terms.masks.empty() && !over) return std::nullopt;
   if (over && terms.weights.empty() && terms.masks.empty()) return std::nullopt;
   Atom exponent = terms.exponents[0];
@@ -335,7 +340,8 @@ std::optional<Atom> LogWeightedSumExp(Builder& b, const Eqn& e, const Atoms& x) 
   if (!(b.TypeOf(exponent).dims == type.dims)) return std::nullopt;
   std::optional<Atom> weight, mask;
   for (const Atom& w : terms.weights) weight = weight ? Mul(b, *weight, w) : w;
-  if (weight && weight->is_literal() && b.TypeOf(*weight).rank() == 0) weight = Full(b, type, weight->literal().Get(0).real());
+  if (weight && weight->is_literal() && b.TypeOf(*weight).rank() == 0)
+    weight = Full(b, type, weight->literal().Get(0).real());
   for (const Atom& p : terms.masks) mask = mask ? And(b, *mask, p) : p;
   const DType dtype = type.dtype;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -381,8 +387,10 @@ std::optional<Atom> LogProductOfExps(Builder& b, const Eqn& e, const Atoms& x) {
     std::string kept;
     const std::string& letters = i == 0 ? spec.lhs : spec.rhs;
     for (size_t d = 0; d < letters.size(); ++d) {
-      if (spec.out.find(letters[d]) == std::string::npos) dims.push_back(static_cast<int64_t>(d));
-      else kept += letters[d];
+      if (spec.out.find(letters[d]) == std::string::npos)
+        dims.push_back(static_cast<int64_t>(d));
+      else
+        kept += letters[d];
     }
     if (dims.empty()) return std::nullopt;
     for (size_t d = 0; d < spec.out.size(); ++d) {
@@ -555,7 +563,8 @@ std::optional<Atom> GeometricMean(Builder& b, const Eqn& e, const Atoms& x) {
     if (log == nullptr || !log->attrs.entries().empty()) return std::nullopt;
     return log->operands[0];
   };
-  return InF64(b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, [&](const Atom& a) { return Log(b, a); });
+  return InF64(
+      b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, [&](const Atom& a) { return Log(b, a); });
 }
 
 constexpr RuleTime kStable = RuleTime::kStabilizing;
