@@ -208,10 +208,10 @@ FnRef AllBatched(const BatchedFn& f, const Dim& size) {
   return b.Build(results);
 }
 
-// A derivative of which no argument is mapped together with its series: the rule may be told that none is, and
-// what is mapped alone (tangents of constants, constant tangents) is mapped through the derivative of what it gives. So
-// the values stay the same for all batch elements under jacfwd, and the tangents of a linear function along one tangent.
-// False, with nothing done, where there are other steps, or the rule has no answer without mapped arguments (no function).
+// A derivative of which no argument is mapped together with its series: the rule may be told that none is, and what is
+// mapped alone (tangents of constants, constant tangents) is mapped through the derivative of what it gives. So values
+// stay the same for all batch elements under jacfwd, and the tangents of a linear function along one tangent do.
+// False, with nothing done, where there are other steps, or where the rule gives no function or mapped results.
 bool BatchedAlone(BatchContext& c, const std::vector<Step>& steps, const std::vector<int>& owner, const Types& types) {
   const auto pushes = std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind == "push"; });
   const bool others = std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == "transpose"; });
