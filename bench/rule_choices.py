@@ -33,7 +33,7 @@ MOST = 24  # choices of each program, besides leaving out one rule
 def rules_of(function: Callable, *arguments) -> list[str]:
     """Those that apply."""
     ir = weft.make_ir(function)(*arguments)
-    return sorted({rule for _, rule, _, _ in _weft.run_passes(ir._fn, ["optimize"])[1]})
+    return sorted({rule for _, rule, *_ in _weft.run_passes(ir._fn, ["optimize"])[1]})
 
 
 def choices(rules: list[str], seed: str) -> Iterator[list[str]]:

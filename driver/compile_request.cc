@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "ir/extensions.h"
+#include "transforms/opt/rule_watch.h"
 
 namespace weft {
 
@@ -25,6 +26,7 @@ std::string CompileRequest::Key() const {
 
 FnRef CompileRequest::Optimized(const PassObserver& observe) const {
   const ScopedLicences scope(licences);
+  const NoRuleWatch of_who_traces;
   return RunPasses(program, passes, observe);
 }
 

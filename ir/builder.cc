@@ -172,6 +172,10 @@ Atom Builder::Emit1(const Prim& prim, Atoms operands, Attrs attrs, std::vector<F
   return results[0];
 }
 
+void Builder::SeeThrough(size_t first, const std::string& transform) {
+  for (size_t i = first; i < eqns_.size(); ++i) eqns_[i].loc = eqns_[i].loc.Through(transform);
+}
+
 Atoms Builder::Clone(const Eqn& eqn, Atoms operands) {
   return Emit(*eqn.prim, std::move(operands), eqn.attrs, eqn.regions);
 }

@@ -86,11 +86,15 @@ class Builder {
   FnRef Build(const Atoms& results, bool keep_dead = false) const&;
   FnRef Build(const Atoms& results, bool keep_dead = false) &&;
 
+  // The equations from `first` on are seen through this transform.
+  void SeeThrough(size_t first, const std::string& transform);
   // The location given to the equations that follow.
   Loc loc() const { return loc_; }
   void set_loc(Loc loc) { loc_ = loc; }
   const std::string& name() const { return name_; }
   size_t num_eqns() const { return eqns_.size(); }
+  // Those that come have greater numbers.
+  uint32_t num_vars() const { return static_cast<uint32_t>(types_.size()); }
   const Eqns& eqns() const { return eqns_; }
   const std::vector<uint32_t>& param_vars() const { return param_vars_; }
   const std::vector<Param>& params() const { return params_; }

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "ir/applied_rule.h"
 #include "ir/builder.h"
 #include "ir/host_functions.h"
 #include "tracer/value.h"
@@ -60,6 +61,7 @@ struct Traced {
   Mask weak_results;
   Atoms
       numbers;  // the first results: literals of 64 bits for those that are Python's floats; other atoms are variables
+  std::vector<AppliedRule> rules;  // that applied before derivatives were taken
   bool happened = false;  // an effect happened while tracing (see Trace::set_concrete): `fn` belongs to this call alone
 };
 

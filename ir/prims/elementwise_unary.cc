@@ -253,11 +253,8 @@ void RegisterTrigonometric(PrimRegistry& r) {
            "Hyperbolic cosine.", {.work = 30, .ulps = 3});
   AddUnary(r, "tanh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), TanhDerivative,
            "Hyperbolic tangent.", {.work = 15, .ulps = 4});
-  AddUnary(
-      r, "sech_squared", kAnyFloats, OnFloats<1>(SechSquaredOf), WEFT_D(-2.0 * Tanh(x) * y),
-      "1 / cosh(x)^2, the derivative of tanh, accurate where tanh(x) rounds to 1. What is less than twice the least "
-      "normal number may be 0.",
-      {.work = 15, .ulps = 3});
+  AddUnary(r, "sech_squared", kAnyFloats, OnFloats<1>(SechSquaredOf), WEFT_D(-2.0 * Tanh(x) * y),
+           "1 / cosh(x)^2, the derivative of tanh, accurate where tanh(x) rounds to 1.", {.work = 15, .ulps = 3});
   AddUnary(r, "asinh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::asinh(x))), AsinhDerivative,
            "Inverse hyperbolic sine.", {.work = 30, .ulps = 2});
   Domain(AddUnary(r, "acosh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::acosh(x))), AcoshDerivative,

@@ -13,8 +13,8 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The largest |x| for which e^2|x| is finite, nearly.
-double LargestOfTwice(bool f32) { return f32 ? 44.1 : 354.6; }
+// Beyond it 1 / cosh(x)^2 is 0.
+double LargestOfTwice(bool f32) { return f32 ? 53 : 375; }
 
 }  // namespace
 
@@ -320,26 +320,30 @@ Value VectorMath::Log1p(Value x) {
   return m_.Select(m_.Cmp(Pred::OEQ, u, C(x, 0)), C(x, -kInf), y);
 }
 
-// e^2|x| - 1. tanh and its derivative are made from it and from one quotient, so that a kernel that needs both computes
-// them once.
-Value VectorMath::Expm1OfTwice(Value x) {
-  Value a = m_.RawMin(C(x, LargestOfTwice(Is32(x))), m_.Abs(x));
+// e^2|x| - 1, below 2^127. tanh and its derivative are made from it and from one quotient, so that a kernel that needs
+// both computes them once.
+VectorMath::Scaled VectorMath::Expm1OfTwice(Value x) {
+  const bool f32 = Is32(x);
+  Value a = m_.RawMin(C(x, LargestOfTwice(f32)), m_.Abs(x));
   auto [r, k_word, k, kf] = ReduceExp(m_.Mul(a, C(x, 2)));
-  Value scale = PowerOfTwo(k);
-  return m_.Fma(scale, ExpPolynomial(r), m_.Sub(scale, C(x, 1)));
+  Value largest = m_.I(k.getType(), f32 ? 126 : 1022);
+  Value bounded = m_.Select(m_.Cmp(IPred::slt, k, largest), k, largest);
+  Value scale = PowerOfTwo(bounded);
+  return {m_.Fma(scale, ExpPolynomial(r), m_.Sub(scale, C(x, 1))), m_.ISub(k, bounded)};
 }
 
 // (e^2|x| - 1) / (e^2|x| + 1).
 Value VectorMath::Tanh(Value x) {
-  Value e = Expm1OfTwice(x);
+  Value e = Expm1OfTwice(x).value;
   return m_.CopySign(m_.Mul(m_.Mul(e, C(x, 0.5)), m_.Div(C(x, 2), m_.Add(e, C(x, 2)))), x);
 }
 
 // (1 - |tanh|) (1 + |tanh|), of which the first factor is 2 / (e^2|x| + 1).
 Value VectorMath::SechSquared(Value x) {
-  Value rest = m_.Div(C(x, 2), m_.Add(Expm1OfTwice(x), C(x, 2)));
+  const Scaled e = Expm1OfTwice(x);
+  Value rest = m_.Div(C(x, 2), m_.Add(e.value, C(x, 2)));
   Value y = m_.Mul(rest, m_.Sub(C(x, 2), rest));
-  return m_.Select(m_.Cmp(Pred::OGT, m_.Abs(x), C(x, LargestOfTwice(Is32(x)))), C(x, 0), y);
+  return m_.Mul(y, PowerOfTwo(m_.ISub(m_.I(e.exponent.getType(), 0), e.exponent)));
 }
 
 Value VectorMath::Logistic(Value x) {

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "ir/prim.h"
+#include "lowering/fusion/absorbed.h"
+#include "lowering/fusion/siblings.h"
 #include "lowering/fusion/unit_graph.h"
 #include "lowering/ops/op_table.h"
 
@@ -33,6 +35,7 @@ class Fuser {
       if (live_[i]) Place(static_cast<int>(i));
     }
     FindReads();
+    MergeSiblings(fn_, policy_, &plan_, &graph_);
     Order();
     return std::move(plan_);
   }
@@ -57,7 +60,6 @@ class Fuser {
   void PlaceMember(int e);
   // Whether each reader computes the result of equation e, and then what that costs.
   bool MayInline(int e);
-  // One number, repeated.
   // Whether every element is one number that the program knows.
   bool IsUniform(const Atom& a) const {
     const Atom* number = RepeatedNumber(a);
@@ -110,7 +112,7 @@ class Fuser {
   const FusionPolicy& policy_;
   std::vector<int> defining_;
   BlockPlan plan_;
-  std::vector<bool> live_, demanded_;
+  std::vector<bool> live_, demanded_, absorbed_;
   std::vector<int> uses_;
   UnitGraph graph_;  // by unit
   int last_effect_ = -1;
@@ -139,6 +141,7 @@ void Fuser::Demand() {
     for (const Atom& a : e.operands) use(a);
     DemandOperands(static_cast<int>(i));
   }
+  absorbed_ = AbsorbedByWrites(fn_, live_, demanded_, uses_);
 }
 
 void Fuser::DemandOperands(int i) {
@@ -180,7 +183,9 @@ void Fuser::DemandOperands(int i) {
 
 bool Fuser::MayInline(int i) {
   const Eqn& e = eqn(i);
-  if (!policy_.fuse || !e.prim->is_elementwise() || demanded_[e.first_result] || IsExpensive(*e.prim)) return false;
+  if (!policy_.fuse || !e.prim->is_elementwise() || demanded_[e.first_result]) return false;
+  if (absorbed_[e.first_result]) return true;
+  if (IsExpensive(*e.prim)) return false;
   const bool read_once = uses_[e.first_result] <= 1;
   int cost = 1, viewed = 1;
   int arrays = 0;
@@ -580,21 +585,5 @@ void Fuser::Order() {
 }  // namespace
 
 BlockPlan Fuse(const Fn& fn, const FusionPolicy& policy) { return Fuser(fn, policy).Run(); }
-
-std::vector<std::string> WhyNotFused(const Fn& fn, const FusionPolicy& policy) {
-  std::vector<std::string> sentences;
-  const auto name = [&](int i) {
-    const Eqn& e = fn.eqns()[static_cast<size_t>(i)];
-    return e.prim->name + (e.loc ? " at " + e.loc.ToString() : "");
-  };
-  for (const BlockPlan::Note& note : Fuse(fn, policy).notes)
-    sentences.push_back(name(note.eqn) + " is not computed with " + name(note.other) + ": " + note.why);
-  for (const Eqn& e : fn.eqns()) {
-    for (const FnRef& region : e.regions) {
-      for (std::string& sentence : WhyNotFused(*region, policy)) sentences.push_back(std::move(sentence));
-    }
-  }
-  return sentences;
-}
 
 }  // namespace weft

@@ -237,5 +237,51 @@ TEST(Fusion, CostsAreOfTheValuesThatThereAre) {
   EXPECT_LT(by_row, cost("fn f(x: f32[64,256], r: f32[64,256]) { p = mul x r; s = reduce_sum[dims=[1]] p; return s }"));
 }
 
+size_t Kernels(const std::string& text) {
+  const FnRef f = ParseFn(text);
+  size_t kernels = 0;
+  for (const Step& s : BuildProgram(*f, {}).steps) kernels += s.kind == Step::Kind::kKernel;
+  return kernels;
+}
+
+// Results that read one array are written by one kernel, where neither waits for the other.
+TEST(Fusion, ResultsSideBySideAreOneKernel) {
+  const std::string of_x = "fn f(x: f32[64,32], y: f32[64,32]) { a = sin x; b = cos x; ";
+  EXPECT_EQ(Kernels(of_x + "return a, b }"), 1u);
+  EXPECT_EQ(Kernels(of_x + "c = mul x y; d = tanh y; return a, b, c, d }"), 1u);
+  EXPECT_EQ(Kernels("fn f(x: f32[64,1,32]) { a = sin x; s = reshape[shape=<64,32>] x; b = exp s; return a, b }"), 1u);
+  // Another array; another domain; a row's reduction; a value that is not a result and would live longer; a path
+  // between them; more results than registers are for.
+  EXPECT_EQ(Kernels("fn f(x: f32[64], y: f32[64]) { a = sin x; b = cos y; return a, b }"), 2u);
+  EXPECT_EQ(Kernels("fn f(x: f32[64]) { a = sin x; p = broadcast[dims=[1], shape=<8,64>] x; b = exp p; return a, b }"),
+            2u);
+  EXPECT_EQ(Kernels("fn f(x: f32[64,32]) { a = sin x; b = reduce_sum[dims=[0]] x; return a, b }"), 2u);
+  EXPECT_EQ(Kernels("fn f(x: f32[8,8]) { a = sin x; b = cos x; c = contract[spec=\"ij,jk->ik\"] b b; return a, c }"),
+            2u);
+  EXPECT_EQ(Kernels("fn f(x: f32[8,8]) { a = sin x; c = contract[spec=\"ij,jk->ik\"] x x; b = mul x c; return a, b }"),
+            2u);
+  EXPECT_EQ(Kernels("fn f(x: f32[8,8]) { a = sin x; c = contract[spec=\"ij,jk->ik\"] a a; b = mul x c; return a, b }"),
+            2u);
+  std::string many =
+      "fn f(x: f32[64]) { a = sin x; b = cos x; c = tan x; d = exp x; e = log x; g = tanh x; h = cosh x; ";
+  EXPECT_EQ(Kernels(many + "return a, b, c, d, e, g, h }"), 2u);
+}
+
+// A concatenation and a pad compute where they write what is computed for them alone.
+TEST(Fusion, WhatIsWrittenInPartsIsComputedThere) {
+  const std::string two = "fn f(x: f32[64], y: f32[32]) { a = sin x; b = cos y; ";
+  EXPECT_EQ(Kernels(two + "c = concatenate[dim=0] a b; return c }"), 2u);
+  EXPECT_EQ(Kernels(two + "d = exp a; e = mul d x; c = concatenate[dim=0] e b y; return c }"), 3u);
+  EXPECT_EQ(Kernels("fn f(x: f32[64]) { a = sin x; b = tanh a; p = pad[lo=[1], hi=[2], interior=[0]] b 0.0:f32; "
+                    "return p }"),
+            2u);
+  // Read twice; a result, too; a number that each element would compute again; a sum.
+  EXPECT_EQ(Kernels("fn f(x: f32[64]) { a = sin x; c = concatenate[dim=0] a a; return c }"), 3u);
+  EXPECT_EQ(Kernels(two + "c = concatenate[dim=0] a b; return c, a }"), 3u);
+  EXPECT_EQ(Kernels("fn f(x: f32[64], y: f32[]) { a = sin y; b = broadcast[dims=[], shape=<64>] a; m = mul x b; "
+                    "c = concatenate[dim=0] m x; return c }"),
+            3u);
+}
+
 }  // namespace
 }  // namespace weft

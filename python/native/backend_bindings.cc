@@ -5,6 +5,8 @@
 #include "driver/backend.h"
 #include "driver/bundle/bundle.h"
 #include "driver/compile_gate.h"
+#include "driver/files/array_files.h"
+#include "driver/files/files.h"
 #include "ir/text/printer.h"
 #include "python/native/bindings.h"
 #include "python/native/run.h"
@@ -20,6 +22,12 @@ Tensors TensorsFrom(py::handle sequence, const char* what) {
     tensors.push_back(v.tensor());
   }
   return tensors;
+}
+
+py::list Listed(Tensors tensors) {
+  py::list list;
+  for (Tensor& t : tensors) list.append(Take(WrapValue(Value(std::move(t)))));
+  return list;
 }
 
 // `optimized`: the passes have run.
@@ -122,6 +130,16 @@ void BindBackends(py::module_& m) {
       },
       py::arg("fn"), py::arg("backend"), py::arg("captured"), py::arg("emulation"), py::arg("same_bits"),
       py::arg("optimized") = false);
+  // The results of a bundle in a file on arrays in files, by name (driver/files/array_files.h).
+  m.def("run_bundle", [](const std::string& path, const std::vector<std::string>& inputs, const std::string& device) {
+    Tensors out;
+    {
+      Unlocked unlocked;
+      const Bundle bundle = ParseBundle(ReadFile(path), path);
+      out = RunBundle(bundle, ReadArguments(bundle, inputs), device);
+    }
+    return Listed(std::move(out));
+  });
   // Its results by an emulation of the device on the CPU.
   m.def("emulate", [](const FnHandle& f, const std::string& backend, py::handle args) {
     const Tensors tensors = TensorsFrom(args, "emulate");
@@ -132,9 +150,7 @@ void BindBackends(py::module_& m) {
       const CompileRequest request = RequestOf(f, backend, false);
       out = FindBackend(backend)->Emulate(request, request.Optimized(), tensors);
     }
-    py::list list;
-    for (Tensor& t : out) list.append(Take(WrapValue(Value(std::move(t)))));
-    return list;
+    return Listed(std::move(out));
   });
 }
 

@@ -196,6 +196,21 @@ void SetKeyDTypeObject(PyObject* object) {
 namespace {
 std::array<PyObject*, 2> g_questions{};
 
+// What NumPy takes for a dtype, where Weft has it.
+std::optional<DType> DTypeOfNumPy(PyObject* object, const char* what) {
+  std::optional<DType> found;
+  Ref dtype(PyObject_CallOneArg(g_np_dtype, object));
+  Ref name(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  if (text) found = DTypeNamed(text);
+  Ref native(found ? PyObject_GetAttrString(dtype.get(), "isnative") : nullptr);
+  PyErr_Clear();
+  if (native && native.get() != Py_True)
+    throw TypeError(what, ": ", Repr(object),
+                    " is not in this machine's byte order, which all arrays have; expected \"", text, "\"");
+  return found;
+}
+
 // The dtype that arrays have of one that is asked for.
 DType Available(DType dtype) {
   const DType canonical = Canonical(dtype);
@@ -229,18 +244,11 @@ DType DTypeFrom(PyObject* object, const char* what) {
   if (PyObject* known = cached ? PyDict_GetItemWithError(g_dtype_cache, object) : nullptr)
     return Available(static_cast<DType>(PyLong_AsLong(known)));
   PyErr_Clear();
-  std::optional<DType> found;
-  if (PyUnicode_Check(object)) {
+  // NumPy first: to it "i4" has four bytes, in the IR four bits. f32, bf16, key ... are names in the IR alone.
+  std::optional<DType> found = DTypeOfNumPy(object, what);
+  if (!found && PyUnicode_Check(object)) {
     const char* text = PyUnicode_AsUTF8(object);
     if (text) found = DTypeNamed(text);
-  }
-  if (!found) {
-    Ref dtype(PyObject_CallOneArg(g_np_dtype, object));
-    Ref name(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
-    if (name) {
-      const char* text = PyUnicode_AsUTF8(name.get());
-      if (text) found = DTypeNamed(text);
-    }
     PyErr_Clear();
   }
   if (!found) throw TypeError(what, ": ", Repr(object), " is not a dtype that Weft has");

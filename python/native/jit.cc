@@ -328,6 +328,7 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
     absl::InlinedVector<Value, 4> results;
     if (IsRecorded(*entry, a)) {
       CheckSurroundings(self);
+      NoteAgain(entry->traced.rules);
       Values values = ArgumentValues(a);
       values.insert(values.end(), entry->traced.captures.begin(), entry->traced.captures.end());
       for (const Value& result : Apply(entry->traced.fn, values, On(Setting::kKeepsCalls) && !IsInline(self)))

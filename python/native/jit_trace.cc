@@ -9,6 +9,7 @@
 #include "python/native/frames.h"
 #include "python/native/function.h"
 #include "python/native/jit.h"
+#include "python/native/plans.h"
 #include "tracer/regions.h"
 
 namespace weft::python {
@@ -109,11 +110,14 @@ Ref TraceFunction(JitObject* self, PyObject* arguments, const Signature& signatu
   BeingTraced call;
   call.function = self;
   call.signature = &signature;
+  const PlanWhileTracing plan(self);
   constexpr int kMostPasses = 6;
   for (int pass = 0; pass < kMostPasses; ++pass) {
     Ref result;
+    std::vector<AppliedRule> rules;
     {
       TracingScope scope(&call);
+      const WatchOfTrace watch(&rules, /*own=*/true);
       result = Ref(RunningPython([&] { return PyObject_CallObject(g_trace_jit_hook, arguments); }));
     }
     if (!result) {
@@ -126,6 +130,7 @@ Ref TraceFunction(JitObject* self, PyObject* arguments, const Signature& signatu
       throw PythonError();
     }
     *traced = TracedOf(PyTuple_GET_ITEM(result.get(), 0));
+    traced->rules = std::move(rules);
     if (!call.wrapped) return result;
     PyObject* tree = PyTuple_GET_ITEM(result.get(), 1);
     const Types results = traced->fn->ResultTypes();

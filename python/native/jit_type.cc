@@ -126,8 +126,8 @@ PyObject* Programs(PyObject* object, PyObject*) {
   return Guarded([&]() -> PyObject* {
     Ref list(Check(PyList_New(0)));
     for (const auto& entry : reinterpret_cast<JitObject*>(object)->cache->Entries()) {
-      const Ref program(Check(WrapFn(entry->traced.fn)));
-      CheckStatus(PyList_Append(list.get(), program.get()));
+      const Ref traced(Check(WrapTraced(entry->traced)));
+      CheckStatus(PyList_Append(list.get(), traced.get()));
     }
     return list.release();
   });
@@ -147,7 +147,7 @@ PyMethodDef kMethods[] = {
     {"__copy__", Itself, METH_NOARGS, nullptr},
     {"__deepcopy__", Itself, METH_O, nullptr},
     {"clear_cache", ClearCache, METH_NOARGS, "clear_cache($self, /)\n--\n\nForgets every compiled version."},
-    {"_programs", Programs, METH_NOARGS, "The traced programs of its versions."},
+    {"_programs", Programs, METH_NOARGS, "What was traced of its versions."},
     {"_traced_before", Version, METH_VARARGS, "What a call with such arguments has traced, or None."},
     {"_cache_size", CacheSize, METH_NOARGS, "The number of compiled versions."},
     {"explain", Explain, METH_NOARGS,

@@ -223,26 +223,29 @@ void BindRewrites(py::module_& m) {
           return py::make_tuple(FnHandle{std::move(out), f.loc}, python_rule.applied);
         });
   // Passes in order; "optimize" stands for the default ones. What is disabled are rules, by name. Of the rules that
-  // apply `most` do. (program, [(pass, rule, operation, stack) of each that applied])
+  // apply `most` do. (program, [(pass, rule, operation, where, stack, before, after) of each that applied]); before and
+  // after, expressions, with `texts`.
   m.def(
       "run_passes",
       [](const FnHandle& f, const std::vector<std::string>& names, const std::set<std::string>& disabled, bool marks,
-         std::optional<int64_t> most) {
-        std::vector<std::tuple<std::string, std::string, std::string, std::string>> applied;
+         std::optional<int64_t> most, bool texts) {
+        py::list applied;
         FnRef fn = f.fn;
         for (const std::string& name : Expanded(names)) {
           RuleWatch watch(disabled);
           watch.marks = marks;
+          watch.texts = texts;
           if (most) watch.most = *most - static_cast<int64_t>(applied.size());
-          watch.applied = [&](const char* rule, const Eqn& e) {
-            applied.emplace_back(name, rule, e.prim->name, e.loc.Stack());
+          watch.applied = [&](const AppliedRule& a) {
+            applied.append(
+                py::make_tuple(a.pass, a.rule, a.operation, a.at.ToString(), a.at.Stack(), a.before, a.after));
           };
           fn = RunPasses(std::move(fn), {name});
         }
-        return py::make_tuple(FnHandle{std::move(fn), f.loc}, std::move(applied));
+        return py::make_tuple(FnHandle{std::move(fn), f.loc}, applied);
       },
       py::arg("fn"), py::arg("passes"), py::arg("disabled") = std::set<std::string>{}, py::arg("marks") = false,
-      py::arg("most") = py::none());
+      py::arg("most") = py::none(), py::arg("texts") = false);
   // Of a program as passes left it: why its equations were not folded, and which were not computed together, a sentence
   // each.
   m.def("why_not_folded", [](const FnHandle& f) { return WhyNotFolded(*f.fn); });
@@ -257,6 +260,7 @@ void BindRewrites(py::module_& m) {
     std::vector<std::string> names;
     for (const SimplifyRule* rule : SimplifyRules()) names.emplace_back(rule->name);
     for (const char* rule : LoopRuleNames()) names.emplace_back(rule);
+    names.emplace_back(kWiderType);
     names.emplace_back(kRowBlocks);
     names.emplace_back(kComponents);
     names.emplace_back(kDepthwise);
@@ -274,7 +278,10 @@ void BindRewrites(py::module_& m) {
     return ArenaBytes(*f.fn);
   });
   m.def("verify", [](const FnHandle& f) { Verify(*f.fn, {.large_literals = true}); });
-  m.def("set_plan_hook", [](py::object hook) { g_plan_hook = hook.release().ptr(); });
+  m.def("set_plan_hooks", [](py::object by_plan, py::object left_out) {
+    g_plan_hook = by_plan.release().ptr();
+    g_left_out_hook = left_out.release().ptr();
+  });
   m.def("set_plan_of_process", SetPlanOfProcess);
   m.def("set_plan_of_thread", SetPlanOfThread);
   m.def("plan_around", PlanAround);

@@ -6,6 +6,7 @@
 #include "python/native/effects.h"
 #include "python/native/jit.h"
 #include "python/native/placed.h"
+#include "python/native/plans.h"
 #include "python/native/typed_layouts.h"
 #include "tracer/differentiated.h"
 #include "tracer/eager_scope.h"
@@ -99,7 +100,11 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
       tracers.append(Take(WrapValue(parameter)));
     }
   }
-  const py::object out = RunningPython([&] { return function(tracers); });
+  std::vector<AppliedRule> rules;
+  const py::object out = [&] {
+    const WatchOfTrace watch(&rules, /*own=*/false, /*texts=*/kind == "make_ir");
+    return RunningPython([&] { return function(tracers); });
+  }();
   Values results = ValuesFrom(out, name.c_str());
   typed.Check(results);
   const Atoms numbers = FloatsAmong(out);
@@ -111,7 +116,16 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
   }
   Traced traced = trace->Finish(results);
   traced.numbers = numbers;
+  traced.rules = std::move(rules);
   return traced;
+}
+
+// (pass, rule, operation, where, the user's lines, before, after) of each.
+py::list RecordsOf(const std::vector<AppliedRule>& rules) {
+  py::list records;
+  for (const AppliedRule& a : rules)
+    records.append(py::make_tuple(a.pass, a.rule, a.operation, a.at.ToString(), a.at.Stack(), a.before, a.after));
+  return records;
 }
 
 std::vector<int> Range(int begin, int end) {
@@ -172,6 +186,7 @@ void BindTracing(py::module_& m) {
       .def_property_readonly("fn", [](const Traced& t) { return FnHandle{t.fn}; })
       .def_property_readonly("captures", [](const Traced& t) { return ListOf(t.captures); })
       .def_readonly("num_params", &Traced::num_params)
+      .def_property_readonly("rules", [](const Traced& t) { return RecordsOf(t.rules); })
       .def_readonly("happened", &Traced::happened)
       .def_property_readonly("weak_results", [](const Traced& t) { return std::vector<bool>(t.weak_results); })
       .def_property_readonly("num_results", [](const Traced& t) { return t.fn->results().size(); })

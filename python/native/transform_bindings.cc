@@ -7,6 +7,7 @@
 #include "ir/host_functions.h"
 #include "python/native/bindings.h"
 #include "python/native/nans.h"
+#include "python/native/plans.h"
 #include "tracer/context.h"
 #include "transforms/ad/grad.h"
 #include "transforms/ad/jet.h"
@@ -44,7 +45,7 @@ const Traced& Closed(const Traced& t, const char* what) {
 FnRef GradAtOnce(const FnRef& fn, const GradOptions& options) {
   constexpr size_t kLargest = 64;  // equations; the time of larger ones is elsewhere
   const auto& eqns = fn->eqns();
-  const bool plain = Trace::Current() == nullptr && !SettingsHere().HasAny(kSettingsOfRuns) &&
+  const bool plain = Trace::Current() == nullptr && PlanAround() == 0 && !SettingsHere().HasAny(kSettingsOfRuns) &&
                      eqns.size() <= kLargest && !fn->HasEffects() && fn->FreeAxes().empty() &&
                      HostFunctionsOf(*fn).empty() &&
                      std::all_of(eqns.begin(), eqns.end(), [](const Eqn& e) { return e.regions.empty(); });
@@ -73,17 +74,20 @@ void BindTransforms(py::module_& m) {
     options.aux = aux;
     options.holomorphic = holomorphic;
     const HostFunctionsStay stay;
+    const WatchOfTrace watch;
     return FnHandle{GradAtOnce(Closed(t, "grad").fn, options)};
   });
   // -> (fn, active results)
   m.def("jvp", [](const Traced& t, const std::vector<bool>& active) {
     const HostFunctionsStay stay;
+    const WatchOfTrace watch;
     const JvpFn d = Jvp(Stabilize(Closed(t, "jvp").fn), Extend(active, t));
     return py::make_tuple(FnHandle{Condense(WithLinearMaps(d.fn))}, std::vector<bool>(d.active_out));
   });
   // -> (fn, active results): Taylor coefficients 1 ... order of each active argument, and of each active result
   m.def("jet", [](const Traced& t, const std::vector<bool>& active, int order) {
     const HostFunctionsStay stay;
+    const WatchOfTrace watch;
     const JvpFn d = Jet(Stabilize(Closed(t, "jet").fn), Extend(active, t), order);
     return py::make_tuple(FnHandle{Condense(WithLinearMaps(d.fn))}, std::vector<bool>(d.active_out));
   });
@@ -92,6 +96,7 @@ void BindTransforms(py::module_& m) {
       "linearize",
       [](const Traced& t, const std::vector<bool>& active, std::optional<size_t> num_differentiated) {
         const HostFunctionsStay stay;
+        const WatchOfTrace watch;
         const Linearized l =
             Linearize(Closed(t, "linearize").fn, Extend(active, t), num_differentiated.value_or(kAllResults));
         return py::make_tuple(FnHandle{l.primal}, FnHandle{WithLinearMaps(l.tangent)}, l.residuals.size());
@@ -103,6 +108,7 @@ void BindTransforms(py::module_& m) {
       [](const Traced& t, const std::vector<bool>& active, std::optional<size_t> num_differentiated,
          bool as_linearized) {
         const HostFunctionsStay stay;
+        const WatchOfTrace watch;
         const Pullback p =
             Vjp(Closed(t, "vjp").fn, Extend(active, t), as_linearized ? VjpPlan::kReverse : VjpPlan::kCheapest,
                 num_differentiated.value_or(kAllResults));

@@ -74,11 +74,55 @@ def test_a_file_that_is_not_there(program, tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
 
 
-def test_a_bundle_is_no_program(tmp_path, capsys):
-    bundle = tmp_path / "f.weftb"
-    bundle.write_bytes(b"weft bundle\n" + bytes(64))
-    assert main(["run", str(bundle)]) == 1
-    assert "f.weftb is a bundle, a compiled program: the command weft of the C++ build" in capsys.readouterr().err
+def two_results(x, y):
+    return wnp.tanh(x) @ y, x.sum()
+
+
+@pytest.fixture
+def exported(tmp_path):
+    path = str(tmp_path / "f.weftb")
+    weft.jit(two_results).lower(wnp.ones((2, 3)), wnp.ones(3)).export(path)
+    return path
+
+
+def test_bundles_run(exported, tmp_path, capsys):
+    x, y = np.random.RandomState(0).randn(2, 3).astype("float32"), np.arange(3, dtype="float32")
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    np.savez(tmp_path / "named.npz", y=y, x=x)
+    np.savez(tmp_path / "numbered.npz", x, y)
+    files = [["x.npy", "y.npy"], ["named.npz"], ["numbered.npz"]]
+    for number, inputs in enumerate(files):
+        out = tmp_path / str(number)
+        given = ["--inputs", *(str(tmp_path / name) for name in inputs), "--outputs", str(out), "--device=cpu"]
+        assert main(["run", exported, *given]) == 0
+        np.testing.assert_allclose(np.load(out / "0.npy"), np.tanh(x) @ y, rtol=1e-5)
+        np.testing.assert_allclose(np.load(out / "1.npy"), x.sum(), rtol=1e-5)
+    capsys.readouterr()
+    assert main(["run", exported, "--inputs", str(tmp_path / "named.npz")]) == 0
+    assert capsys.readouterr().out.startswith("result 0: f32[2]\n[")
+
+
+def test_bundles_that_do_not_run(exported, program, tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.ones((2, 3), "float32"))
+    np.save(tmp_path / "wrong.npy", np.ones((3, 3), "float32"))
+    np.save(tmp_path / "y.npy", np.ones(3, "float32"))
+    x, y, wrong = (str(tmp_path / f"{name}.npy") for name in ("x", "y", "wrong"))
+    (tmp_path / "damaged.weftb").write_bytes(b"weft bundle\n" + bytes(64))
+    for arguments, error in [
+        ([str(tmp_path / "damaged.weftb")], "damaged.weftb"),
+        ([exported, "--inputs", x], "two_results takes 2 arrays (f32[2,3], f32[3]), --inputs names 1"),
+        ([exported, "--inputs", x, wrong], "f32[3]"),
+        ([exported, "--inputs", x, str(tmp_path / "none.npy")], "none.npy"),
+        ([exported, "--interpret"], "--interpret: a bundle holds no program that could be interpreted"),
+        ([exported, "--inputs", x, y, "--device=cuda"], "cuda"),
+        ([program, "--inputs", x, "--device=cpu"], f"--device is for bundles; {program} is a program"),
+    ]:
+        assert main(["run", *arguments]) == 1, arguments
+        said = capsys.readouterr().err
+        assert said.startswith("weft: ") and error in said, said
+    assert main(["opt", exported]) == 1
+    assert "f.weftb is a bundle, a compiled program, which `weft run` takes" in capsys.readouterr().err
 
 
 def test_what_opt_reports(program, capsys):

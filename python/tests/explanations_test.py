@@ -34,7 +34,7 @@ def test_trail():
     ir = weft.make_ir(lambda x: x - -x)(wnp.ones(3)).optimized()
     trail = ir.trail()
     assert trail.operation == "add" and trail.through == ("sub-neg",) and "explanations_test.py" in trail.stack
-    assert str(trail).splitlines()[:2] == ["add", "  by sub-neg"]
+    assert str(trail).splitlines()[:2] == ["add", "  by sub-neg: x - (-x) -> x + x"]
     both = weft.make_ir(weft.grad(lambda x: (x - -x).sum()))(wnp.ones(3))
     assert both.trail(both.walk()[-1].results[0]).through[-1] in ("jvp", "transpose")
     assert identity(weft.make_ir(f)(np.float64(1.0))).optimized().trail().operation == "add"
@@ -367,3 +367,115 @@ def test_what_a_compiled_program_costs_is_what_its_rules_leave():
     assert costs["product-order",] == [2 * 300**3 + 2 * 300**2] * 2
     exact = weft.jit(lambda x: wnp.log(1 + wnp.exp(x)), licence="exact").lower(v).cost_analysis()
     assert exact != weft.jit(lambda x: wnp.log(1 + wnp.exp(x))).lower(v).cost_analysis()
+
+
+def naive(x):
+    return wnp.log(1 + wnp.exp(x))  # line 1
+
+
+def both_naive(x):
+    y = wnp.log(1 + wnp.exp(x)) * 1  # line 1
+    return y + (1 - wnp.tanh(2 * x) ** 2)  # line 2
+
+
+NESTED = {
+    "grad": weft.grad(naive),
+    "value_and_grad": lambda x: weft.value_and_grad(naive)(x)[1],
+    "grad of jit": weft.grad(weft.jit(naive)),
+    "jit of grad": weft.jit(weft.grad(naive)),
+    "grad of grad": weft.grad(weft.grad(naive)),
+    "vjp": lambda x: weft.vjp(naive, x)[1](1.0)[0],
+    "jvp": lambda x: weft.jvp(naive, (x,), (1.0,))[1],
+    "linearize": lambda x: weft.linearize(naive, x)[1](1.0),
+    "scan": lambda x: weft.scan(lambda c, _: (weft.grad(naive)(c), None), x, None, length=2)[0],
+    "cond": lambda x: weft.cond(x > 0, weft.grad(naive), lambda x: x, x),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_rules_before_a_derivative_are_explained_and_left_out(name):
+    """`softplus` takes the place of log(1 + exp(x)) when a derivative is taken, before anything is compiled."""
+    g = NESTED[name]
+    where = f"explanations_test.py:{naive.__code__.co_firstlineno + 1}"
+    usual = weft.jit(g)
+    assert np.isfinite(usual(100.0))
+    found = [line for rule, line in usual.explain("rules")[0]["rules"] if rule == "softplus"]
+    assert [line.rpartition("/")[2] for line in found] == [where]
+    ways = {
+        "the rule": {"disable": ["softplus"]},
+        "the pass": {"disable": ["stabilize", "softplus"]},
+        "none": {"optimize": "none"},
+        "passes": {"passes": []},
+    }
+    for way, given in ways.items():
+        own = weft.jit(g, **given)
+        with weft.optimization(**given):
+            again = lambda x: g(x)
+            in_block, block_ir = weft.jit(again), weft.make_ir(again)(1.0)
+            values = own(100.0), in_block(100.0)
+            texts = own.lower(1.0).as_text(), block_ir.text
+            rules = [h.explain("rules")[0]["rules"] for h in (own, in_block)]
+        assert not any(rule == "softplus" for found in rules for rule, _ in found), way
+        assert not any("softplus" in text for text in texts), way
+        if way in ("none", "passes"):  # others see exp(x) / (1 + exp(x)) in the derivative
+            assert not np.any(np.isfinite(values)), way
+    assert np.isfinite(usual(99.0)) and np.isfinite(weft.jit(lambda x: g(x))(100.0))
+
+
+def test_rules_before_a_derivative_are_left_out_of_the_process(monkeypatch):
+    monkeypatch.setattr(weft.config, "optimize", "none")
+    assert "softplus" not in weft.make_ir(weft.grad(naive))(1.0).text
+    assert not np.isfinite(weft.jit(weft.grad(naive))(100.0))
+    monkeypatch.undo()
+    assert "softplus" in weft.make_ir(lambda x: weft.vjp(naive, x)[0])(1.0).text
+    assert weft.jit(weft.grad(lambda x: naive(x)))(100.0) == 1
+
+
+def test_inner_functions_are_explained_wherever_they_were_traced_first():
+    inner = weft.jit(weft.grad(naive))
+    inner(1.0)  # traced here
+    outer = weft.jit(lambda x: inner(x) * 2)
+    outer(1.0)
+    assert "softplus" in {rule for rule, _ in outer.explain("rules")[0]["rules"]}
+    assert "softplus" in {rule for rule, _ in inner.explain("rules")[0]["rules"]}
+
+
+def test_before_and_after():
+    ir = weft.make_ir(weft.grad(both_naive))(0.5)
+    first = both_naive.__code__.co_firstlineno
+    trail = [(a.pass_, a.rule, a.before, a.after, int(a.line.rpartition(":")[2]) - first) for a in ir.opt_trail()]
+    assert ("stabilize", "softplus", "log(1 + exp(x))", "softplus(x)", 1) in trail
+    assert ("stabilize", "sech-squared", "1 - square(tanh(x))", "sech_squared(x)", 2) in trail or (
+        "stabilize", "sech-squared", "1 - integer_pow[y=2](tanh(x))", "sech_squared(x)", 2) in trail  # fmt: skip
+    after = weft.make_ir(both_naive)(0.5).optimized()
+    assert {a.pass_ for a in after.opt_trail()} == {"simplify"}
+    found = {a.rule: (a.before, a.after) for a in after.opt_trail()}
+    assert found["mul-one"][0].endswith(" * 1") and found["softplus"] == ("log(1 + exp(x))", "softplus(x)")
+
+
+def test_a_trail_says_what_its_rules_replaced():
+    ir = weft.make_ir(weft.grad(naive))(0.5)
+    of = [ir.trail(op.results[0]) for op in ir.walk()]
+    trail = next(t for t in of if "softplus" in t.through)
+    assert [(a.rule, a.before, a.after) for a in trail.rules] == [("softplus", "log(1 + exp(x))", "softplus(x)")]
+    assert "  by softplus: log(1 + exp(x)) -> softplus(x)" in str(trail)
+    second = weft.make_ir(weft.grad(weft.grad(naive)))(0.5).optimized()
+    assert any("softplus" in second.trail(op.results[0]).through for op in second.walk())
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, weft.vmap], ids=["alone", "vmap"])
+def test_a_wider_type_is_a_rule(wrap):
+    f = lambda x: x - wnp.sin(x)  # cancels near 0
+    x = np.float32(1e-2) if wrap is not weft.vmap else np.full(3, 1e-2, np.float32)
+    g = weft.jit(wrap(f))
+    g(x)
+    assert "wider-type" in {rule for rule, _ in g.explain("rules")[0]["rules"]}
+    assert "wider-type" in weft.ir.rules()
+    ir = weft.make_ir(wrap(f))(x).optimized()
+    [applied] = [a for a in ir.opt_trail() if a.rule == "wider-type"]
+    assert applied.before == "x - sin(x)" and applied.pass_ == "widen"
+    assert any("wider-type" in op.location.transforms for op in ir.walk())
+    h = weft.jit(wrap(f), disable=["wider-type"])
+    h(x)
+    assert "wider-type" not in {rule for rule, _ in h.explain("rules")[0]["rules"]}
+    assert "f64" not in weft.make_ir(wrap(f))(x).optimized(disable=["wider-type"]).text

@@ -433,3 +433,44 @@ def test_integers_beyond_64_bits_and_beyond_floats():
     for values in ([1, 2**70], [True, 2**70], [1.0, 2**2000]):
         with pytest.raises(OverflowError):
             wnp.array(values)
+
+
+CODES = [order + kind + size for order in ("", "=", "<", "|") for kind, sizes in
+         {"i": "1248", "u": "1248", "f": "248", "b": "1"}.items() for size in sizes]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", [*CODES, "c8", "c16", *"?bBhHiIlLqQefdFD"])
+def test_codes_of_dtypes_are_numpys(code):
+    """`i4` has four bytes, though the IR calls the integers of four bits so."""
+    wanted = np.dtype(code)
+    for dtype in (code, wanted):
+        assert wnp.zeros(2, dtype).dtype == wanted
+        assert wnp.arange(3).astype(dtype).dtype == wanted
+        assert wnp.asarray([0, 1], dtype).dtype == wanted
+        assert weft.ShapeDtype((2,), dtype).dtype == wanted
+        assert weft.jit(lambda x, dtype=dtype: x.astype(dtype))(wnp.ones(2)).dtype == wanted
+
+
+@pytest.mark.parametrize("name", ["f32", "f64", "i32", "u16", "bf16", "c64", "f8e5m2", "int4", "uint2", "bool"])
+def test_names_that_numpy_lacks_are_the_irs(name):
+    assert name in str(weft.make_ir(lambda: wnp.zeros(2, name))().out_types[0]) or name in ("int4", "uint2")
+    assert wnp.zeros(2, name).dtype == wnp.zeros(2, wnp.zeros(1, name).dtype).dtype
+
+
+@pytest.mark.parametrize("code", [">i2", ">i4", ">u8", ">f4", ">f8", ">c8"])
+def test_other_byte_orders(code):
+    """Arrays have the machine's; the values of NumPy's arrays are read whatever theirs is."""
+    x = np.arange(3).astype(code)
+    y = wnp.asarray(x)
+    assert y.dtype == x.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(y, np.arange(3))
+    np.testing.assert_array_equal(weft.jit(lambda x: x + x)(x), 2 * np.arange(3))
+    for dtype in (code, np.dtype(code)):
+        for make in (
+            lambda: wnp.zeros(2, dtype),  # noqa: B023
+            lambda: wnp.arange(3).astype(dtype),  # noqa: B023
+            lambda: wnp.asarray(x, dtype),  # noqa: B023
+            lambda: weft.ShapeDtype((2,), dtype),  # noqa: B023
+        ):
+            with pytest.raises(TypeError, match=f'not in this machine\'s byte order.*expected "{y.dtype.name}"'):
+                make()

@@ -394,13 +394,13 @@ EXPRESSIONS = [
 def test_every_subset_of_rules_gives_the_same(i):
     x, y = wnp.array([0.5, -1.0, 2.0, 3.0]), wnp.array([1.5, 0.25, -2.0, 1.0])
     ir = weft.make_ir(EXPRESSIONS[i])(x, y)
-    applied = sorted({rule for _, rule, _, _ in weft._weft.run_passes(ir._fn, ["optimize"])[1]})
+    applied = sorted({rule for _, rule, *_ in weft._weft.run_passes(ir._fn, ["optimize"])[1]})
     assert applied, ir.text
     random = np.random.default_rng(i)
     subsets = [[], applied, *([rule] for rule in applied)]
     subsets += [[rule for rule in applied if random.random() < 0.5] for _ in range(5)]
     for disabled in subsets:
         after = ir.optimized(disable=disabled)
-        left = {rule for _, rule, _, _ in weft._weft.run_passes(ir._fn, ["optimize"], set(disabled))[1]}
+        left = {rule for _, rule, *_ in weft._weft.run_passes(ir._fn, ["optimize"], set(disabled))[1]}
         assert not left & set(disabled)
         np.testing.assert_allclose(after(x, y), ir(x, y), rtol=1e-6)

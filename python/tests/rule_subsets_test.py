@@ -52,7 +52,7 @@ def test_no_subset_of_rules_is_worse_than_all_and_none(kind, name):
     for order, derivative in ORDERS.items():
         function = derivative(lambda x: formula(MODULE, x))
         ir = weft.make_ir(function)(np.float32(points[0]))
-        rules = sorted({rule for _, rule, _, _ in _weft.run_passes(ir._fn, ["optimize"])[1]}) + ["widen"]
+        rules = sorted({rule for _, rule, *_ in _weft.run_passes(ir._fn, ["optimize"])[1]}) + ["widen"]
         subsets = [[], rules, *([rule for rule in rules if choose.random() < 0.5] for _ in range(3))]
         compiled = [weft.jit(function, disable=disabled) for disabled in subsets]
         for x in map(np.float32, points):

@@ -1,7 +1,8 @@
 """The command `weft`: programs in files looked at, optimised, run, compiled, and searched for what changes a result.
 
     weft opt PROGRAM [--passes=cse,dce] [--disable=RULE,...] [--print-locations] [--timing] [--dump-after=PASS,...]
-    weft run PROGRAM --inputs in.npz [--outputs FOLDER]
+    weft run PROGRAM --inputs in.npz [--outputs FOLDER] [--interpret]
+    weft run f.weftb --inputs in.npz [--outputs FOLDER] [--device=cpu|cuda|emulation]
     weft dump PROGRAM --stage=STAGE
     weft export PROGRAM -o f.weftb
     weft bisect PROGRAM --inputs in.npz --expect out.npz
@@ -9,9 +10,10 @@
     weft ops [NAME ...]
     weft sdk
 
-PROGRAM is a text or a binary file of a program (docs/ir.md) or a text of StableHLO, "-" standard input. Files of arrays
-are .npz or .npy, in the order of parameters and results. --load FILE runs a Python file first, which may register
-passes and rules, or loads a plugin, a shared library (weft.load_plugin).
+PROGRAM is a text or a binary file of a program (docs/ir.md) or a text of StableHLO, "-" standard input; `run` takes
+bundles, compiled programs as `export` writes them, too. Files of arrays are .npz or .npy, in the order of parameters
+and results. --load FILE runs a Python file first, which may register passes and rules, or loads a plugin, a shared
+library (weft.load_plugin).
 """
 
 from __future__ import annotations
@@ -51,8 +53,7 @@ def _program(path: str) -> IR:
     data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     if data.startswith(_BUNDLE):
         raise value_error(
-            f"{path} is a bundle, a compiled program: the command weft of the C++ build runs it "
-            "(bazelw run //driver:weft -- run f.weftb); here, run the program that it was made of"
+            f"{path} is a bundle, a compiled program, which `weft run` takes; expected a program in text or binary form"
         )
     try:
         text = data.decode()
@@ -149,19 +150,37 @@ def _print_table(records: Sequence[PassRecord]) -> None:
     print(f"{total:10.3f}  {100:6.1f}%  {'':10}  {'':10}  together", file=sys.stderr)
 
 
+def _is_bundle(path: str) -> bool:
+    if path == "-":
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(_BUNDLE)) == _BUNDLE
+
+
 def _run(options: argparse.Namespace) -> None:
-    ir = _program(options.program)
-    results = jit(
-        lambda *x: tuple(_weft.apply(ir._fn, list(x))), backend="interpreter" if options.interpret else "cpu"
-    )(*_inputs(ir, options.inputs))
+    results = _results_of_bundle(options) if _is_bundle(options.program) else _results_of_program(options)
     if options.outputs:
         folder = Path(options.outputs)
         folder.mkdir(parents=True, exist_ok=True)
         for i, result in enumerate(results):
             np.save(folder / f"{i}.npy", np.asarray(result))
         return
-    for i, (result, type_) in enumerate(zip(results, ir.out_types)):
-        print(f"result {i}: {type_}\n{np.asarray(result)}")
+    for i, result in enumerate(results):
+        print(f"result {i}: {_weft.abstract(result)[3]}\n{np.asarray(result)}")
+
+
+def _results_of_bundle(options: argparse.Namespace) -> Sequence[Any]:
+    if options.interpret:
+        raise value_error("--interpret: a bundle holds no program that could be interpreted")
+    return _weft.run_bundle(options.program, options.inputs, options.device or "")
+
+
+def _results_of_program(options: argparse.Namespace) -> Sequence[Any]:
+    if options.device:
+        raise value_error(f"--device is for bundles; {options.program} is a program")
+    ir = _program(options.program)
+    backend = "interpreter" if options.interpret else "cpu"
+    return jit(lambda *x: tuple(_weft.apply(ir._fn, list(x))), backend=backend)(*_inputs(ir, options.inputs))
 
 
 # Forms of a program that are no stages of its compilation.
@@ -242,6 +261,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--inputs", nargs="*", default=[], metavar="FILE")
     sub.add_argument("--outputs", metavar="FOLDER", help="for 0.npy, 1.npy ...; without it they are printed")
     sub.add_argument("--interpret", action="store_true", help="by the reference interpreter")
+    sub.add_argument("--device", choices=("cpu", "cuda", "emulation"), help="of a bundle; what it is for without this")
     sub = command("dump", _dump, "the program at a stage of compilation")
     sub.add_argument("--stage", required=True, help="of compilation, or blocks, dataflow, stablehlo, svg: other forms")
     sub = command("export", _export, "a bundle: the compiled program as a file")

@@ -25,7 +25,7 @@ from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .described import Described, MemoryAnalysis, Placed, in_places, places_asked_for
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, lowered, trace_jitted
-from .optimization import explained, plan_here, plan_of
+from .optimization import being_lowered, explained, plan_here, plan_of
 from .program import IR
 from .recording import Recorded, check_options_of_recordings
 from .scripted import Script
@@ -286,12 +286,9 @@ class Lowered(Described):
             _weft.check_backend(target)
             if self._fixed_order:
                 raise not_implemented("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
-        _weft.being_lowered(True)
-        try:
+        with being_lowered(jitted._plan):
             known = jitted._traced_before(args, kwargs) if isinstance(jitted, _weft.JitFunction) else None  # by a call
             traced, self._out, self._names = known or self._licensed(lambda: _trace_jit(jitted, args, kwargs))
-        finally:
-            _weft.being_lowered(False)
         if self._fixed_order:
             traced = _weft.fixed_order(traced)
         self._jitted, self._fn, self._traced = jitted, traced.fn, traced

@@ -80,7 +80,8 @@ class Primitive:
     Rules have JAX's arguments. Parameters are passed to all of them by keyword, and must be hashable.
 
     Args:
-        name: what programs and messages call it.
+        name: what programs and messages call it. Several may have one name, as when a cell of a notebook runs again:
+            each has its own rules, and patterns and interpreters, which go by names, meet all of them.
         infer: (*types, **params) -> the type of the result (weft.ShapeDtype), or a list of them where there are several
             results. Needed unless lower is a Python function.
         eval: (*arrays, **params) -> arrays, of NumPy: what the host computes.

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
+import itertools
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import _weft
 from ._core.errors import is_one_of, type_error, value_error
+from ._core.ir_view import Applied
 from ._core.tracing import ir_name
 from .program import IR, PassRecord
 
@@ -25,42 +29,18 @@ _LEVELS: dict[str, tuple[str, ...]] = {
 _REGISTERED: dict[str, Callable[[IR], IR]] = {}
 
 
-class Applied(NamedTuple):
-    """A rule that applied.
-
-    Attributes:
-        pass_: the pass that ran it.
-        rule: its name.
-        operation: what it replaced.
-        stack: the user's lines that this came from, innermost first.
-
-    Example:
-        >>> weft.ir.Applied("simplify", "mul-one", "mul", "").rule
-        'mul-one'
-    """
-
-    pass_: str
-    rule: str
-    operation: str
-    stack: str
-
-    @property
-    def line(self) -> str:
-        """The user's innermost line, as "model.py:12"; empty where the program does not say.
-
-        Example:
-            >>> weft.ir.Applied("simplify", "mul-one", "mul", "  at model.py:12 in f").line
-            'model.py:12'
-        """
-        first = self.stack.splitlines()[0] if self.stack else ""
-        return first.strip().removeprefix("at ").rsplit(" in ", 1)[0]
-
-
 class Plan:
     """Passes in order, and the rules that are left out."""
 
     def __init__(self, passes: Sequence[str | Callable[[IR], IR]], disabled: frozenset[str]):
         self.passes, self.disabled = tuple(passes), disabled
+
+    @functools.cached_property
+    def number(self) -> int:
+        """What C++ knows a function's own plan by while the function is traced."""
+        number = next(_NUMBERS)
+        _OWN_PLANS[number] = self
+        return number
 
     def steps(self) -> list[str | Callable[[IR], IR]]:
         """The passes one by one, as they are run."""
@@ -75,10 +55,11 @@ class Plan:
         ir: IR,
         applied: list[Applied] | None = None,
         marks: bool = False,
+        texts: bool = False,
         records: list[PassRecord] | None = None,
     ) -> IR:
         """The program after all passes. `applied` takes the rules that applied; `marks`: what they make says so in its
-        location; `records` takes what each pass did."""
+        location; `texts`: with expressions before and after; `records` takes what each pass did."""
         for item in self.passes:
             found = _REGISTERED.get(item, item) if isinstance(item, str) else item
             if isinstance(found, str):
@@ -87,10 +68,10 @@ class Plan:
                 names = [n for n in _expanded(found) if n not in self.disabled]
                 for some in [names] if records is None else [[n] for n in names]:
                     began, before = time.perf_counter(), ir
-                    fn, rules_ = _weft.run_passes(ir._fn, some, self.disabled, marks)
+                    fn, rules_ = _weft.run_passes(ir._fn, some, self.disabled, marks, texts=texts)
                     ir = ir._with(fn)
                     if applied is not None:
-                        applied += [Applied(*record) for record in rules_]
+                        applied += [Applied.of(record) for record in rules_]
                     if records is not None:
                         records.append(_record(some[0], began, before, ir))
             elif call_name_of(found) not in self.disabled:
@@ -172,20 +153,52 @@ def plan_of(what: str, optimize: str | None, passes: Any, disable: Any) -> Plan 
 
 # Plans of `with` statements and of weft.config, by the number that C++ knows them by; 0 is the default.
 _PLANS: list[Plan | None] = [None]
+# Functions' own plans, as long as there are such functions.
+_OWN_PLANS: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
+_NUMBERS = itertools.count(1 << 32)
+
+
+def _numbered(number: int) -> Plan | None:
+    return _PLANS[number] if number < len(_PLANS) else _OWN_PLANS.get(number)
 
 
 def _run_plan(plan: Plan | int, fn: Any) -> Any:
     """Called from C++ for a program that is about to be compiled."""
-    found = _PLANS[plan] if isinstance(plan, int) else plan
+    found = _numbered(plan) if isinstance(plan, int) else plan
     return fn if found is None else found.run(IR(fn))._fn
 
 
-_weft.set_plan_hook(_run_plan)
+def _left_out(number: int) -> frozenset[str]:
+    """Called from C++ for a function that is traced by the plan of this number: the rules and passes that are left out
+    where a derivative is taken. All of them, where the plan does not simplify: derivatives are as their rules write
+    them."""
+    plan = _numbered(number)
+    if plan is None:
+        return frozenset()
+    if any(step in ("simplify", "stabilize") and step not in plan.disabled for step in plan.steps()):
+        return plan.disabled
+    return plan.disabled.union(_weft.rule_names(), ["stabilize", "condense"])
+
+
+_weft.set_plan_hooks(_run_plan, _left_out)
 
 
 def plan_here(own: Plan | None) -> Plan | None:
     """The plan by which a function with this one of its own is compiled now."""
-    return own if own is not None else _PLANS[_weft.plan_around()]
+    return own if own is not None else _numbered(_weft.plan_around())
+
+
+@contextlib.contextmanager
+def being_lowered(own: Plan | None) -> Iterator[None]:
+    """Inside, a function with this plan of its own is traced to be looked at."""
+    before = None if own is None else _weft.set_plan_of_thread(own.number)
+    _weft.being_lowered(True)
+    try:
+        yield
+    finally:
+        _weft.being_lowered(False)
+        if before is not None:
+            _weft.set_plan_of_thread(before)
 
 
 def _number(plan: Plan | None) -> int:
@@ -203,21 +216,23 @@ def set_for_process(optimize: str | None) -> None:
     _weft.set_plan_of_process(_number(plan_of("config.optimize", optimize, None, None)))
 
 
-def explained_rules(fn: Any, plan: Plan | None) -> dict[str, Any]:
-    """What rules do to the program where it is compiled by this plan:
+def explained_rules(traced: Any, plan: Plan | None) -> dict[str, Any]:
+    """What rules do to a traced program where it is compiled by this plan:
 
-    "rules": (rule, line) -> how often it applies;
-    "saved": rule -> (operations, bytes) that the program costs more without it, by the cost model. Below 0 where a rule
-    costs something, as some do that keep digits.
+    "rules": (rule, line) -> how often it applies, before derivatives are taken and where the program is compiled;
+    "saved": rule -> (operations, bytes) that the program costs more without it there, by the cost model. Below 0 where
+    a rule costs something, as some do that keep digits.
     """
+    fn = traced.fn
     used = plan or _DEFAULT
     applied: list[Applied] = []
+    before = [Applied.of(record) for record in traced.rules]
     flops, accessed = _weft.cost(used.run(IR(fn), applied)._fn)
     saved = {}
     for rule in sorted({a.rule for a in applied}):
         without = _weft.cost(Plan(used.passes, used.disabled | {rule}).run(IR(fn))._fn)
         saved[rule] = (without[0] - flops, without[1] - accessed)
-    counts = collections.Counter((a.rule, a.line) for a in applied)
+    counts = collections.Counter((a.rule, a.line) for a in [*before, *applied])
     return {"rules": dict(counts.most_common()), "saved": saved}
 
 
@@ -232,12 +247,12 @@ def explained(jitted: Any, what: str | None = None) -> list[dict[str, Any]]:
     if what != "rules":
         raise value_error(f"explain: expected nothing or 'rules', got {what!r}")
     plan = plan_here(jitted._plan)
-    return [{"signature": ", ".join(fn.param_types), **explained_rules(fn, plan)} for fn in jitted._programs()]
+    return [{"signature": ", ".join(t.fn.param_types), **explained_rules(t, plan)} for t in jitted._programs()]
 
 
 def level_here() -> str:
     """The word for how functions are optimised here; "custom" where there is none."""
-    plan = _PLANS[_weft.plan_around()]
+    plan = _numbered(_weft.plan_around())
     if plan is None:
         return "fast_run"
     for word in _LEVELS:

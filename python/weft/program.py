@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 from . import _weft
 from ._core import ir_view as _ir_view
@@ -12,6 +12,7 @@ from ._core import shapes as _shapes
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import type_error, value_error
+from ._core.ir_view import PassRecord
 from ._core.names import wraps
 from ._core.python_text import to_python
 from ._core.shapes import ShapedArray, ShapeDtype
@@ -21,28 +22,6 @@ from .arguments import text as checked_text
 from .collectives import check_axis_name
 
 __all__ = ["IR", "PassRecord", "ShapeDtype", "ShapedArray", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
-
-
-class PassRecord(NamedTuple):
-    """What a pass did to a program; see IR.passes.
-
-    Attributes:
-        name: the pass, as `weft opt --list` has it.
-        milliseconds: how long it took.
-        equations_before: how many equations it was given, those of regions included.
-        equations_after: how many it left.
-        text: the program that it left.
-
-    Example:
-        >>> weft.make_ir(lambda x: x + 0)(1.0).passes[0].name
-        'drop-rules'
-    """
-
-    name: str
-    milliseconds: float
-    equations_before: int
-    equations_after: int
-    text: str
 
 
 class IR:
@@ -66,7 +45,7 @@ class IR:
         (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
 
-    def __init__(self, fn, captures: Sequence = (), in_tree=None, out_tree=None, weak=()):
+    def __init__(self, fn, captures: Sequence = (), in_tree=None, out_tree=None, weak=(), applied=()):
         self._fn, self._captures, self._in_tree, self._out_tree, self._weak = (
             fn,
             list(captures),
@@ -74,6 +53,7 @@ class IR:
             out_tree,
             list(weak),
         )
+        self._applied: list[_ir_view.Applied] = list(applied)  # the rules that made it
         self.__name__ = fn.name
 
     @property
@@ -115,7 +95,7 @@ class IR:
 
     def _with(self, fn: Any) -> IR:
         """Another program for the same arguments and results."""
-        return IR(fn, self._captures, self._in_tree, self._out_tree, self._weak)
+        return IR(fn, self._captures, self._in_tree, self._out_tree, self._weak, self._applied)
 
     def walk(self, regions: bool = True) -> list[_ir_view.Operation]:
         """The operations as objects, in order: what they read and make, types, attributes, regions, places, costs.
@@ -294,7 +274,24 @@ class IR:
             ('sub-neg',)
         """
         names = list(passes) or ["optimize"]
-        return self._with(_weft.run_passes(self._fn, names, set(disable), True)[0])
+        fn, records = _weft.run_passes(self._fn, names, set(disable), True, texts=True)
+        other = self._with(fn)
+        other._applied += map(_ir_view.Applied.of, records)
+        return other
+
+    def opt_trail(self) -> list[_ir_view.Applied]:
+        """The rules that made this program of what was traced, one after the other: those that put stable forms in
+        place before a derivative was taken, then those of optimized().
+
+        Returns: list of weft.ir.Applied, with the pass, the rule, what was there before and after it, as expressions,
+            and the user's lines.
+
+        Example:
+            >>> ir = weft.make_ir(weft.grad(lambda x: wnp.log(1 + wnp.exp(x))))(100.0)
+            >>> [(a.pass_, a.before, a.after) for a in ir.opt_trail()]
+            [('stabilize', 'log(1 + exp(x))', 'softplus(x)')]
+        """
+        return list(self._applied)
 
     def trail(self, value: Any = 0) -> _ir_view.Trail:
         """What made an operation: the transforms and rules that it has been through, down to the user's lines.
@@ -315,7 +312,8 @@ class IR:
         if found.definition is None:
             raise value_error(f"IR.trail: {found} is a parameter, which no operation made")
         at = found.definition.location
-        return _ir_view.Trail(found.definition.primitive, at.transforms, at.stack, at.derivative_of)
+        rules = _ir_view.rules_of(at, self._applied)
+        return _ir_view.Trail(found.definition.primitive, at.transforms, at.stack, at.derivative_of, rules)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -466,7 +464,8 @@ def make_ir(
         else:
             flat = flat_function(fun, args, kwargs)
         t = trace_flat(flat, "make_ir", known=False, axes=axes)
-        ir = IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
+        applied = map(_ir_view.Applied.of, t.rules)
+        ir = IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results, applied)
         return (ir, _result_types(t, flat.out_tree)) if return_shape else ir
 
     return traced

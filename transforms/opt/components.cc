@@ -125,7 +125,7 @@ class Components {
       if (watch != nullptr && !watch->Allows(kComponents)) break;
       const Eqn& e = fn_.eqns()[i];
       Want(e.operands[0], SeedDim(e));
-      if (watch != nullptr) watch->Applied(kComponents, e);
+      if (watch != nullptr) watch->Applied(kComponents, fn_, e);
     }
     KeepWhole();
     return Emit();

@@ -3,10 +3,13 @@
 #include "ir/builder.h"
 #include "transforms/opt/cse.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/rule_watch.h"
 #include "transforms/opt/simplify.h"
 
 namespace weft {
 FnRef Condense(FnRef fn) {
+  if (const RuleWatch* watch = RuleWatch::Current(); watch != nullptr && !watch->Allows(kCondense)) return fn;
+  const RuleWatch::RunningPass pass(kCondense);
   std::vector<EquationTable> scopes;
   return Rewrite(
       std::move(fn),

@@ -77,13 +77,9 @@ FnRef DepthwiseAsSums(FnRef fn) {
   const bool any =
       AnyFunction(*fn, [&](const Fn& f) { return std::any_of(f.eqns().begin(), f.eqns().end(), is_conv); });
   if (!any) return fn;
-  RuleWatch* const watch = RuleWatch::Current();
   return Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     if (!is_conv(e) || !IsDepthwise(b, e, operands)) return std::nullopt;
-    if (watch != nullptr && !watch->Allows(kDepthwise)) return std::nullopt;
-    Atoms results = {Sum(b, e, operands)};
-    if (watch != nullptr) watch->Applied(kDepthwise, e);
-    return results;
+    return RuleWatch::Try(kDepthwise, b, e, operands, [&] { return std::optional<Atoms>(Atoms{Sum(b, e, operands)}); });
   });
 }
 

@@ -90,7 +90,7 @@ TEST(Depthwise, ARuleThatIsCountedLeftOutAndLicensed) {
   int applied = 0;
   {
     RuleWatch watch;
-    watch.applied = [&](const char* rule, const Eqn&) { applied += rule == std::string(kDepthwise); };
+    watch.applied = [&](const AppliedRule& a) { applied += a.rule == kDepthwise; };
     DepthwiseAsSums(f);
   }
   EXPECT_EQ(applied, 1);

@@ -434,13 +434,9 @@ std::optional<Atoms> SinkIntoBranches(Builder& b, const Eqn& e, const Atoms& x) 
 }
 
 // A rule of loops, for those who watch rules.
-std::optional<Atoms> Try(const char* name, Builder& b, const Eqn& e, const Atoms& x,
-                         const std::function<std::optional<Atoms>(Builder& b, const Eqn& e, const Atoms& x)>& rule) {
-  RuleWatch* const watch = RuleWatch::Current();
-  if (watch != nullptr && !watch->Allows(name)) return std::nullopt;
-  std::optional<Atoms> made = rule(b, e, x);
-  if (made && watch != nullptr) watch->Applied(name, e);
-  return made;
+template <class Rule>
+std::optional<Atoms> Try(const char* name, Builder& b, const Eqn& e, const Atoms& x, const Rule& rule) {
+  return RuleWatch::Try(name, b, e, x, [&]() -> std::optional<Atoms> { return rule(b, e, x); });
 }
 
 bool IsScan(const Eqn& e) { return Is<"scan">(*e.prim) && !e.regions[0]->HasEffects() && e.OutwardCalls() == 0; }
@@ -479,7 +475,7 @@ FnRef SimplifyLoops(FnRef fn) {
     return MoveProducts(
         b, e, x, [&](const char* name) { return watch == nullptr || watch->Allows(name); },
         [&](const char* name) {
-          if (watch != nullptr) watch->Applied(name, e);
+          if (watch != nullptr) watch->Applied(name, b, e, x, {}, b.num_vars());
         });
   };
   const auto enter = [&](const Fn& f, Builder&) {

@@ -14,6 +14,7 @@
 #include "transforms/opt/condense.h"
 #include "transforms/opt/depthwise.h"
 #include "transforms/opt/row_blocks.h"
+#include "transforms/opt/rule_watch.h"
 #include "transforms/opt/simplify.h"
 #include "transforms/opt/vector_products.h"
 
@@ -43,10 +44,10 @@ const std::vector<Pass>& PassesOfTheTree() {
        "Compute without trips what a scan computes of its slices alone, sums up, or multiplies; carries that never "
        "change become constants.",
        SimplifyLoops},
-      {"condense", "What runs between two orders of differentiation: simplify, fold numbers, cse, dce in one walk.",
+      {kCondense, "What runs between two orders of differentiation: simplify, fold numbers, cse, dce in one walk.",
        Condense},
       {"simplify", "Apply the rules of transforms/opt/simplify.cc and the stable forms of stable_*.cc.", Simplify},
-      {"stabilize", "What runs before a derivative is taken: stable forms alone.", Stabilize},
+      {kStabilize, "What runs before a derivative is taken: stable forms alone.", Stabilize},
       {"blocks", "Compute large products, and what follows row by row until it is small again, in blocks of rows.",
        ComputeInBlocks},
       {"components", "Take dimensions of 2 to 4 elements that are summed over apart: arrays of coordinates.",
@@ -93,6 +94,7 @@ void RegisterPass(const Pass& pass) {
 }
 
 FnRef RunPass(const Pass& pass, FnRef fn) {
+  const RuleWatch::RunningPass here(pass.name);
   if (!pass.from_outside) return pass.run(std::move(fn));
   const auto type_of = [](const Fn& f) {
     Types params;

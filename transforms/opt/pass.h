@@ -64,7 +64,8 @@ FnRef FoldConstants(FnRef fn);
 std::vector<std::string> WhyNotFolded(const Fn& fn);
 FnRef Simplify(FnRef fn);
 FnRef HoistConstants(FnRef fn);
-FnRef SimplifyLoops(FnRef fn);  // transforms/opt/loops.cc
+FnRef SimplifyLoops(FnRef fn);                      // transforms/opt/loops.cc
+inline constexpr char kWiderType[] = "wider-type";  // the rule's name
 FnRef WidenWhatCancels(FnRef fn);
 // Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name, which matter to
 // transforms only, by what they compute.

@@ -73,7 +73,7 @@ class Blocks {
         if (count_ < 2) continue;
         if (RuleWatch* const watch = RuleWatch::Current()) {
           if (!watch->Allows(kRowBlocks)) return nullptr;
-          watch->Applied(kRowBlocks, fn_.eqns()[seed]);
+          watch->Applied(kRowBlocks, fn_, fn_.eqns()[seed]);
         }
         return Emit();
       }

@@ -361,19 +361,10 @@ template <class Use>
 std::optional<Atom> FirstRule(Builder& b, const Eqn& e, const Atoms& x, const Use& use) {
   if (e.num_results != 1) return std::nullopt;
   const Licences licences = CurrentLicences();
-  RuleWatch* const watch = RuleWatch::Current();
   for (const SimplifyRule* rule : CurrentRules().load(std::memory_order_acquire)->Of(*e.prim)) {
     if (!use(*rule) || !licences.Allow(rule->licence)) continue;
-    if (watch == nullptr) {
-      if (std::optional<Atom> value = rule->apply(b, e, x)) return value;
-      continue;
-    }
-    if (!watch->Allows(rule->name)) continue;
-    const ScopedLoc loc(b, watch->marks ? b.loc().Through(rule->name) : b.loc());
-    if (std::optional<Atom> value = rule->apply(b, e, x)) {
-      watch->Applied(rule->name, e);
-      return value;
-    }
+    std::optional<Atom> value = RuleWatch::Try(rule->name, b, e, x, [&] { return rule->apply(b, e, x); });
+    if (value) return value;
   }
   return std::nullopt;
 }
@@ -522,6 +513,8 @@ FnRef Simplify(FnRef fn) {
 }
 
 FnRef Stabilize(FnRef fn) {
+  if (const RuleWatch* watch = RuleWatch::Current(); watch != nullptr && !watch->Allows(kStabilize)) return fn;
+  const RuleWatch::RunningPass pass(kStabilize);
   const auto use = [](const SimplifyRule& rule) {
     return rule.time == RuleTime::kStabilizing || rule.time == RuleTime::kBeforeDerivatives;
   };

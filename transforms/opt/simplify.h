@@ -51,8 +51,9 @@ FnRef SampleOf(const FormulaRule& rule, DType dtype);
 std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands, bool lowering = false);
 
 // The program with stable forms alone in place, and large products in blocks that are computed again, before a
-// derivative of it is taken.
+// derivative of it is taken. Who watches rules may leave out all of it, by the name of the pass.
 FnRef Stabilize(FnRef fn);
+inline constexpr char kStabilize[] = "stabilize";
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_SIMPLIFY_H_

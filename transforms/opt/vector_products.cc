@@ -150,13 +150,11 @@ FnRef VectorProductsAsSums(FnRef fn) {
   const bool any =
       AnyFunction(*fn, [&](const Fn& f) { return std::any_of(f.eqns().begin(), f.eqns().end(), is_product); });
   if (!any) return fn;
-  RuleWatch* const watch = RuleWatch::Current();
   return Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-    if (!is_product(e) || (watch != nullptr && !watch->Allows(kVectorProduct))) return std::nullopt;
-    const std::optional<Atom> sum = Product(b, e, operands).AsSum();
-    if (!sum) return std::nullopt;
-    if (watch != nullptr) watch->Applied(kVectorProduct, e);
-    return Atoms{*sum};
+    if (!is_product(e)) return std::nullopt;
+    const std::optional<Atom> sum =
+        RuleWatch::Try(kVectorProduct, b, e, operands, [&] { return Product(b, e, operands).AsSum(); });
+    return sum ? std::optional<Atoms>(Atoms{*sum}) : std::nullopt;
   });
 }
 

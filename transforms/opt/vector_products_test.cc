@@ -106,7 +106,7 @@ TEST(VectorProducts, ARuleThatIsCountedLeftOutAndLicensed) {
   int applied = 0;
   {
     RuleWatch watch;
-    watch.applied = [&](const char* rule, const Eqn&) { applied += rule == std::string(kVectorProduct); };
+    watch.applied = [&](const AppliedRule& a) { applied += a.rule == kVectorProduct; };
     VectorProductsAsSums(f);
   }
   EXPECT_EQ(applied, 1);

@@ -21,6 +21,7 @@
 #include "ir/prim_table.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/rule_watch.h"
 
 namespace weft {
 namespace {
@@ -209,14 +210,21 @@ class Widener {
   // Whether anything is to be computed in f64; `everywhere`: whatever it costs.
   bool Choose(bool everywhere) {
     const auto& eqns = fn_.eqns();
-    std::vector<bool> wanted(eqns.size(), false);
-    bool any = false;
+    std::vector<size_t> seeds;
     for (size_t i = 0; i < eqns.size(); ++i) {
       if (eqns[i].prim->family == Family::kRandom || FormOf(eqns[i]) == Form::kRandom) return false;
       if (!Can(eqns[i])) continue;
       if (ReadsItsOwnRounding(eqns[i])) return false;
       known_[eqns[i].first_result] = KnownOfResult(eqns[i]);
-      if (Loses(eqns[i]) && (everywhere || IsFewOperationsOnOneValue(i))) wanted[i] = any = true;
+      if (Loses(eqns[i]) && (everywhere || IsFewOperationsOnOneValue(i))) seeds.push_back(i);
+    }
+    RuleWatch* const watch = RuleWatch::Current();
+    std::vector<bool> wanted(eqns.size(), false);
+    bool any = false;
+    for (const size_t i : seeds) {
+      if (watch != nullptr && !watch->Allows(kWiderType)) break;
+      wanted[i] = any = true;
+      if (watch != nullptr) watch->Applied(kWiderType, fn_, eqns[i]);
     }
     if (!any) return false;
     for (size_t i = eqns.size(); i-- > 0;) {
@@ -264,7 +272,8 @@ class Widener {
     };
     for (size_t i = 0; i < fn_.eqns().size(); ++i) {
       const Eqn& e = fn_.eqns()[i];
-      const ScopedLoc loc(b, e.loc);
+      const RuleWatch* const watch = RuleWatch::Current();
+      const ScopedLoc loc(b, watch != nullptr && watch->marks && wide_[i] ? e.loc.Through(kWiderType) : e.loc);
       Atoms in;
       for (const Atom& a : e.operands) in.push_back(wide_[i] ? in_f64(a) : as_it_is(a));
       const Atoms out = b.Clone(e, std::move(in));

@@ -113,7 +113,10 @@ class VectorMath {
   Value LogFinite(Value x);  // x positive, finite, any exponent
   Value LogFiniteInBase(Value x, const Parts& unit, const Parts& two);
   Value LogOfFinite(Value x, Value y);
-  Value Expm1OfTwice(Value x);
+  struct Scaled {
+    Value value, exponent;  // value 2^exponent, in integer lanes
+  };
+  Scaled Expm1OfTwice(Value x);
   enum class Trig { kSin, kCos, kTan };
   // Several functions of one argument, whose range is reduced once.
   std::vector<Value> Trigonometric(Value x, const std::vector<Trig>& which);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import _weft
@@ -78,6 +78,71 @@ class Location:
         return f"Location({self._text!r})"
 
 
+class PassRecord(NamedTuple):
+    """What a pass did to a program; see IR.passes.
+
+    Attributes:
+        name: the pass, as `weft opt --list` has it.
+        milliseconds: how long it took.
+        equations_before: how many equations it was given, those of regions included.
+        equations_after: how many it left.
+        text: the program that it left.
+
+    Example:
+        >>> weft.make_ir(lambda x: x + 0)(1.0).passes[0].name
+        'drop-rules'
+    """
+
+    name: str
+    milliseconds: float
+    equations_before: int
+    equations_after: int
+    text: str
+
+
+class Applied(NamedTuple):
+    """A rule that applied.
+
+    Attributes:
+        pass_: the pass that ran it.
+        rule: its name.
+        operation: what it replaced.
+        stack: the user's lines that this came from, innermost first.
+        before: the value as an expression in letters: "log(1 + exp(x))"; empty where nobody asked.
+        after: what replaced it, in the same letters; empty where a rule rewrites a whole function.
+        where: the place of what it replaced, with the transforms that this had been through.
+
+    Example:
+        >>> weft.ir.Applied("simplify", "mul-one", "mul", "").rule
+        'mul-one'
+    """
+
+    pass_: str
+    rule: str
+    operation: str
+    stack: str
+    before: str = ""
+    after: str = ""
+    where: str = ""
+
+    @staticmethod
+    def of(record: tuple[str, str, str, str, str, str, str]) -> Applied:
+        """From a record of C++."""
+        pass_, rule, operation, where, stack, before, after = record
+        return Applied(pass_, rule, operation, stack, before, after, where)
+
+    @property
+    def line(self) -> str:
+        """The user's innermost line, as "model.py:12"; empty where the program does not say.
+
+        Example:
+            >>> weft.ir.Applied("simplify", "mul-one", "mul", "  at model.py:12 in f").line
+            'model.py:12'
+        """
+        first = self.stack.splitlines()[0] if self.stack else ""
+        return first.strip().removeprefix("at ").rsplit(" in ", 1)[0]
+
+
 class Trail(NamedTuple):
     """Where an operation comes from: what it is, what made it, one after the other, and the user's lines. See IR.trail.
 
@@ -86,6 +151,8 @@ class Trail(NamedTuple):
         through: the transforms and rules, first to last.
         stack: the user's lines, innermost first.
         derivative_of: the operation at the user's line that it belongs to the derivative of; empty where it is of none.
+        rules: the rules among them, with what they replaced and by what. Of a line with several such operations the
+            last.
 
     Example:
         >>> trail = weft.make_ir(weft.grad(lambda x: 2 * wnp.sin(x)))(0.5).trail()
@@ -97,11 +164,23 @@ class Trail(NamedTuple):
     through: tuple[str, ...]
     stack: str
     derivative_of: str = ""
+    rules: tuple[Applied, ...] = ()
 
     def __str__(self) -> str:
         of = f" in the derivative of {self.derivative_of}" if self.derivative_of not in ("", self.operation) else ""
-        lines = [self.operation + of, *(f"  by {step}" for step in reversed(self.through))]
+        known = {a.rule: f": {a.before} -> {a.after}" for a in self.rules if a.before and a.after}
+        lines = [self.operation + of, *(f"  by {step}{known.get(step, '')}" for step in reversed(self.through))]
         return "\n".join([*lines, *([self.stack] if self.stack else [])])
+
+
+def rules_of(location: Location, applied: Iterable[Applied]) -> tuple[Applied, ...]:
+    """Of the rules that applied to a program, those that made what has this location, in order."""
+    text, found = str(location), dict[str, Applied]()
+    for a in applied:
+        made = f"{a.where}{', ' if ' via ' in a.where else ' via '}{a.rule}"
+        if a.stack == location.stack and (text == made or text.startswith(made + ", ")):
+            found[made] = a
+    return tuple(found[made] for made in sorted(found, key=len))
 
 
 class Value:

@@ -128,7 +128,7 @@ def _rule_of(step: Any, before: IR, right: Callable[[IR], bool]) -> Culprit:
     most, _ = _first_wrong(lambda n: right(after(n)), applied)
     if not most:
         return Culprit("a pass", name)
-    _, rule, operation, stack = applied[most - 1]
+    _, rule, operation, _, stack, *_ = applied[most - 1]
     return Culprit("a pass", name, rule, operation, stack)
 
 

@@ -132,7 +132,7 @@ class _Asked:
     def _applied(self) -> list[Applied]:
         applied: list[Applied] = []
         self._plan.run(self._ir, applied)
-        return [a for a in applied if self._is_of(a.stack)]
+        return [a for a in [*self._ir.opt_trail(), *applied] if self._is_of(a.stack)]
 
 
 def _first_reader(value: Value) -> str:
