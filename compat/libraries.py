@@ -276,7 +276,7 @@ limit of half a minute:
 JAX_TESTS = [
     (
         "the API and its transforms",
-        2419,
+        2423,
         2552,
         37,
         "counters of lowerings, errors where Weft has an answer, messages in other words, forward rules that `remat` "

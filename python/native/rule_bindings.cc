@@ -68,6 +68,7 @@ BatchedFn BatchedByRule(const py::function& rule, const Values& captures, size_t
   }
   const py::object out = RunningPython(
       [&] { return rule(Take(DimObject(size)), std::vector<bool>(batched.begin(), batched.begin() + args), specs); });
+  if (out.is_none()) return {};
   const Traced& t = *out.attr("__getitem__")(0).cast<const Traced*>();
   const auto flags = out.attr("__getitem__")(1).cast<std::vector<bool>>();
   Builder b(t.fn->name());

@@ -240,3 +240,39 @@ def test_values_of_own_types_are_mapped_along_axes_that_a_spec_names():
         out["same"] = shown([found.a, found.b]), shown(shapes)
         """
     )
+
+
+def test_rules_of_custom_vmap_of_derivatives_of_which_either_half_is_mapped():
+    found = check(
+        """
+        from jax.custom_batching import custom_vmap
+        called = []
+        def marked(function, other):
+            f = custom_vmap(function)
+            @f.def_vmap
+            def rule(axis_size, in_batched, *xs):
+                called.append([axis_size, *in_batched])
+                return other(*xs), any(in_batched)
+            return f
+        x1, t1, ts = jnp.asarray(0.5), jnp.asarray(4.0), 2 + x
+        y1, ys = jnp.asarray(2.0), 3 - x
+        one = marked(jnp.sin, jnp.cos)
+        two = marked(lambda a, b: jnp.sin(a) * b, lambda a, b: jnp.cos(a) * b)
+        linear = marked(lambda v: 7.0 * v, lambda v: 11.0 * v)
+        for wrap in (lambda f: f, jax.jit):
+            name = "jit" if wrap is jax.jit else "plain"
+            along = lambda f, axes, out_axes=0: wrap(jax.vmap(lambda v, t: jax.jvp(f, (v,), (t,)), axes, out_axes))
+            out[name, "tangents"] = lists(along(one, (None, 0), (None, 0))(x1, ts))
+            out[name, "values"] = lists(along(one, (0, None))(x, t1))
+            out[name, "both"] = lists(along(one, (0, 0))(x, ts))
+            out[name, "linear"] = lists(along(linear, (0, None), (0, None))(x, t1))
+            out[name, "jacfwd"] = lists(wrap(jax.jacfwd(one))(x))
+            pair = lambda a, b, s, t: jax.jvp(two, (a, b), (s, t))
+            out[name, "two tangents"] = lists(wrap(jax.vmap(pair, (None, None, 0, 0), (None, 0)))(x1, y1, ts, ts))
+            out[name, "one of two tangents"] = lists(wrap(jax.vmap(pair, (None, None, 0, None)))(x1, y1, ts, t1))
+            out[name, "two values"] = lists(wrap(jax.vmap(pair, (0, 0, None, None)))(x, ys, t1, t1))
+        out = {"-".join(key): value for key, value in out.items()}
+        out["called"] = called
+        """
+    )
+    assert found["called"][0] == [3, False]

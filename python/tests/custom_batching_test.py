@@ -101,6 +101,15 @@ def test_derivatives_of_the_batched_function_are_those_of_the_rule():
     np.testing.assert_allclose(weft.hessian(batched)(XS), np.diag(-2 * np.sin(XS) * np.asarray(WS)))
 
 
+@pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0)])
+def test_the_rule_of_a_derivative_takes_something_mapped(axes):
+    f, calls = marked()
+    x, t = (XS if axis == 0 else f64(0.5) for axis in axes)
+    _, slopes = weft.vmap(lambda x, t: weft.jvp(lambda v: f(v, f64(2.0)), (x,), (t,)), axes)(x, t)
+    np.testing.assert_allclose(slopes, 4 * np.cos(x) * np.asarray(t))
+    assert calls == [(3, [True, False])]
+
+
 def test_nested_vmap_uses_the_rule_outside_and_batches_it_inside():
     f, calls = marked()
     x = f64([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])

@@ -83,8 +83,16 @@ class custom_vmap(Generic[_P, _R]):
         number = self._ids.get(key)
         if number is None:
             number = self._ids.setdefault(key, _weft.new_rule_number())
-        out = _weft.custom_vmap(traced, flat.leaves, _rule_of(self._rule, flat, results), number)
-        return _tree.unflatten(flat.out_tree, out)
+        rule = _of_mapped(_rule_of(self._rule, flat, results))
+        return _tree.unflatten(flat.out_tree, _weft.custom_vmap(traced, flat.leaves, rule, number))
+
+
+def _of_mapped(rule: Callable) -> Callable:
+    """The same, but that it gives None where no argument is mapped, unless JAX's meaning holds.
+
+    In a derivative of which no argument is mapped together with its tangent, JAX tells the rule that none is mapped. A
+    rule of Weft's may take it that one is."""
+    return lambda size, flags, specs: rule(size, flags, specs) if any(flags) or _tree.jax_semantics() else None
 
 
 def _rule_of(rule: Callable, call: Flat, results: list, what: str = "custom_vmap") -> Callable:

@@ -208,6 +208,34 @@ FnRef AllBatched(const BatchedFn& f, const Dim& size) {
   return b.Build(results);
 }
 
+// A derivative of which no argument is mapped together with its series: the rule may be told that none is, and what is
+// mapped alone (tangents of constants, constant tangents) is mapped through the derivative of what it gives. So values
+// stay the same for all batch elements under jacfwd, and the tangents of a linear function along one tangent do.
+// False, with nothing done, where there are other steps, or where the rule gives no function or mapped results.
+bool BatchedAlone(BatchContext& c, const std::vector<Step>& steps, const std::vector<int>& owner, const Types& types) {
+  const auto pushes = std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind == "push"; });
+  const bool others = std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == "transpose"; });
+  if (pushes != 1 || others) return false;
+  const size_t params = types.size();
+  Mask series(params, false), with_series(params, false);
+  for (size_t i = params; i < c.x.size(); ++i) {
+    const auto param = static_cast<size_t>(owner[i]);
+    with_series[param] = true;
+    if (c.batched[i]) series[param] = true;
+  }
+  for (size_t i = 0; i < params; ++i) {
+    if (c.batched[i] && (series[i] || !with_series[i])) return false;
+  }
+  const BatchedFn rule = (*FindRule(c.eqn.attrs.GetInt("rule"), c.eqn.loc))(c.size, Mask(params, false), types);
+  if (rule.fn == nullptr || Any(rule.batched_out)) return false;
+  FnRef f = rule.fn;
+  for (const Step& step : steps) f = Do(step, f, c.regions);
+  const BatchedFn mapped = c.regions.batch(f, c.batched, Mask(c.eqn.num_results, false), c.size);
+  c.y = c.b.Inline(*mapped.fn, c.x);
+  c.batched_out = mapped.batched_out;
+  return true;
+}
+
 void CustomVmapBatch(BatchContext& c) {
   const FnRef& fn = c.eqn.regions[0];
   const std::vector<Step> steps = StepsOf(c.eqn.attrs);
@@ -264,6 +292,7 @@ void CustomVmapBatch(BatchContext& c) {
     if (c.batched[i]) t.dims.erase(t.dims.begin());
     if (owner[i] != kCotangent) types[static_cast<size_t>(owner[i])] = t;
   }
+  if (BatchedAlone(c, steps, owner, types)) return;
   const BatchedFn rule = (*FindRule(c.eqn.attrs.GetInt("rule"), c.eqn.loc))(c.size, mapped, types);
   if (steps.empty()) {
     c.y = c.b.Inline(*rule.fn, c.x);
