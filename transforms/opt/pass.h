@@ -67,6 +67,7 @@ FnRef HoistConstants(FnRef fn);
 FnRef SimplifyLoops(FnRef fn);                      // transforms/opt/loops.cc
 inline constexpr char kWiderType[] = "wider-type";  // the rule's name
 FnRef WidenWhatCancels(FnRef fn);
+FnRef WidenBeforeDerivatives(FnRef fn);  // where a derivative will be taken
 // Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name, which matter to
 // transforms only, by what they compute.
 FnRef DropDifferentiationRules(FnRef fn);

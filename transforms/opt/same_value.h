@@ -20,5 +20,15 @@ inline bool SameValue(const Builder& b, const Atom& x, const Atom& y, int depth 
   return true;
 }
 
+// The value that is squared; nothing where it is no square.
+inline std::optional<Atom> RootOf(const Builder& b, const Atom& a) {
+  static const Prim &square = FindPrim("square"), &power = FindPrim("integer_pow"), &mul = FindPrim("mul");
+  const Eqn* e = b.Definition(a);
+  if (e == nullptr) return std::nullopt;
+  if (e->prim == &square || (e->prim == &power && e->attrs.GetInt("y") == 2)) return e->operands[0];
+  if (e->prim == &mul && SameValue(b, e->operands[0], e->operands[1])) return e->operands[0];
+  return std::nullopt;
+}
+
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_SAME_VALUE_H_

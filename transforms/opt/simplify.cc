@@ -25,9 +25,6 @@
 
 namespace weft {
 
-absl::Span<const SimplifyRule> StableFactors();  // stable_factors.cc
-FnRef WidenBeforeDerivatives(FnRef fn);          // widen.cc
-
 namespace {
 
 // The primitives that rules look for among the equations that define operands.
@@ -435,10 +432,12 @@ Atoms FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
 }
 
 std::optional<Atom> StableForm(Builder& b, const Eqn& e, const Atoms& x) {
-  const absl::Span<const SimplifyRule> structure = StableStructure();
+  const auto among = [](absl::Span<const SimplifyRule> rules, const SimplifyRule& rule) {
+    return &rule >= rules.begin() && &rule < rules.end();
+  };
   return FirstRule(b, e, x, [&](const SimplifyRule& rule) {
     return rule.time == RuleTime::kStabilizing &&
-           (rule.formula != nullptr || (&rule >= structure.begin() && &rule < structure.end()));
+           (rule.formula != nullptr || among(StableStructure(), rule) || among(StableFactors(), rule));
   });
 }
 

@@ -1,17 +1,18 @@
 // Logarithms of products, quotients and powers: of factors that are out of the range of the dtype where the logarithm
-// is not. They come after all formulas, which know more of what the factors are.
+// is not; differences of squares. They come after all formulas, which know more of what the factors are.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <vector>
 
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/rewrite.h"
+#include "transforms/opt/same_value.h"
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
-
-absl::Span<const SimplifyRule> StableFactors();
 
 namespace {
 
@@ -201,6 +202,37 @@ std::optional<Atom> LogOfFactors(Builder& b, const Eqn& e, const Atoms& x) {
   return factors.Emit();
 }
 
+// Whether both are computed of one value, by operations on its elements.
+bool OfOneValue(const Builder& b, const Atom& x, const Atom& y) {
+  constexpr size_t kMostSteps = 32;
+  std::vector<Atom> rest = {x, y};
+  std::optional<Atom> leaf;
+  for (size_t steps = 0; !rest.empty() && steps < kMostSteps; ++steps) {
+    const Atom a = rest.back();
+    rest.pop_back();
+    if (Splat(b, a) != nullptr) continue;
+    const Eqn* e = b.Definition(a);
+    if (e != nullptr && e->prim->is_elementwise()) {
+      rest.insert(rest.end(), e->operands.begin(), e->operands.end());
+    } else if (leaf && !(*leaf == a)) {
+      return false;
+    } else {
+      leaf = a;
+    }
+  }
+  return true;
+}
+
+// x^2 - y^2 = (x - y) (x + y), which neither cancels nor overflows first. Not before a derivative is taken, which is 2
+// x as it is written, and a difference of like numbers here. What is of one value, the pass `widen` computes in f64.
+std::optional<Atom> DifferenceOfSquares(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
+  const std::optional<Atom> first = RootOf(b, x[0]), second = RootOf(b, x[1]);
+  if (!first || !second || !ReadOnce(b, x[0]) || !ReadOnce(b, x[1]) || OfOneValue(b, *first, *second))
+    return std::nullopt;
+  return Mul(b, Sub(b, *first, *second), Add(b, *first, *second));
+}
+
 const SimplifyRule kRules[] = {
     {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
      "fn f(x: f32[3], y: f32[3]) { a = mul x y; r = log a; return r }", false, RuleTime::kStabilizing},
@@ -214,6 +246,8 @@ const SimplifyRule kRules[] = {
      R"(fn f(x: f32[3], y: f32[3]) { a = pow x y; n = neg x; b = exp n; c = mul b a; d = div c 6.0:f32; r = log d
         return r })",
      false, RuleTime::kStabilizing},
+    {"difference-of-squares", "sub", Licence::kAccurate, DifferenceOfSquares,
+     "fn f(x: f32[3], y: f32[3]) { q = mul x x; r = mul y y; d = sub q r; return d }", false, RuleTime::kLowering},
 };
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "transforms/opt/formula.h"
 #include "transforms/opt/known.h"
 #include "transforms/opt/part.h"
-#include "transforms/opt/rewrite.h"
 #include "transforms/opt/same_value.h"
 #include "transforms/opt/stable_rules.h"
 
@@ -25,7 +24,7 @@ const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
 
 struct SoughtPrims {
   const Prim &exp = FindPrim("exp"), &sum = FindPrim("reduce_sum"), &log = FindPrim("log"), &sub = FindPrim("sub"),
-             &div = FindPrim("div"), &mul = FindPrim("mul"), &square = FindPrim("square"),
+             &div = FindPrim("div"), &mul = FindPrim("mul"),
              &integer_pow = FindPrim("integer_pow"), &broadcast = FindPrim("broadcast"), &reshape = FindPrim("reshape"),
              &stop = FindPrim("stop_gradient"), &select = FindPrim("select"), &is_finite = FindPrim("is_finite");
 };
@@ -421,15 +420,6 @@ std::optional<Atom> InOtherBase(Builder& b, const Eqn& e, const Atoms& x) {
 
 // --- Variance --------------------------------------------------------------------------------------------------------
 
-std::optional<Atom> RootOf(const Builder& b, const Atom& a) {
-  const Eqn* e = b.Definition(a);
-  if (e == nullptr) return std::nullopt;
-  if (e->prim == &Prims().square) return e->operands[0];
-  if (e->prim == &Prims().integer_pow && e->attrs.GetInt("y") == 2) return e->operands[0];
-  if (e->prim == &Prims().mul && SameValue(b, e->operands[0], e->operands[1])) return e->operands[0];
-  return std::nullopt;
-}
-
 // mean(x^2) - mean(x)^2, or sum(x^2) - sum(x)^2 / n: of the distances from the mean.
 std::optional<Atom> TwoPassVariance(Builder& b, const Eqn&, const Atoms& x) {
   if (!IsFloat(b.DTypeOf(x[0])) || b.TypeOf(x[0]).dims != b.TypeOf(x[1]).dims) return std::nullopt;
@@ -465,37 +455,6 @@ std::optional<Atom> TwoPassVariance(Builder& b, const Eqn&, const Atoms& x) {
   const double whole = std::round(divisor);
   const Atom scaled = Div(b, spread, Atom::Scalar(dtype, Near(divisor, whole) ? whole : divisor));
   return Again(b, outer, Again(b, inner, scaled));
-}
-
-// Whether both are computed of one value, by operations on its elements.
-bool OfOneValue(const Builder& b, const Atom& x, const Atom& y) {
-  constexpr size_t kMostSteps = 32;
-  std::vector<Atom> rest = {x, y};
-  std::optional<Atom> leaf;
-  for (size_t steps = 0; !rest.empty() && steps < kMostSteps; ++steps) {
-    const Atom a = rest.back();
-    rest.pop_back();
-    if (Splat(b, a) != nullptr) continue;
-    const Eqn* e = b.Definition(a);
-    if (e != nullptr && e->prim->is_elementwise()) {
-      rest.insert(rest.end(), e->operands.begin(), e->operands.end());
-    } else if (leaf && !(*leaf == a)) {
-      return false;
-    } else {
-      leaf = a;
-    }
-  }
-  return true;
-}
-
-// x^2 - y^2 = (x - y) (x + y), which neither cancels nor overflows first. Not before a derivative is taken, which is 2
-// x as it is written, and a difference of like numbers here. What is of one value, the pass `widen` computes in f64.
-std::optional<Atom> DifferenceOfSquares(Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
-  const std::optional<Atom> first = RootOf(b, x[0]), second = RootOf(b, x[1]);
-  if (!first || !second || !ReadOnce(b, x[0]) || !ReadOnce(b, x[1]) || OfOneValue(b, *first, *second))
-    return std::nullopt;
-  return Mul(b, Sub(b, *first, *second), Add(b, *first, *second));
 }
 
 // log(prod(x)): what f32 cannot hold f64 can, of a few dozen factors; of any number their logarithms' sum, where none
@@ -618,8 +577,6 @@ const SimplifyRule kRules[] = {
      R"(fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; m = div s 3.0:f32
         t = reduce_sum[dims=[0]] x; n = div t 3.0:f32; o = mul n n; r = sub m o; return r })",
      false, kStable},
-    {"difference-of-squares", "sub", Licence::kAccurate, DifferenceOfSquares,
-     "fn f(x: f32[3], y: f32[3]) { q = mul x x; r = mul y y; d = sub q r; return d }", false, RuleTime::kLowering},
 };
 
 }  // namespace

@@ -573,7 +573,6 @@ FnRef WidenWhatCancels(FnRef fn) {
   });
 }
 
-FnRef WidenBeforeDerivatives(FnRef fn);
 FnRef WidenBeforeDerivatives(FnRef fn) {
   if (!CurrentLicences().Allow(Licence::kAccurate)) return fn;
   return RewriteBodies(std::move(fn), [](FnRef body) {
