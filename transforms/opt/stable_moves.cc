@@ -229,9 +229,12 @@ std::optional<Atom> LogOfMovedQuotient(Builder& b, const Eqn& e, const Atoms& x,
 }
 
 std::optional<Atom> StableFormOf(Builder& b, const Eqn& e, const Atoms& x, int depth) {
+  // A formula of moved functions first: one of the plain function would do with less of it.
+  if (depth > 0) {
+    if (std::optional<Atom> made = FormulaOfMoved(b, e, x)) return made;
+  }
   if (std::optional<Atom> made = StableForm(b, e, x)) return made;
   if (depth == 0) return std::nullopt;
-  if (std::optional<Atom> made = FormulaOfMoved(b, e, x)) return made;
   static const Prim& log = FindPrim("log");
   return e.prim == &log ? LogOfMovedQuotient(b, e, x, depth) : std::nullopt;
 }
