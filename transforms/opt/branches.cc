@@ -35,6 +35,15 @@ bool MayMove(const Eqn& e) {
          !e.prim->communicates && e.prim->family != Family::kRandom && e.prim->family != Family::kEffect;
 }
 
+// Whether its result may as well be an array of its own, which a branch reads again: of a product or a sum it is one
+// anyway, and one of few elements costs nothing.
+bool IsWorthAnArray(const Fn& fn, const Eqn& e) {
+  constexpr int64_t kFew = 4096;
+  if (!e.prim->is_elementwise()) return true;
+  const Type& type = fn.TypeOf(e.result());
+  return e.prim->work > 1 && type.is_static() && type.size().value("an array") <= kFew;
+}
+
 // The equation of `fn` that computes the same from the same; its place, or the number of equations.
 size_t SameEquation(const Fn& fn, const Outside& outside, const Eqn& e, const Atoms& x) {
   for (size_t i = 0; i < fn.eqns().size(); ++i) {
@@ -61,13 +70,15 @@ std::optional<Atoms> Shared(Builder& b, const Eqn& e, const Atoms& x) {
   struct Moved {
     Atom value;
     std::vector<uint32_t> inside;  // the variable in each branch
+    Atoms reads;
+    bool worth;  // whether it is computed before the choice for its own sake
   };
   std::vector<Moved> moved;
   for (const Eqn& candidate : e.regions[0]->eqns()) {
     if (!MayMove(candidate)) continue;
     const std::optional<Atoms> operands = OperandsOutside(candidate, outside[0]);
     if (!operands) continue;
-    Moved common{{}, {candidate.first_result}};
+    Moved common{{}, {candidate.first_result}, *operands, IsWorthAnArray(*e.regions[0], candidate)};
     for (size_t k = 1; k < e.regions.size(); ++k) {
       const size_t at = SameEquation(*e.regions[k], outside[k], candidate, *operands);
       if (at == e.regions[k]->eqns().size()) break;
@@ -80,7 +91,7 @@ std::optional<Atoms> Shared(Builder& b, const Eqn& e, const Atoms& x) {
   }
   // Results that are the same whichever branch is taken.
   std::vector<std::optional<Atom>> same(e.num_results);
-  bool any = !moved.empty();
+  bool any = false;
   for (size_t r = 0; r < e.num_results; ++r) {
     for (size_t k = 0; k < e.regions.size(); ++k) {
       const Atom& a = e.regions[k]->results()[r];
@@ -90,7 +101,18 @@ std::optional<Atoms> Shared(Builder& b, const Eqn& e, const Atoms& x) {
     }
     any |= same[r].has_value();
   }
-  if (!any) return std::nullopt;
+  // A kernel of the branch computes what is cheap on the way; before the choice it would be an array of its own. So it
+  // moves for a result, or for others that do.
+  for (size_t m = moved.size(); m-- > 0;) {
+    const auto is_value = [&](const std::optional<Atom>& a) { return a && *a == moved[m].value; };
+    bool worth = moved[m].worth || std::any_of(same.begin(), same.end(), is_value);
+    for (size_t reader = m + 1; reader < moved.size(); ++reader) {
+      const Atoms& reads = moved[reader].reads;
+      worth |= std::find(reads.begin(), reads.end(), moved[m].value) != reads.end();
+    }
+    if (!worth) moved.erase(moved.begin() + static_cast<int64_t>(m));
+  }
+  if (!any && moved.empty()) return std::nullopt;
   Atoms operands = x;
   std::vector<FnRef> regions;
   for (const Moved& m : moved) operands.push_back(m.value);

@@ -24,9 +24,9 @@ const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
 
 struct SoughtPrims {
   const Prim &exp = FindPrim("exp"), &sum = FindPrim("reduce_sum"), &log = FindPrim("log"), &sub = FindPrim("sub"),
-             &div = FindPrim("div"), &mul = FindPrim("mul"),
-             &integer_pow = FindPrim("integer_pow"), &broadcast = FindPrim("broadcast"), &reshape = FindPrim("reshape"),
-             &stop = FindPrim("stop_gradient"), &select = FindPrim("select"), &is_finite = FindPrim("is_finite");
+             &div = FindPrim("div"), &mul = FindPrim("mul"), &integer_pow = FindPrim("integer_pow"),
+             &broadcast = FindPrim("broadcast"), &reshape = FindPrim("reshape"), &stop = FindPrim("stop_gradient"),
+             &select = FindPrim("select"), &is_finite = FindPrim("is_finite");
 };
 const SoughtPrims& Prims() {
   static const SoughtPrims prims;
@@ -522,8 +522,7 @@ std::optional<Atom> GeometricMean(Builder& b, const Eqn& e, const Atoms& x) {
     if (log == nullptr || !log->attrs.entries().empty()) return std::nullopt;
     return log->operands[0];
   };
-  return InF64(
-      b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, [&](const Atom& a) { return Log(b, a); });
+  return InF64(b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, [&](const Atom& a) { return Log(b, a); });
 }
 
 constexpr RuleTime kStable = RuleTime::kStabilizing;
