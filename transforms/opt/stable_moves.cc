@@ -15,10 +15,10 @@ struct Moved {
 };
 const PrimTable<Moved>& Moves() {
   static const auto& table = *new PrimTable<Moved>{
-      {"reshape", {0}},         {"transpose", {0}},  {"broadcast", {0}}, {"slice", {0}},
-      {"dynamic_slice", {0}},   {"gather", {0}},     {"reverse", {0}},   {"stop_gradient", {0}},
-      {"concatenate", {0, 0}},  {"select", {1, 2}},  {"pad", {0, 2}},    {"dynamic_update_slice", {0, 2}},
-      {"checkpoint_name", {0}}, {"reduce_min", {0}},
+      {"reshape", {0}},        {"transpose", {0}}, {"broadcast", {0}}, {"slice", {0}},
+      {"dynamic_slice", {0}},  {"gather", {0}},    {"reverse", {0}},   {"stop_gradient", {0}},
+      {"concatenate", {0, 0}}, {"select", {1, 2}}, {"pad", {0, 2}},    {"dynamic_update_slice", {0, 2}},
+      {"reduce_min", {0}},
   };
   return table;
 }
@@ -198,6 +198,9 @@ std::optional<Atom> WithMovesFirst(Builder& b, const Atom& a, int depth) {
 
 // A formula of moved functions, as one of functions of what is moved: log(exp(x)[i] / y).
 std::optional<Atom> FormulaOfMoved(Builder& b, const Eqn& e, const Atoms& x) {
+  // What is moved first may be computed twice. Of arithmetic a formula that needs it not will do.
+  static const PrimSet kArithmetic{"add", "sub", "mul", "div"};
+  if (kArithmetic.Has(*e.prim) && StableForm(b, e, x)) return std::nullopt;
   Eqn of = e;
   bool changed = false;
   of.operands.clear();

@@ -11,6 +11,7 @@
 #include "transforms/opt/formula.h"
 #include "transforms/opt/known.h"
 #include "transforms/opt/part.h"
+#include "transforms/opt/rewrite.h"
 #include "transforms/opt/same_value.h"
 #include "transforms/opt/stable_rules.h"
 
@@ -186,13 +187,17 @@ std::optional<Atom> Softmax(Builder& b, const Eqn&, const Atoms& x) {
   return Div(b, rest, Again(b, shaped, ReduceSum(b, rest, sum->dims)));
 }
 
-// exp(x) exp(y) = exp(x + y), and so with quotients: one exponential less, and no overflow of one of them alone.
+// exp(x) exp(y) = exp(x + y), and so with quotients: one exponential less, and no overflow of one of them alone. The
+// sum is taken in a wider type: rounded, it would cost as many digits as it has before the point.
 std::optional<Atom> ExpOfSum(Builder& b, const Eqn& e, const Atoms& x) {
   const std::optional<Atom> first = ExponentOf(b, x[0]), second = ExponentOf(b, x[1]);
   if (!first || !second || !IsFloat(b.DTypeOf(x[0])) || !(b.TypeOf(x[0]).dims == b.TypeOf(x[1]).dims))
     return std::nullopt;
-  if (x[0] == x[1] || !ReadOnce(b, x[0]) || !ReadOnce(b, x[1])) return std::nullopt;
-  return Exp(b, e.prim == &Prims().mul ? Add(b, *first, *second) : Sub(b, *first, *second));
+  const DType dtype = b.DTypeOf(x[0]);
+  if (dtype == DType::kF64 || x[0] == x[1] || !ReadOnce(b, x[0]) || !ReadOnce(b, x[1])) return std::nullopt;
+  const DType wider = dtype == DType::kF32 ? DType::kF64 : DType::kF32;
+  const Atom a = Convert(b, *first, wider), c = Convert(b, *second, wider);
+  return Convert(b, Exp(b, e.prim == &Prims().mul ? Add(b, a, c) : Sub(b, a, c)), dtype);
 }
 
 // log(exp(x) / sum(exp(x))) = x - log(sum(exp(x))), of the form that Softmax made too. The difference of x and its
