@@ -90,23 +90,25 @@ std::optional<Atom> NegNeg(Builder& b, const Eqn&, const Atoms& x) {
   return inner ? std::optional<Atom>(inner->operands[0]) : std::nullopt;
 }
 
-std::optional<Atom> AddNeg(Builder& b, const Eqn&, const Atoms& x) {
+std::optional<Atom> AddNeg(Builder& b, const Eqn& e, const Atoms& x) {
+  static const Prim& sub = FindPrim("sub");  // rounded as the sum is ("fused")
   if (const Eqn* n = DefinedBy(b, x[1], Prims().neg)) {
     const Atom other = n->operands[0];
-    if (HasResultType(b, other, x[0])) return Sub(b, x[0], other);
+    if (HasResultType(b, other, x[0])) return b.Emit1(sub, {x[0], other}, e.attrs);
   }
   if (const Eqn* n = DefinedBy(b, x[0], Prims().neg)) {
     const Atom other = n->operands[0];
-    if (HasResultType(b, other, x[1])) return Sub(b, x[1], other);
+    if (HasResultType(b, other, x[1])) return b.Emit1(sub, {x[1], other}, e.attrs);
   }
   return std::nullopt;
 }
 
-std::optional<Atom> SubNeg(Builder& b, const Eqn&, const Atoms& x) {
+std::optional<Atom> SubNeg(Builder& b, const Eqn& e, const Atoms& x) {
+  static const Prim& add = FindPrim("add");
   const Eqn* n = DefinedBy(b, x[1], Prims().neg);
   if (n == nullptr || !HasResultType(b, n->operands[0], x[0])) return std::nullopt;
   const Atom other = n->operands[0];
-  return Add(b, x[0], other);
+  return b.Emit1(add, {x[0], other}, e.attrs);
 }
 
 std::optional<Atom> PowOne(Builder&, const Eqn& e, const Atoms& x) {

@@ -285,7 +285,6 @@ const FormulaRule kRows[] = {
     {"powers-of-two", kAccurate, "a*(b*x)", "(a*b)*x",
      "(floor(log2(abs(a))) == log2(abs(a)))*(floor(log2(abs(b))) == log2(abs(b)))", "a=0.5,b=-4"},
     {"number-times-negative", Licence::kExact, "a*(-x)", "-a*x", "", "a=3"},
-    {"product-of-negative", Licence::kExact, "(-x)*y", "-(x*y)"},
 
     // --- Quotients ---
     {"reciprocal-difference", kAccurate, "1/x - 1/(x + a)", "(a/x)/(x + a)", "a > 0", "a=1"},
