@@ -69,7 +69,6 @@ LOSSES = {
     "times one-hot": (lambda x, p: wnp.log((p(x) * ONE_HOT).sum(-1)), picked),
     "times nn.one_hot": (lambda x, p: wnp.log((nn.one_hot(labels(), 5).astype(x.dtype) * p(x)).sum(1)), picked),
     "where": (lambda x, p: wnp.log(wnp.where(wnp.asarray(ONE_HOT) > 0, p(x), 0.0).sum(-1)), picked),
-    "where 1": (lambda x, p: wnp.log(wnp.where(wnp.asarray(ONE_HOT) > 0, p(x), 1.0)).sum(-1), picked),
     "einsum": (lambda x, p: wnp.log(wnp.einsum("ij,ij->i", nn.one_hot(labels(), 5), p(x))), picked),
     "vmap, index": (lambda x, p: weft.vmap(lambda r, k: wnp.log(p(r)[k]))(x, labels()), picked),
     "vmap, index last": (lambda x, p: weft.vmap(lambda r, k: wnp.log(p(r))[k])(x, labels()), picked),
@@ -160,7 +159,6 @@ MOVES = {
     "reversed": lambda v: v[::-1],
     "joined": lambda v: wnp.concatenate([v, v]),
     "padded": lambda v: wnp.pad(v, (1, 1), constant_values=0.5),
-    "chosen": lambda v: wnp.where(wnp.asarray([True, False, True]), v, 0.5),
 }
 FORMULAS = {
     "softplus": (lambda m, x: wnp.log(1 + m(wnp.exp(x))), lambda m, x: np.logaddexp(0, x)),
@@ -181,7 +179,6 @@ def test_formulas_of_what_is_moved(formula, move):
     numbers = lambda v: np.where(np.isnan(v), fixed, v)
     mark = {
         "padded": lambda v: np.pad(v, (1, 1), constant_values=np.nan),
-        "chosen": lambda v: np.where([True, False, True], v, np.nan),
     }.get(move, lambda v: np.asarray(moved(wnp.asarray(v.astype(np.float32)))))
     want = numbers(mark(exact(moved, x.astype(np.float64))))
     np.testing.assert_allclose(weft.jit(lambda v: f(moved, v))(x), want, rtol=1e-6, atol=1e-7)
