@@ -19,6 +19,7 @@ RULES = (
     "transforms/opt/depthwise.cc",
     "transforms/opt/vector_products.cc",
     "transforms/opt/formula.cc",
+    "transforms/opt/same_value.h",
     "transforms/opt/stable_factors.cc",
     "transforms/opt/stable_structure.cc",
     "transforms/opt/stable_moves.cc",

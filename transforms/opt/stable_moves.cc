@@ -121,17 +121,17 @@ class OfMoved {
     static const PrimSet kIncreasing{"log", "log2", "log10", "log1p"};
     if (e->prim->family == Family::kReduction && (steps_.size() != 1 || !kIncreasing.Has(*steps_[0].e.prim)))
       return std::nullopt;
-    if (e->prim == &PrimsOfMoves().select && (IsGuard(e->operands[1]) || IsGuard(e->operands[2]))) return std::nullopt;
+    // A choice keeps what is not chosen away from the function, where that may be infinite or NaN, and from its
+    // derivative. But a NaN keeps nothing away, which stands outside of arrays.
+    if (e->prim == &PrimsOfMoves().select && !IsNan(e->operands[1]) && !IsNan(e->operands[2])) return std::nullopt;
     const auto first = static_cast<size_t>(moved.first);
     return std::pair(first, moved.count == 0 ? e->operands.size() : first + static_cast<size_t>(moved.count));
   }
 
  private:
-  // A number that is chosen is a guard: where it stands what it keeps away may be infinite or NaN, and the function of
-  // that would be computed, and differentiated. A NaN keeps nothing away, as outside of an array.
-  bool IsGuard(const Atom& a) const {
+  bool IsNan(const Atom& a) const {
     const Atom* number = Splat(b_, a);
-    return number != nullptr && !std::isnan(number->literal().Get(0).real());
+    return number != nullptr && std::isnan(number->literal().Get(0).real());
   }
   // Element by element inside of what computes `a`.
   std::optional<Atom> OfRegions(const Atom& a, int depth) {
