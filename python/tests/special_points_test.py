@@ -104,10 +104,6 @@ DIFFERENCES = {
     "numpy.power": (nan_in_jax, "as x ** y"),
     "numpy.float_power": (nan_in_jax, "as x ** y"),
     "numpy.vander": (lambda at, ours, theirs: 0 in at[0], "as x ** y"),
-    "numpy.divmod": (
-        lambda at, ours, theirs: at[1] == 0 or np.isinf(at[0]),
-        "of what is no number itself: NaN by the first operand; JAX has the second one's",
-    ),
     "numpy.arccosh": (outside, "not in the domain: the sign of an infinity at -1"),
     "numpy.logaddexp": (infinite, "JAX's rule takes infinities for 0"),
     "numpy.logaddexp2": (infinite, "JAX's rule takes infinities for 0"),
