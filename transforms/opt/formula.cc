@@ -442,7 +442,7 @@ class Emitter {
   Atom Wide(const Node& n) {
     const Atom narrow = Of(n.in[0]);
     // A number may stand beside arrays, what it is converted to may not.
-    const Atom wide = narrow.is_literal() && narrow.literal().rank() == 0
+    Atom wide = narrow.is_literal() && narrow.literal().rank() == 0
                           ? Atom::Scalar(DType::kF64, narrow.literal().Get(0).real())
                           : Convert(b_, narrow, DType::kF64);
     if (n.in.size() == 1) return wide;

@@ -239,8 +239,9 @@ Atom Guard::Of(const Atom& a, const Need& need, int depth) {
     if (!in[i].is_var() || !IsFloat(b_.DTypeOf(in[i]))) continue;
     int looked = 48;
     if (!Reaches(in[i], depth - 1, &looked)) continue;
-    std::optional<Need> of = need;
-    if (elementwise ? b_.TypeOf(in[i]).dims != dims : !(of = (this->*through)(e, a, i, need))) continue;
+    if (elementwise && b_.TypeOf(in[i]).dims != dims) continue;
+    const std::optional<Need> of = elementwise ? std::optional(need) : (this->*through)(e, a, i, need);
+    if (!of) continue;
     const Atom guarded = Of(in[i], *of, depth - 1);
     changed |= !(guarded == in[i]);
     in[i] = guarded;

@@ -78,7 +78,7 @@ class RuleWatch {
 
  private:
   static Atoms Listed(const Atom& a) { return {a}; }
-  static const Atoms& Listed(const Atoms& all) { return all; }
+  static Atoms Listed(Atoms all) { return all; }
 
   std::set<std::string> disabled_;
   const char* pass_ = "";

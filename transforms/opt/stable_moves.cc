@@ -98,7 +98,7 @@ class OfMoved {
     for (size_t i = moved->first; i < moved->second; ++i) in[i] = made[i] ? *made[i] : Plain(move.operands[i]);
     const MovePrims& prims = PrimsOfMoves();
     if (move.prim == &prims.select) return GuardedSelect(b_, in[0], in[1], in[2]);
-    const Atom out = b_.Emit1(*move.prim, in, move.attrs);
+    Atom out = b_.Emit1(*move.prim, in, move.attrs);
     if (move.prim != &prims.gather || GatherDims::Of(move.attrs).mode != "zero") return out;
     // What lies outside is 0 before the operation.
     const Type type = b_.TypeOf(in[0]);
