@@ -443,8 +443,8 @@ class Emitter {
     const Atom narrow = Of(n.in[0]);
     // A number may stand beside arrays, what it is converted to may not.
     Atom wide = narrow.is_literal() && narrow.literal().rank() == 0
-                          ? Atom::Scalar(DType::kF64, narrow.literal().Get(0).real())
-                          : Convert(b_, narrow, DType::kF64);
+                    ? Atom::Scalar(DType::kF64, narrow.literal().Get(0).real())
+                    : Convert(b_, narrow, DType::kF64);
     if (n.in.size() == 1) return wide;
     const Atom lo = Atom::Scalar(DType::kF64, NumberOf(n.in[1], m_)),
                hi = Atom::Scalar(DType::kF64, NumberOf(n.in[2], m_));
