@@ -15,8 +15,8 @@ P = weft.checkpoint_policies
 
 
 def layer(w, x):
-    """As people write it: the same product twice, a sum with 0, a quotient that is 1."""
-    hidden = checkpoint_name(wnp.tanh(x @ w + 0), "hidden")
+    """As people write it: the same product twice, a factor of 1, a quotient by 1."""
+    hidden = checkpoint_name(wnp.tanh(x @ w * 1), "hidden")
     gate = wnp.tanh(x @ w) * wnp.exp(x * 0.0)
     return x + hidden * gate - wnp.exp(-(hidden**2)) / 1.0
 

@@ -125,8 +125,10 @@ std::optional<Atoms> Shared(Builder& b, const Eqn& e, const Atoms& x) {
     for (const Moved& m : moved) env[m.inside[k]] = inside.Parameter(b.TypeOf(m.value));
     const auto value = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
     for (const Eqn& eqn : fn.eqns()) {
-      const bool is_moved =
-          std::any_of(moved.begin(), moved.end(), [&](const Moved& m) { return m.inside[k] == eqn.first_result; });
+      // What has no result has the place of the next one's.
+      const bool is_moved = eqn.num_results == 1 && std::any_of(moved.begin(), moved.end(), [&](const Moved& m) {
+                              return m.inside[k] == eqn.first_result;
+                            });
       if (is_moved) continue;
       Atoms in;
       for (const Atom& a : eqn.operands) in.push_back(value(a));

@@ -184,18 +184,32 @@ std::optional<Eqn> WithOperandInside(const Builder& b, const Eqn& e, const Regio
   return out;
 }
 
+// Whether `left` is not less than the number of equations of a function and of those within; less what there are.
+bool HasAtMost(const Fn& fn, int64_t& left) {
+  left -= static_cast<int64_t>(fn.eqns().size());
+  for (size_t i = 0; left >= 0 && i < fn.eqns().size(); ++i) {
+    for (const FnRef& r : fn.eqns()[i].regions) {
+      if (!HasAtMost(*r, left)) return false;
+    }
+  }
+  return left >= 0;
+}
+
 }  // namespace
 
 std::optional<Atoms> WithOperandsInside(Builder& b, const Eqn& e, const Atoms& x,
                                         const std::function<FnRef(FnRef)>& stabilize) {
-  // Each attempt rewrites regions, and those inside of them: nested ones are made two deep, of regions of some size.
+  // Each attempt rewrites regions, and those inside of them: nested ones are made two deep, of regions that have not
+  // many equations, those of the regions within included.
   constexpr int kDeepest = 2;
-  constexpr size_t kMostEquations = 200;
+  constexpr int64_t kMostEquations = 200;
   static thread_local int depth = 0;
   std::optional<Regions> how = RegionsOf(e);
-  if (!how || depth == kDeepest ||
-      std::any_of(e.regions.begin(), e.regions.end(), [](const FnRef& r) { return r->eqns().size() > kMostEquations; }))
-    return std::nullopt;
+  if (!how || depth == kDeepest) return std::nullopt;
+  int64_t equations = kMostEquations;
+  for (const FnRef& r : e.regions) {
+    if (!HasAtMost(*r, equations)) return std::nullopt;
+  }
   struct Deeper {
     Deeper() { ++depth; }
     ~Deeper() { --depth; }
