@@ -164,6 +164,7 @@ BINARY = {
     "add": (lambda x, w: x + w, np.add),
     "atan2": (mpmath.atan2, np.arctan2),
     "div": (lambda x, w: x / w, np.divide),
+    "log_quotient": (lambda x, w: mpmath.log(x / w), lambda x, w: np.log(x / w)),
     "max": (max, np.maximum),
     "min": (min, np.minimum),
     "mul": (lambda x, w: x * w, np.multiply),
@@ -206,7 +207,7 @@ def at_special_points(function):
             # mpmath's zero has no sign: an odd function keeps that of the operand.
             is_odd = len(x) == 1 and y == 0 and function(mpmath.mpf(-0.5)) == -function(mpmath.mpf(0.5))
             return np.copysign(y, x[0]) if is_odd else y
-        except (ValueError, ZeroDivisionError):
+        except (ValueError, ZeroDivisionError, TypeError):  # a TypeError: complex
             return nan
 
     return value

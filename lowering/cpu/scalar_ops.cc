@@ -316,6 +316,8 @@ const PrimTable<ScalarOp>& Rows() {
       {"log1p", {.device = "log1p", .vector = One<&M::Log1p>}},
       {"log2", {.vector = One<&M::Log2>}},
       {"log10", {.vector = One<&M::Log10>}},
+      {"log_product", {.vector = Two<&M::LogProduct>}},
+      {"log_quotient", {.vector = Two<&M::LogQuotient>}},
       {"softplus",
        {.vector =
             [](VectorMath& v, const std::vector<Value>& x) {

@@ -298,6 +298,8 @@ ELEMENTWISE = {
     **{name: Case(one(low), without_dtype(f), is_exact=False) for name, (f, low) in FUNCTIONS.items()},
     **{name: Case(halves, without_dtype(f), is_exact=False) for name, f in INSIDE.items()},
     "atan2": Case(two(), without_dtype(np.arctan2), is_exact=False),
+    "log_product": Case(two(1), without_dtype(lambda x, y: np.log(x * y)), is_exact=False),
+    "log_quotient": Case(two(1), without_dtype(lambda x, y: np.log(x / y)), is_exact=False),
     # Near its root the bound is in units of 1 (docs/operations.md).
     "digamma": Case(one(1), without_dtype(by_mpmath(mpmath.digamma)), is_exact=False, places=20),
     **EXACT,

@@ -391,6 +391,7 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : CollectRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
   for (const SimplifyRule& r : GuardRules()) rules.push_back(&r);
+  for (const SimplifyRule& r : LimitRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableMoves()) rules.push_back(&r);
   for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);

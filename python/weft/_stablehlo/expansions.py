@@ -126,6 +126,20 @@ def _sech_squared(op: Operation, x: Any) -> Any:
     return lax.div(lax.div(lax.mul(_number(4, x), e), below), below)
 
 
+def _log_where(x: Any, y: Any, joined: Any, join: Callable[[Any, Any], Any]) -> Any:
+    """log(joined), by the logarithms of x and y where it is out of range."""
+    inside = lax.bitwise_and(lax.is_finite(joined), lax.ne(joined, _number(0, joined)))
+    return lax.select(inside, lax.log(joined), join(lax.log(lax.abs(x)), lax.log(lax.abs(y))))
+
+
+def _log_product(op: Operation, x: Any, y: Any) -> Any:
+    return _log_where(x, y, lax.mul(x, y), lax.add)
+
+
+def _log_quotient(op: Operation, x: Any, y: Any) -> Any:
+    return _log_where(x, y, lax.div(x, y), lax.sub)
+
+
 def _trunc(op: Operation, x: Any) -> Any:
     return lax.select(lax.lt(x, _number(0, x)), lax.ceil(x), lax.floor(x))
 
@@ -159,6 +173,8 @@ EXPANSIONS: dict[str, _Expansion] = {
     "integer_pow": _integer_pow,
     "log10": _logarithm(10),
     "log2": _logarithm(2),
+    "log_product": _log_product,
+    "log_quotient": _log_quotient,
     "logistic_density": _logistic_density,
     "scatter": _scatter,
     "scatter_add": _scatter,

@@ -110,6 +110,8 @@ PARTS = {
     "log10": "_primitives",
     "log1p": "_primitives",
     "log2": "_primitives",
+    "log_product": "_primitives",
+    "log_quotient": "_primitives",
     "logistic": "_primitives",
     "logistic_density": "_primitives",
     "lt": "_primitives",
