@@ -148,6 +148,11 @@ UNARY = {
     "logistic": (lambda x: 1 / (1 + mpmath.exp(-x)), at(0.5, 1.0, 0.0)),
     "logistic_density": (lambda x: mpmath.sech(x / 2) ** 2 / 4, at(0.25, 0.0, 0.0)),
     "neg": (lambda x: -x, np.negative),
+    "normal_cdf": (lambda x: erfc(-x / mpmath.sqrt(2)) / 2, at(0.5, 1.0, 0.0)),
+    "normal_density": (
+        lambda x: mpmath.exp(-x * x / 2) / mpmath.sqrt(2 * mpmath.pi),
+        at(float(1 / mpmath.sqrt(2 * mpmath.pi)), 0.0, 0.0),
+    ),
     "rsqrt": (lambda x: 1 / mpmath.sqrt(x), lambda x: 1 / np.sqrt(x)),
     "sech_squared": (lambda x: mpmath.sech(x) ** 2, at(1.0, 0.0, 0.0)),
     "sign": (mpmath.sign, odd(1.0)),

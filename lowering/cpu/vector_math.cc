@@ -182,26 +182,63 @@ Value VectorMath::Exp2(Value x) {
 // polynomial is nearest to (1 + 2 a) exp(a^2) erfc(a), 1.6e-8 of it (the form is that of M. Shepherd and J.
 // Laframboise, Mathematics of Computation 36, 1981). What rounding takes from a^2, from the sum and the products goes
 // into the quotient: within 1.9 units in the last place, for all arguments.
-Value VectorMath::Erfc(Value x) {
-  if (!Is32(x)) return library_("erfc", {x});
-  Value a = m_.RawMin(m_.Abs(x), C(x, 10.1)), one = C(x, 1), two = C(x, 2);
+// Of f32: erfc(a) for a from 0 to 10.1, times a power of 2. `square` and its rest are a^2, of which an error would be
+// one of the exponent; a itself may be rounded.
+Value VectorMath::ErfcOfSquare(Value a, Value square, Value square_rest, double factor) {
+  Value one = C(a, 1), two = C(a, 2);
   Value d = m_.Fma(two, a, one), d_rest = m_.Fma(two, a, m_.Sub(one, d));
   Value u = m_.Add(a, two), r_both = m_.Div(one, m_.Mul(u, d)), r_d = m_.Mul(r_both, u);
-  Value q = m_.Fma(two, m_.Mul(a, m_.Mul(r_both, d)), C(x, -1));
+  Value q = m_.Fma(two, m_.Mul(a, m_.Mul(r_both, d)), C(a, -1));
   const double first = 1.2769783735275269;
   Value s = Horner(
       q, {-0.09276391565799713, -0.16603095829486847, 0.16405458748340607, -0.05420750752091408, -0.008057903498411179,
           0.008640461601316929, 0.0013140515657141805, -0.0012383137363940477, -0.00040474862908013165});
-  Value p = m_.Fma(s, q, C(x, first)), p_rest = m_.Fma(s, q, m_.Sub(C(x, first), p));
-  Value square = m_.Mul(a, a), square_rest = m_.Fma(a, a, m_.Neg(square));
+  Value p = m_.Fma(s, q, C(a, first)), p_rest = m_.Fma(s, q, m_.Sub(C(a, first), p));
   const Reduced reduced = ReduceExp(m_.Neg(square));
   Value e = ExpOfSmall(m_.Sub(reduced.r, square_rest));
   Value n = m_.Fma(e, p, p), n_rest = m_.Add(m_.Fma(e, p, m_.Sub(p, n)), p_rest);
   Value y = m_.Mul(n, r_d);
   Value rest = m_.Add(m_.Fma(m_.Neg(y), d_rest, m_.Fma(m_.Neg(y), d, n)), n_rest);
   y = m_.Fma(rest, r_d, y);
+  if (factor != 1) y = m_.Mul(y, C(a, factor));
+  return ScalesInOne(a) ? ScaleByFloat(y, reduced.kf) : ScaleInTwo(y, reduced.k_word);
+}
+
+Value VectorMath::Erfc(Value x) {
+  if (!Is32(x)) return library_("erfc", {x});
+  Value a = m_.RawMin(m_.Abs(x), C(x, 10.1)), square = m_.Mul(a, a);
+  Value y = ErfcOfSquare(a, square, m_.Fma(a, a, m_.Neg(square)), 1);
+  y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), m_.Sub(C(x, 2), y), y);
+  return m_.Select(m_.IsNan(x), x, y);
+}
+
+// 0.5 erfc(-x / sqrt(2)).
+Value VectorMath::NormalCdf(Value x) {
+  if (!Is32(x)) return NormalCdfBy(x, [&](Value z) { return library_("erfc", {z}); });
+  Value a = m_.RawMin(m_.Abs(x), C(x, 14.25)), half = m_.Mul(a, C(x, 0.5)), square = m_.Mul(half, a);
+  Value y = ErfcOfSquare(m_.Mul(a, C(x, std::numbers::sqrt2 / 2)), square, m_.Fma(half, a, m_.Neg(square)), 0.5);
+  y = m_.Select(m_.Cmp(Pred::OGT, x, C(x, 0)), m_.Sub(C(x, 1), y), y);
+  return m_.Select(m_.IsNan(x), x, y);
+}
+
+// The same by another erfc, corrected for the rounding of its operand where that is in the exponent.
+Value VectorMath::NormalCdfBy(Value x, const std::function<Value(Value)>& erfc) {
+  constexpr double kFar = 64;  // beyond are 0 and 1
+  Value near = m_.RawMax(C(x, -kFar), m_.RawMin(C(x, kFar), x)), z = m_.Mul(near, C(x, -std::numbers::sqrt2 / 2));
+  Value half = m_.Mul(near, C(x, 0.5)), square = m_.Mul(half, near), of_z = m_.Mul(z, z);
+  Value off = m_.Sub(m_.Fma(half, near, m_.Neg(square)), m_.Fma(z, z, m_.Neg(of_z)));
+  off = m_.Add(m_.Sub(square, of_z), off);
+  Value y = m_.Mul(erfc(z), C(x, 0.5));
+  return m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), m_.Sub(y, m_.Mul(y, off)), y);
+}
+
+Value VectorMath::NormalDensity(Value x) {
+  const bool f32 = Is32(x);
+  Value a = m_.RawMin(m_.Abs(x), C(x, f32 ? 14.4 : 38.6)), half = m_.Mul(a, C(x, 0.5)), square = m_.Mul(half, a);
+  const Reduced reduced = ReduceExp(m_.Neg(square));
+  Value e = ExpPolynomial(m_.Sub(reduced.r, m_.Fma(half, a, m_.Neg(square))));
+  Value y = m_.Mul(m_.Add(e, C(x, 1)), C(x, std::numbers::inv_sqrtpi / std::numbers::sqrt2));
   y = ScalesInOne(x) ? ScaleByFloat(y, reduced.kf) : ScaleInTwo(y, reduced.k_word);
-  y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), m_.Sub(two, y), y);
   return m_.Select(m_.IsNan(x), x, y);
 }
 

@@ -157,7 +157,7 @@ const SimplifyRule kRules[] = {
      false,
      RuleTime::kBeforeDerivatives,
      nullptr,
-     {"logistic", "erf", "erfc", "sech_squared", "logistic_density"}},
+     {"logistic", "erf", "erfc", "sech_squared", "logistic_density", "normal_cdf", "normal_density"}},
 };
 
 }  // namespace

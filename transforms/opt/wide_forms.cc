@@ -103,6 +103,8 @@ const PrimTable<WideForm>& WideForms() {
       {"sech_squared", HasLimits(kPositive)},
       {"erf", KeepsSign(HasLimits())},
       {"erfc", HasLimits(kPositive)},
+      {"normal_cdf", HasLimits(kPositive)},
+      {"normal_density", HasLimits(kPositive)},
       {"erf_inv", KeepsSign(Function(Rounds()))},
       {"lgamma", Function({.widens = true, .rounds = true, .overflows = true, .logarithmic = true})},
       {"digamma", Function(Rounds())},

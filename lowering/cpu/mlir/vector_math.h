@@ -52,6 +52,9 @@ class VectorMath {
   Value Erf(Value x);
   Value Pow(Value x, Value y);
   Value Erfc(Value x);
+  Value NormalDensity(Value x);  // exp(-x^2 / 2) / sqrt(2 pi)
+  Value NormalCdf(Value x);      // its integral up to x
+  Value NormalCdfBy(Value x, const std::function<Value(Value)>& erfc);
   // f32 by way of f64 (lowering/cpu/vector_math_by_f64.cc).
   Value ErfInv(Value x);
   Value LogGamma(Value x);
@@ -68,6 +71,7 @@ class VectorMath {
     Value value;   // erfc(a)
   };
   Erfcs ErfcOfF64(Value a);
+  Value ErfcOfSquare(Value a, Value square, Value square_rest, double factor);
   struct ForGamma {
     Value reflected;            // i1: 1 - x in the place of x
     Value z, log;               // from 8 on, and its logarithm

@@ -3,6 +3,7 @@ composite, which says which operation it is, so that reading gives that operatio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -126,6 +127,14 @@ def _sech_squared(op: Operation, x: Any) -> Any:
     return lax.div(lax.div(lax.mul(_number(4, x), e), below), below)
 
 
+def _normal_cdf(op: Operation, x: Any) -> Any:
+    return lax.mul(_number(0.5, x), lax.erfc(lax.mul(_number(-math.sqrt(0.5), x), x)))
+
+
+def _normal_density(op: Operation, x: Any) -> Any:
+    return lax.mul(_number(1 / math.sqrt(2 * math.pi), x), lax.exp(lax.mul(_number(-0.5, x), lax.mul(x, x))))
+
+
 def _log_where(x: Any, y: Any, joined: Any, join: Callable[[Any, Any], Any]) -> Any:
     """log(joined), by the logarithms of x and y where it is out of range."""
     inside = lax.bitwise_and(lax.is_finite(joined), lax.ne(joined, _number(0, joined)))
@@ -176,6 +185,8 @@ EXPANSIONS: dict[str, _Expansion] = {
     "log_product": _log_product,
     "log_quotient": _log_quotient,
     "logistic_density": _logistic_density,
+    "normal_cdf": _normal_cdf,
+    "normal_density": _normal_density,
     "scatter": _scatter,
     "scatter_add": _scatter,
     "scatter_max": _scatter,
