@@ -492,8 +492,6 @@ std::optional<Atom> LogOfPower(Builder& b, const Eqn& e, const Atoms& x) {
   return Mul(b, Atom::Scalar(b.DTypeOf(base), static_cast<double>(n)), b.Emit1(*e.prim, {base}));
 }
 
-// --- What f32 cannot hold and f64 can --------------------------------------------------------------------------------
-
 // f(factor * sum(g(v))), of numbers of less than 64 bits: all of it in f64, in which `g` gives its value.
 template <class Of, class Outside, class Inside>
 std::optional<Atom> InF64(Builder& b, const Atom& x, const Of& of, const Outside& f, const Inside& g) {
