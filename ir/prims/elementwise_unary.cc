@@ -1,5 +1,6 @@
 // The element-wise primitives of one operand: one row each.
 //   name, dtypes, meaning on one element, partial derivative (x: operand, y: result), documentation
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -245,17 +246,19 @@ double SechSquaredOf(double x) {
 
 // exp(-x^2 / 2) / sqrt(2 pi): an error of x^2 would be one of the exponent.
 double NormalDensity(double x) {
+  constexpr double kFactor = std::numbers::inv_sqrtpi / std::numbers::sqrt2, kFar = 64;  // beyond it is 0
+  x = std::clamp(x, -kFar, kFar);
   const double square = x * x, rest = std::fma(x, x, -square);
-  constexpr double kFactor = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  return std::isinf(x) ? 0 : std::exp(-0.5 * square) * (1 - 0.5 * rest) * kFactor;
+  return std::exp(-0.5 * square) * (1 - 0.5 * rest) * kFactor;
 }
 // 0.5 erfc(-x / sqrt(2)), corrected for the rounding of its operand where that is in the exponent.
 double NormalCdf(double x) {
   constexpr double kFar = 64;  // beyond are 0 and 1
-  const double z = -std::clamp(x, -kFar, kFar) / std::numbers::sqrt2, y = 0.5 * std::erfc(z);
-  if (!(z > 0)) return std::isnan(x) ? x : y;
+  x = std::clamp(x, -kFar, kFar);
+  const double z = -x / std::numbers::sqrt2, y = 0.5 * std::erfc(z);
+  if (!(z > 0)) return y;
   const double square = x * x / 2, rest = std::fma(x / 2, x, -square), of_z = z * z, rest_of_z = std::fma(z, z, -of_z);
-  return std::isinf(x) ? 0 : y * (1 - ((square - of_z) + (rest - rest_of_z)));
+  return y * (1 - ((square - of_z) + (rest - rest_of_z)));
 }
 
 void RegisterTrigonometric(PrimRegistry& r) {

@@ -242,9 +242,11 @@ SINGULAR = {
     "x/x": lambda v: v / v,
     "power": lambda v: v**0.3,
     "rsqrt": lax.rsqrt,
-    "logarithm of a product": lambda v: v * wnp.log(v * wnp.cosh(v)),
-    "logarithm of a quotient": lambda v: v * wnp.log(v / wnp.cosh(v)),
+    "logarithm of a product": lambda v: wnp.log(v * wnp.cosh(v)),
+    "logarithm of a quotient": lambda v: wnp.log(v / wnp.cosh(v)),
 }
+# What an operand of an operation with regions is computed by is one function there.
+ONE_FUNCTION = {"inside of branches", "slices of a scan", "predicate of a scan"}
 # The value of f where x is positive, and 0 elsewhere.
 GUARDS = {
     "directly": lambda f, x: wnp.where(x > 0, f(x), 0.0),
@@ -282,8 +284,10 @@ GUARDS = {
 }
 
 
-@pytest.mark.parametrize("function", SINGULAR)
-@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize(
+    ("guard", "function"),
+    [(g, f) for g in GUARDS for f in SINGULAR if not (g in ONE_FUNCTION and f.startswith("logarithm of"))],
+)
 def test_guards_hold_through_what_lies_between(guard, function):
     f, w = SINGULAR[function], GUARDS[guard]
     inside, x = np.array([2.0, 1.5, 3.0, 4.0], np.float32), np.array([0.0, -1.0, 0.0, 4.0], np.float32)
