@@ -122,6 +122,8 @@ PARTS = {
     "ne": "_primitives",
     "neg": "_primitives",
     "nextafter": "_primitives",
+    "normal_cdf": "_primitives",
+    "normal_density": "_primitives",
     "not_": "_primitives",
     "optimization_barrier": "_programs",
     "or_": "_primitives",
