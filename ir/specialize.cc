@@ -181,13 +181,13 @@ FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols) {
   return Specialize(fn, symbols, /*is_region=*/false, regions);
 }
 
-FnRef Generalize(const FnRef& fn) {
+FnRef Generalize(const FnRef& fn, int64_t least) {
   std::map<int64_t, Dim> symbols;
   std::map<std::string, Dim> sizes;
   for (const Param& p : fn->params()) {
     for (const Dim& d : p.type.dims) {
       if (!d.is_static()) return nullptr;
-      if (d.value() < 2 || symbols.contains(d.value())) continue;
+      if (d.value() < least || symbols.contains(d.value())) continue;
       const std::string name = "n" + std::to_string(symbols.size());
       symbols.emplace(d.value(), Dim::Symbol(name));
       sizes.emplace(name, d);

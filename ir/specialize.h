@@ -27,11 +27,11 @@ FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols);
 // What only sizes tell apart becomes one function:
 //
 //   fn f(x: f32[60,50], y: f32[50]) ...
-//   Generalize(f);                      // fn f(x: f32[n0,n1], y: f32[n1]) ...
+//   Generalize(f, 2);                   // fn f(x: f32[n0,n1], y: f32[n1]) ...
 //
-// The sizes of parameters from 2 on become symbols, equal ones the same symbol, in types and in attributes. Null: an
-// equation needs the numbers, or has regions; or no parameter has such a size.
-FnRef Generalize(const FnRef& fn);
+// The sizes of parameters from `least` on become symbols, equal ones the same symbol, in types and in attributes. Null:
+// an equation needs the numbers, or has regions; or no parameter has such a size.
+FnRef Generalize(const FnRef& fn, int64_t least);
 
 }  // namespace weft
 #endif  // WEFT_IR_SPECIALIZE_H_

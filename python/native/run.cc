@@ -68,9 +68,11 @@ bool IsOneCallback(const Fn& fn) {
   return fn.eqns()[0].prim->is_callback();
 }
 
-// Elements of the largest arrays whose code serves other sizes, too. Code for larger ones knows the sizes: it is faster
-// by up to a tenth, and compiling takes no longer than some calls do.
+// Elements of the largest arrays whose code serves other sizes, too. Code for larger ones knows the sizes: it may be
+// faster, and compiling takes no longer than some calls do.
 constexpr int64_t kForAllSizes = 1 << 16;
+// Smaller sizes stay numbers: those of coordinates, channels, classes. A loop over 3 elements is code of its own.
+constexpr int64_t kLeastSymbol = 16;
 
 // Whether compiled code has the same bits whether it knows the sizes or not: these operations are Weft's own, and the
 // order of sums is the operation's meaning. Products go to a library where they are large.
@@ -100,14 +102,25 @@ bool MayServeAllSizes(const Fn& fn) {
   });
 }
 
+// Whether an operation moves elements about in rows of a short known size (x[:, None, :] - y of 3 coordinates, two of
+// them side by side). Which loop goes into vectors follows from the sizes then, and code that does not know them takes
+// three times as long.
+bool MovesInShortRows(const Fn& fn) {
+  return std::any_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) {
+    if (e.prim->family != Family::kShape || e.operands.empty() || fn.TypeOf(e.operands[0]).rank() == 0) return false;
+    const Dims& dims = fn.TypeOf(e.result()).dims;
+    return !dims.empty() && dims.back().is_static() && dims.back().value() > 1;
+  });
+}
+
 // One that serves arrays of other sizes, too, so that each new shape of `x % y` or `where(c, x, y)` is not compiled
 // anew. The passes see the sizes, as those of jit do, and so make the same program.
 std::optional<CompileRequest> ForAllSizes(const CompileRequest& request) {
   if (request.backend != CompileRequest().backend || !MayServeAllSizes(*request.program)) return std::nullopt;
   const FnRef optimized = request.Optimized();
   if (!MayServeAllSizes(*optimized)) return std::nullopt;
-  FnRef general = Generalize(optimized);
-  if (general == nullptr) return std::nullopt;
+  FnRef general = Generalize(optimized, kLeastSymbol);
+  if (general == nullptr || MovesInShortRows(*general)) return std::nullopt;
   CompileRequest other = request.For(std::move(general));
   other.passes = {};
   return other;
