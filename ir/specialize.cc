@@ -181,4 +181,52 @@ FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols) {
   return Specialize(fn, symbols, /*is_region=*/false, regions);
 }
 
+FnRef Generalize(const FnRef& fn, int64_t least) {
+  std::map<int64_t, Dim> symbols;
+  std::map<std::string, Dim> sizes;
+  for (const Param& p : fn->params()) {
+    for (const Dim& d : p.type.dims) {
+      if (!d.is_static()) return nullptr;
+      if (d.value() < least || symbols.contains(d.value())) continue;
+      const std::string name = "n" + std::to_string(symbols.size());
+      symbols.emplace(d.value(), Dim::Symbol(name));
+      sizes.emplace(name, d);
+    }
+  }
+  if (symbols.empty()) return nullptr;
+  const auto general = [&](Dims dims) {
+    for (Dim& d : dims) {
+      const auto it = d.is_static() ? symbols.find(d.value()) : symbols.end();
+      if (it != symbols.end()) d = it->second;
+    }
+    return dims;
+  };
+  Builder b(fn->name());
+  std::vector<Atom> env;
+  env.reserve(fn->num_vars());
+  for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type.With(general(p.type.dims)), p.name, p.kind));
+  const auto read = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
+  try {
+    for (const Eqn& e : fn->eqns()) {
+      if (!e.regions.empty()) return nullptr;
+      b.set_loc(e.loc);
+      Atoms operands;
+      for (const Atom& a : e.operands) operands.push_back(read(a));
+      Attrs attrs = e.attrs;
+      for (const auto& [name, value] : e.attrs.entries()) {
+        if (const Dims* dims = std::get_if<Dims>(&value)) attrs.Set(name, general(*dims));
+      }
+      const Atoms emitted = b.Emit(*e.prim, std::move(operands), std::move(attrs));
+      env.insert(env.end(), emitted.begin(), emitted.end());
+    }
+    Atoms results;
+    for (const Atom& a : fn->results()) results.push_back(read(a));
+    FnRef made = std::move(b).Build(results, /*keep_dead=*/true);
+    // A size that follows from others (of a concatenation) has to be the number that it was.
+    return FnEqual{}(Specialize(made, sizes), fn) ? made : nullptr;
+  } catch (const Error&) {  // an operation that needs a number
+    return nullptr;
+  }
+}
+
 }  // namespace weft

@@ -23,5 +23,15 @@ std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> a
 // when that runs.
 FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols);
 
+// The reverse, for a function all of whose sizes are numbers: one of symbolic sizes that Specialize makes `fn` of again.
+// What only sizes tell apart becomes one function:
+//
+//   fn f(x: f32[60,50], y: f32[50]) ...
+//   Generalize(f, 2);                   // fn f(x: f32[n0,n1], y: f32[n1]) ...
+//
+// The sizes of parameters from `least` on become symbols, equal ones the same symbol, in types and in attributes. Null:
+// an equation needs the numbers, or has regions; or no parameter has such a size.
+FnRef Generalize(const FnRef& fn, int64_t least);
+
 }  // namespace weft
 #endif  // WEFT_IR_SPECIALIZE_H_

@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
@@ -16,6 +18,7 @@
 #include "base/fork_safe_mutex.h"
 #include "driver/executable.h"
 #include "ir/analysis/cost.h"
+#include "ir/specialize.h"
 #include "lowering/lower.h"
 #include "python/native/eager.h"
 #include "python/native/effects.h"
@@ -65,6 +68,64 @@ bool IsOneCallback(const Fn& fn) {
   return fn.eqns()[0].prim->is_callback();
 }
 
+// Elements of the largest arrays whose code serves other sizes, too. Code for larger ones knows the sizes: it may be
+// faster, and compiling takes no longer than some calls do.
+constexpr int64_t kForAllSizes = 1 << 16;
+// Smaller sizes stay numbers: those of coordinates, channels, classes. A loop over 3 elements is code of its own.
+constexpr int64_t kLeastSymbol = 16;
+
+// Whether compiled code has the same bits whether it knows the sizes or not: these operations are Weft's own, and the
+// order of sums is the operation's meaning. Products go to a library where they are large.
+bool IsSameForAllSizes(const Eqn& e) {
+  switch (e.prim->family) {
+    case Family::kElementwise:
+    case Family::kReduction:
+    case Family::kCumulative:
+    case Family::kShape:
+    case Family::kIndexing:
+    case Family::kSorting: return true;
+    default: return false;
+  }
+}
+
+bool MayServeAllSizes(const Fn& fn) {
+  const auto is_small = [&](const Atom& a) {
+    const std::optional<int64_t> n = fn.TypeOf(a).size().TryValue();
+    return n && *n <= kForAllSizes;
+  };
+  return std::all_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) {
+    if (!IsSameForAllSizes(e) || !std::all_of(e.operands.begin(), e.operands.end(), is_small)) return false;
+    for (uint32_t r = 0; r < e.num_results; ++r) {
+      if (!is_small(Atom(e.result(static_cast<int>(r))))) return false;
+    }
+    return true;
+  });
+}
+
+// Whether an operation moves elements about in rows of a short known size (x[:, None, :] - y of 3 coordinates, two of
+// them side by side). Which loop goes into vectors follows from the sizes then, and code that does not know them takes
+// three times as long.
+bool MovesInShortRows(const Fn& fn) {
+  return std::any_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) {
+    if (e.prim->family != Family::kShape || e.operands.empty() || fn.TypeOf(e.operands[0]).rank() == 0) return false;
+    const Dims& dims = fn.TypeOf(e.result()).dims;
+    return !dims.empty() && dims.back().is_static() && dims.back().value() > 1;
+  });
+}
+
+// One that serves arrays of other sizes, too, so that each new shape of `x % y` or `where(c, x, y)` is not compiled
+// anew. The passes see the sizes, as those of jit do, and so make the same program.
+std::optional<CompileRequest> ForAllSizes(const CompileRequest& request) {
+  if (request.backend != CompileRequest().backend || !MayServeAllSizes(*request.program)) return std::nullopt;
+  const FnRef optimized = request.Optimized();
+  if (!MayServeAllSizes(*optimized)) return std::nullopt;
+  FnRef general = Generalize(optimized, kLeastSymbol);
+  if (general == nullptr || MovesInShortRows(*general)) return std::nullopt;
+  CompileRequest other = request.For(std::move(general));
+  other.passes = {};
+  return other;
+}
+
 // Eager programs too small to be worth compiling are interpreted. An operation without compiled code is an error;
 // nothing falls back in silence.
 std::shared_ptr<Program> EagerProgram(const FnRef& fn) {
@@ -74,6 +135,8 @@ std::shared_ptr<Program> EagerProgram(const FnRef& fn) {
     if (!InterpretAlways()) request.backend = "operations";
     // One operation is what it is; what a transform made of a function follows the rules that compiled code does.
     if (fn->eqns().size() > 1) request.passes = {"drop-rules", "simplify", "widen"};
+  } else if (std::optional<CompileRequest> general = ForAllSizes(request)) {
+    request = *std::move(general);
   }
   return Compile(request);
 }
