@@ -64,6 +64,11 @@ _PROGRAMS = {
     "scan": (lambda x: weft.scan(lambda c, y: (c + y, c * y), x, wnp.arange(5.0)), [2.0]),
     "scan_backwards": (lambda x: weft.scan(lambda c, y: (c + y, c * y), x, wnp.arange(5.0), reverse=True), [2.0]),
     "gradient_of_scan": (weft.grad(lambda x: weft.fori_loop(0, 4, lambda i, c: wnp.sin(c) * x, x)), [0.7]),
+    "scan_of_nothing": (lambda x: weft.scan(lambda c, y: (c + y, (c * y, y)), x, wnp.arange(0.0)), [2.0]),
+    "scan_of_nothing_inside": (
+        lambda x: weft.fori_loop(0, 3, lambda i, c: weft.scan(lambda c, y: (c + y, c), c, x[None][:0])[0] * 2, x),
+        [2.0],
+    ),
     "nested": (_nested, [1.0, 2.5]),
 }
 
