@@ -506,6 +506,16 @@ def test_rules_before_a_derivative_are_left_out_of_the_process(monkeypatch):
     assert weft.jit(weft.grad(lambda x: naive(x)))(100.0) == 1
 
 
+@pytest.mark.parametrize("called", [False, True])
+def test_what_was_there_is_said_of_jitted_functions(called):
+    for g in (weft.jit(weft.grad(naive)), weft.jit(lambda x: weft.vmap(weft.grad(naive))(x[None]).sum())):
+        if called:
+            g(1.0)
+        ir = weft.make_ir(g)(wnp.array(1.0))
+        (found,) = [(a.before, a.after) for a in ir.opt_trail() if a.rule == "softplus"]
+        assert found == ("log(1 + exp(x))", "softplus(x)")
+
+
 def test_inner_functions_are_explained_wherever_they_were_traced_first():
     inner = weft.jit(weft.grad(naive))
     inner(1.0)  # traced here

@@ -408,6 +408,23 @@ def test_the_trail_of_what_a_rule_from_outside_made():
     assert "  by softplus: log(add(1, exp(x))) -> softplus(x)" in str(made.trail(0)).splitlines()
 
 
+@pytest.mark.parametrize(
+    "given", [{"optimize": "none"}, {"passes": []}, {"passes": ["cse"]}, {"disable": ["softplus"]}]
+)
+def test_programs_that_are_cut_follow_the_plan(given):
+    """What is cut over a mesh is simplified before: by the plan."""
+    x = np.float32([100, 1, -1, 0])
+    cut = weft.device_put(x, weft.NamedSharding(weft.make_mesh((4,), ("a",)), weft.P("a")))
+    for f in (
+        lambda x: wnp.log(1 + wnp.exp(x)),
+        lambda x: weft.fori_loop(0, 1, lambda i, c: wnp.log(1 + wnp.exp(c)), x),
+    ):
+        g = weft.jit(f, **given)
+        np.testing.assert_array_equal(g(cut), g(x))
+        with weft.optimization(**given):
+            np.testing.assert_array_equal(weft.jit(f)(cut), g(x))
+
+
 def test_a_context_manager_and_a_setting():
     calls = []
     weft.register_pass("seen-here", lambda ir: calls.append(1) or ir)
