@@ -1,5 +1,5 @@
-"""Parts of a program that do not depend on each other run together (S1-26): the steps that touch nothing another of them
-writes are one launch, which the threads share. Prints what each program takes with one thread and with two.
+"""Parts of a program that do not depend on each other run together (S1-26): steps that touch nothing which another of
+them writes are one launch, which the threads share. Prints what each program takes with one thread and with two.
 
 ./bazelw run //examples:s1_26_scheduling
 """

@@ -70,6 +70,24 @@ def test_what_has_no_trail():
             ir.trail(value)
 
 
+@pytest.mark.parametrize(
+    "passes, disable, kind, message",
+    [
+        (("no-such",), (), ValueError, "there is no pass named 'no-such'"),
+        ((3,), (), TypeError, "the name of a pass must be a string"),
+        ((), ["no-such"], ValueError, "disable has 'no-such', which is no rule"),
+        ((), [3], TypeError, "the name of a rule must be a string"),
+        ((), "mul-one", TypeError, "must be a list of names of rules"),
+    ],
+)
+def test_passes_and_rules_that_there_are_not(passes, disable, kind, message):
+    ir = weft.make_ir(f)(wnp.ones(3))
+    with pytest.raises(kind, match=message):
+        ir.optimized(*passes, disable=disable)
+    with pytest.raises(TypeError, match=r"bisect: expected a program"):
+        weft.ir.bisect(f, [1.0], [1.0])
+
+
 def test_rules_by_line():
     g = weft.jit(f)
     assert g.explain("rules") == []
