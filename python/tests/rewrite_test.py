@@ -420,9 +420,9 @@ def test_programs_that_are_cut_follow_the_plan(given):
         lambda x: weft.fori_loop(0, 1, lambda i, c: wnp.log(1 + wnp.exp(c)), x),
     ):
         g = weft.jit(f, **given)
-        np.testing.assert_array_equal(g(cut), g(x))
+        np.testing.assert_allclose(g(cut), g(x), rtol=1e-6)
         with weft.optimization(**given):
-            np.testing.assert_array_equal(weft.jit(f)(cut), g(x))
+            np.testing.assert_allclose(weft.jit(f)(cut), g(x), rtol=1e-6)
 
 
 def test_a_context_manager_and_a_setting():

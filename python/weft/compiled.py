@@ -435,10 +435,8 @@ class Lowered(Described):
         """
         fn, optimized = self._planned
         how = (emulation, self._fixed_order, optimized)
-        try:
+        with _ir_view.naming_what_bundles_refuse(self._ir.walk):
             data = self._licensed(lambda: _weft.export_bundle(fn, self._backend, self._ir._captures, *how))
-        except NotImplementedError as error:
-            raise _ir_view.refused_by_bundles(error, self._ir.walk()) from None
         with open(path, "wb") as file:
             file.write(data)
 

@@ -316,7 +316,7 @@ class Primitive:
         """The function whose parameters name the operands."""
         shown: Any = self._lower or self._rules.get("infer") or self._rules.get("eval")
         if shown is None and self._c is not None:
-            raise self._without_infer()
+            raise type_error(self._without_infer())
         if shown is None:
             raise type_error(f"primitive '{self.name}': nothing says what it computes; give it lower=... or eval=...")
         return shown
@@ -375,7 +375,7 @@ class Primitive:
         if self._c is None and "eval" not in self._rules:
             raise type_error(f"primitive '{self.name}': nothing says what it computes; give it lower=... or eval=...")
         if "infer" not in self._rules:
-            raise self._without_infer()
+            raise type_error(self._without_infer())
         if self._c is not None and params:
             raise type_error(f"primitive '{self.name}': a C function takes no parameters, got {', '.join(params)}")
         out = self._asking("infer", params)(*map(_spec, operands))
@@ -386,8 +386,8 @@ class Primitive:
             return [ShapeDtype(part.shape, part.dtype) for part in out]
         return ShapeDtype(out.shape, out.dtype)
 
-    def _without_infer(self) -> TypeError:
-        return type_error(
+    def _without_infer(self) -> str:
+        return (
             f"primitive '{self.name}' has no infer rule, which says the types of what its "
             f"{'C function' if self._c else 'eval'} gives: weft.Primitive('{self.name}', ..., infer=...)"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -406,18 +407,21 @@ def walk(view: View, regions: bool, depth: int = 0, parent: Operation | None = N
                 yield from walk(region._view, True, depth + 1, op)
 
 
-def refused_by_bundles(error: NotImplementedError, operations: Iterable[Operation]) -> NotImplementedError:
-    """The error of a program that calls functions of this process: of the weft.Primitive at its line if any."""
-    message, _, stack = str(error).partition("\n")
-    if "a function of this process" in message:
-        for op in operations:
+@contextlib.contextmanager
+def naming_what_bundles_refuse(operations: Callable[[], Iterable[Operation]]) -> Iterator[None]:
+    """Inside, the error for a call of this process names the weft.Primitive of the program at its line, if any."""
+    try:
+        yield
+    except NotImplementedError as error:
+        message, _, stack = str(error).partition("\n")
+        for op in operations() if "a function of this process" in message else ():
             if op.attributes.get("opaque") and op.location.stack == stack:
-                return not_implemented(
+                raise not_implemented(
                     f"export: the primitive '{op.primitive}' is computed by a function of this process, its eval or a "
                     "C function, which a bundle cannot bring along; give it a lowering in operations on arrays: "
                     f"weft.Primitive('{op.primitive}', ..., lower=...)\n{stack}"
-                )
-    return error
+                ) from None
+        raise
 
 
 def cost_by_line(view: View, times: float, into: dict[tuple[str, int], tuple[float, float]]) -> None:

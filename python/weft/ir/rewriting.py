@@ -96,7 +96,7 @@ class Rewrite:
             if out is not None:
                 records.append(self._record(ops[0][0], stack))
                 if most is not None and len(records) > most:
-                    raise self._endless(program, f"it has applied {len(records)} times")
+                    raise value_error(self._endless(program, f"it has applied {len(records)} times"))
             return out
 
         for round_ in itertools.count():
@@ -105,17 +105,16 @@ class Rewrite:
             if not applied or self._once:
                 break
             if round_ == _MOST_ROUNDS:
-                raise self._endless(
-                    program, f"after {_MOST_ROUNDS} walks it still applies, {applied} times in the last"
-                )
+                found = f"after {_MOST_ROUNDS} walks it still applies, {applied} times in the last"
+                raise value_error(self._endless(program, found))
             if most is None:
                 most = max(_MANY, _MOST_ROUNDS * program.num_eqns)
         after = program._with(fn)
         after._applied += records
         return after
 
-    def _endless(self, program: IR, found: str) -> ValueError:
-        return value_error(
+    def _endless(self, program: IR, found: str) -> str:
+        return (
             f"the rewrite '{self.name}' ({self._place}) does not end on '{program.__name__}': {found}. What it writes "
             "matches its own pattern; with weft.rewrite(..., once=True) it is not asked about what it wrote"
         )
