@@ -179,6 +179,9 @@ void Compile(JitObject* self, Entry& entry, const Arguments& a) {
   if (entry.placed) {
     std::vector<PyObject*> shardings;
     for (const Leaf& leaf : a.leaves) shardings.push_back(leaf.array ? ShardingOf(PeekValue(leaf.array)) : nullptr);
+    // What is cut is simplified first: by the plan, too.
+    const PlanWhileTracing plan(self);
+    const WatchOfTrace watch;
     on = PlaceProgram(entry.traced, shardings, same_bits, BackendOf(self));
   } else {
     if (!entry.traced.held.empty()) on.fn = WithoutHostRules(on.fn);

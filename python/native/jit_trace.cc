@@ -117,7 +117,7 @@ Ref TraceFunction(JitObject* self, PyObject* arguments, const Signature& signatu
     std::vector<AppliedRule> rules;
     {
       TracingScope scope(&call);
-      const WatchOfTrace watch(&rules, /*own=*/true);
+      const WatchOfTrace watch(&rules, /*own=*/true, /*texts=*/true);
       result = Ref(RunningPython([&] { return PyObject_CallObject(g_trace_jit_hook, arguments); }));
     }
     if (!result) {

@@ -64,6 +64,11 @@ _PROGRAMS = {
     "scan": (lambda x: weft.scan(lambda c, y: (c + y, c * y), x, wnp.arange(5.0)), [2.0]),
     "scan_backwards": (lambda x: weft.scan(lambda c, y: (c + y, c * y), x, wnp.arange(5.0), reverse=True), [2.0]),
     "gradient_of_scan": (weft.grad(lambda x: weft.fori_loop(0, 4, lambda i, c: wnp.sin(c) * x, x)), [0.7]),
+    "scan_of_nothing": (lambda x: weft.scan(lambda c, y: (c + y, (c * y, y)), x, wnp.arange(0.0)), [2.0]),
+    "scan_of_nothing_inside": (
+        lambda x: weft.fori_loop(0, 3, lambda i, c: weft.scan(lambda c, y: (c + y, c), c, x[None][:0])[0] * 2, x),
+        [2.0],
+    ),
     "nested": (_nested, [1.0, 2.5]),
 }
 
@@ -119,7 +124,7 @@ def test_what_control_leads_past_is_no_value_there():
         cfg = weft.ir.Cfg("f32[]")
         (x,) = cfg.entry.arguments
         yes, no, join = (cfg.add_block(n) for n in ("yes", "no", "join"))
-        (p,) = cfg.emit(cfg.entry, positive, x)
+        (p,) = cfg.emit(cfg.entry, positive, x, positive.operands[1])
         cfg.entry.branch(p, (yes,), (no,))
         yes.jump(join)
         no.jump(join)
@@ -175,6 +180,21 @@ def test_graphs_that_are_wrong():
     cfg.entry.jump(loop)
     with pytest.raises(ValueError, match=r"entry gives \(\) to loop_1"):
         cfg.verify()
+    add = weft.make_ir(lambda x: x + 1.0)(1.0).walk()[0]
+    for types, count in ((("f32[]",), 3), (("f32[]",), 1), (("f32[3]",), 2), (("i32[]",), 2), (("f32[]", "f64[]"), 2)):
+        cfg = weft.ir.Cfg(*types)
+        read = [*cfg.entry.arguments, *cfg.entry.arguments, *cfg.entry.arguments][:count]
+        cfg.entry.returns = cfg.emit(cfg.entry, add, *read)
+        with pytest.raises(
+            ValueError, match=r"in entry, add is given \(.*\), and the operation takes \(f32\[\], f32\[\]\)"
+        ):
+            cfg.verify()
+    with pytest.raises(TypeError, match=r"expected a weft.ir.Operation, got 3"):
+        cfg.emit(cfg.entry, 3)
+    cfg = weft.ir.Cfg("f32[]")
+    cfg.entry.returns = cfg.emit(cfg.entry, add, *cfg.entry.arguments * 2)
+    cfg.verify()
+    assert cfg.run(2.0) == [4.0]
     cfg = weft.ir.Cfg("f32[]")
     other = weft.ir.Cfg("f32[]")
     cfg.entry.jump(other.entry, *cfg.entry.arguments)
@@ -199,7 +219,7 @@ def test_loops_that_are_no_regions():
     def start(*names):
         cfg = weft.ir.Cfg("f32[]")
         (x,) = cfg.entry.arguments
-        (p,) = cfg.emit(cfg.entry, positive, x)
+        (p,) = cfg.emit(cfg.entry, positive, x, positive.operands[1])
         return cfg, x, p, [cfg.add_block(n) for n in names]
 
     cfg, x, p, (a, b) = start("a", "b")  # entered in two places

@@ -66,6 +66,11 @@ _PROGRAMS = {
     "constants_in_loop": (_constants_in_loop, [2.0]),
     "calls": (lambda x: weft.jit(lambda y: weft.jit(wnp.tanh)(y) + 1)(x), [0.3]),
     "gradient_of_scan": (weft.grad(lambda x: weft.fori_loop(0, 4, lambda i, c: wnp.sin(c) * x, x)), [0.7]),
+    "scan_of_nothing": (lambda x: weft.scan(lambda c, y: (c + y, (c * y, y)), x, wnp.arange(0.0)), [2.0]),
+    "scan_of_nothing_inside": (
+        lambda x: weft.fori_loop(0, 3, lambda i, c: weft.scan(lambda c, y: (c + y, c), c, x[None][:0])[0] * 2, x),
+        [2.0],
+    ),
     "nested": (_nested, [1.0, 2.5]),
 }
 

@@ -10,6 +10,7 @@ import pytest
 
 import weft
 import weft.numpy as wnp
+from weft.__main__ import main
 
 
 @weft.rewrite("tanh")
@@ -37,6 +38,12 @@ def test_trail():
     assert str(trail).splitlines()[:2] == ["add", "  by sub-neg: x - (-x) -> x + x"]
     both = weft.make_ir(weft.grad(lambda x: (x - -x).sum()))(wnp.ones(3))
     assert both.trail(both.walk()[-1].results[0]).through[-1] in ("jvp", "transpose")
+    inside = weft.make_ir(lambda x: weft.fori_loop(0, 3, lambda i, c: weft.cond(c > 0, wnp.sin, wnp.cos, c), x))(1.0)
+    for op in inside.walk():
+        for value in op.results:
+            assert inside.trail(value).operation == op.name
+    with pytest.raises(ValueError, match="is a parameter"):
+        inside.trail(inside.walk()[1].regions[0].parameters[0])
     assert identity(weft.make_ir(f)(np.float64(1.0))).optimized().trail().operation == "add"
 
 
@@ -63,6 +70,24 @@ def test_what_has_no_trail():
             ir.trail(value)
 
 
+@pytest.mark.parametrize(
+    "passes, disable, kind, message",
+    [
+        (("no-such",), (), ValueError, "there is no pass named 'no-such'"),
+        ((3,), (), TypeError, "the name of a pass must be a string"),
+        ((), ["no-such"], ValueError, "disable has 'no-such', which is no rule"),
+        ((), [3], TypeError, "the name of a rule must be a string"),
+        ((), "mul-one", TypeError, "must be a list of names of rules"),
+    ],
+)
+def test_passes_and_rules_that_there_are_not(passes, disable, kind, message):
+    ir = weft.make_ir(f)(wnp.ones(3))
+    with pytest.raises(kind, match=message):
+        ir.optimized(*passes, disable=disable)
+    with pytest.raises(TypeError, match=r"bisect: expected a program"):
+        weft.ir.bisect(f, [1.0], [1.0])
+
+
 def test_rules_by_line():
     g = weft.jit(f)
     assert g.explain("rules") == []
@@ -78,7 +103,7 @@ def test_rules_by_line():
     h(wnp.ones(3))
     assert "mul-one" not in {rule for rule, _ in h.explain("rules")[0]["rules"]}
     assert g.explain()[0]["calls"] == 1
-    with pytest.raises(ValueError, match="expected nothing or 'rules'"):
+    with pytest.raises(ValueError, match=r"^explain: expected nothing or 'rules'"):
         g.explain("everything")
 
 
@@ -245,6 +270,21 @@ weft.register_pass("wrong", wrong)
 """
 
 
+RAISES = """
+import weft
+
+@weft.register_pass("boom")
+def boom(ir):
+    return {}["mine"]
+
+@weft.rewrite("tanh")
+def raises(x):
+    return {}["mine"]
+
+weft.register_pass("raises", raises)
+"""
+
+
 def test_the_command(tmp_path):
     ir = weft.make_ir(f)(X)
     (tmp_path / "f.weft").write_text(ir.text)
@@ -287,6 +327,20 @@ def test_the_command(tmp_path):
         (["sdk"], 1, "runs from its sources"),
         (["why", "f.weft", "because"], 1, "'not fused', 'not folded', 'kept' or the name of a rule, got 'because'"),
         (["opt", "broken.weft"], 1, "broken.weft:1"),
+        (["opt", "f.weft", "--load=pattern.py"], 1, "--load pattern.py:2: rewrite: the pattern 'tanhh'"),
+        (["opt", "f.weft", "--load=syntax.py"], 1, "--load syntax.py: SyntaxError"),
+        (["ops", "--load=name.py"], 1, "--load name.py:1: NameError: name 'nothing'"),
+        (
+            ["opt", "f.weft", "--load=mine.py", "--passes=boom"],
+            1,
+            "KeyError: 'mine'\nraised by the pass 'boom' (mine.py:",
+        ),
+        (["opt", "f.weft", "--load=mine.py", "--passes=raises"], 1, "raised by the rewrite 'raises' (mine.py:"),
+        (
+            ["bisect", *["f.weft", "--inputs", "x.npy", "--expect", "x.npy", "--load=mine.py", "--passes=boom"]],
+            1,
+            "the program itself",
+        ),
         ([], 2, "COMMAND"),
         (["dance"], 2, "dance"),
     ],
@@ -294,8 +348,30 @@ def test_the_command(tmp_path):
 def test_the_command_refuses(arguments, status, message, tmp_path):
     (tmp_path / "f.weft").write_text(weft.make_ir(f)(X).text)
     (tmp_path / "broken.weft").write_text("fn broken( {")
+    (tmp_path / "pattern.py").write_text("import weft\n@weft.rewrite('tanhh')\ndef wrong(x): return x\n")
+    (tmp_path / "syntax.py").write_text("x = (\n")
+    (tmp_path / "name.py").write_text("nothing\n")
+    (tmp_path / "mine.py").write_text(RAISES)
+    np.save(tmp_path / "x.npy", X)
     run = command(*arguments, folder=tmp_path, check=False)
-    assert run.returncode == status and message in run.stderr and "Traceback" not in run.stderr
+    said = run.stderr + run.stdout
+    assert run.returncode == status and message in said and "Traceback" not in said and "runpy" not in said
+
+
+def test_the_command_takes_no_passes_and_operations_of_files(tmp_path):
+    ir = weft.make_ir(f)(X)
+    (tmp_path / "f.weft").write_text(ir.text)
+    (tmp_path / "mine.py").write_text("import weft\ncube = weft.Primitive('cube', lower=lambda x: x * x * x)\n")
+    assert command("opt", "f.weft", "--passes=", folder=tmp_path).stdout == ir.text
+    assert command("ops", "cube", "--load=mine.py", folder=tmp_path).stdout.startswith("cube (weft.Primitive): ")
+
+
+def test_errors_of_the_command_have_no_lines_of_what_calls_it(tmp_path, capsys):
+    def console_script():
+        return main(["ops", "no_such"])
+
+    assert console_script() == 1
+    assert capsys.readouterr().err == "weft: there is no operation 'no_such'\n"
 
 
 def test_the_command_lays_out_memory(tmp_path):
@@ -345,6 +421,23 @@ def test_transforms_of_programs():
     assert weft.transforms.vmap(captured).out_types == ["f32[batch]"]
     assert weft.transforms.grad(weft.transforms.grad(weft.make_ir(lambda x: x**3)(1.0)))(2.0) == 12
     np.testing.assert_allclose(weft.transforms.jvp(weft.make_ir(wnp.sin)(1.0))(0.0, 2.0), (0.0, 2.0))
+
+
+@pytest.mark.parametrize("wrt", [None, 1.5, "a", (0, "b"), {0}])
+@pytest.mark.parametrize("transform", ["grad", "value_and_grad"])
+def test_what_is_no_place_of_an_argument(transform, wrt):
+    ir = weft.make_ir(lambda a, b: a * b)(1.5, 2.5)
+    with pytest.raises(
+        TypeError, match=rf"(?s)transforms.{transform}: wrt is .*the place of an argument.*_test.py:\d+"
+    ):
+        getattr(weft.transforms, transform)(ir, wrt=wrt)
+
+
+@pytest.mark.parametrize("wrt", [0, 1, -1, np.int64(1), (0, 1), [1, 0], range(2)])
+def test_places_of_arguments(wrt):
+    d = weft.transforms.grad(weft.make_ir(lambda a, b: a * b)(1.5, 2.5), wrt=wrt)(1.5, 2.5)
+    places = wrt if isinstance(wrt, (tuple, list, range)) else [wrt]
+    assert [float(x) for x in (d if isinstance(d, tuple) else [d])] == [[2.5, 1.5][i] for i in places]
 
 
 def test_what_is_no_program():
@@ -429,6 +522,16 @@ def test_rules_before_a_derivative_are_left_out_of_the_process(monkeypatch):
     monkeypatch.undo()
     assert "softplus" in weft.make_ir(lambda x: weft.vjp(naive, x)[0])(1.0).text
     assert weft.jit(weft.grad(lambda x: naive(x)))(100.0) == 1
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_what_was_there_is_said_of_jitted_functions(called):
+    for g in (weft.jit(weft.grad(naive)), weft.jit(lambda x: weft.vmap(weft.grad(naive))(x[None]).sum())):
+        if called:
+            g(1.0)
+        ir = weft.make_ir(g)(wnp.array(1.0))
+        (found,) = [(a.before, a.after) for a in ir.opt_trail() if a.rule == "softplus"]
+        assert found == ("log(1 + exp(x))", "softplus(x)")
 
 
 def test_inner_functions_are_explained_wherever_they_were_traced_first():

@@ -150,6 +150,28 @@ def test_what_is_wrong_with_a_rule():
 
     with pytest.raises(NotImplementedError, match="must return 2 values"):
         Few()(lambda x: weft.lax.top_k(x, 2))(wnp.ones(3))
+
+    class Wrong(Plain):
+        @weft.ir.rule("sin")
+        def sin(self, op, x):
+            """Forgets to return."""
+
+        @weft.ir.rule("cos")
+        def cos(self, op, x):
+            raise KeyError("mine")
+
+        @weft.ir.rule("tan")
+        def tan(self, op):
+            return 1.0
+
+    with pytest.raises(TypeError, match=r"the rule of 'sin' must return a value, got None\n.*interpreter_test.py:\d+"):
+        Wrong()(lambda x: wnp.sin(x))(1.0)
+    for f, kind in ((wnp.cos, KeyError), (wnp.tan, TypeError)):
+        for inside in (f, lambda x, f=f: weft.fori_loop(0, 2, lambda i, c: weft.jit(f)(c), x)):
+            with pytest.raises(kind) as caught:
+                Wrong()(lambda x, g=inside: g(x))(1.0)
+            (note,) = caught.value.__notes__
+            assert f"raised by Wrong's rule of '{f.__name__}'\n" in note and "interpreter_test.py:" in note
     with pytest.raises(TypeError, match="takes 1 values, got 2"):
         Plain().run(weft.make_ir(wnp.sin)(1.0), 1.0, 2.0)
     with pytest.raises(NotImplementedError, match="differentiate the interpreted function"):

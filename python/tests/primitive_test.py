@@ -330,8 +330,27 @@ def test_the_rule_goes_where_the_program_goes():
 def test_bundles(tmp_path):
     f = weft.jit(lambda x: by_lowering()(x) + 1)
     f.lower(wnp.ones(3)).export(tmp_path / "f.weftb")
-    with pytest.raises((ValueError, RuntimeError, NotImplementedError, TypeError), match="callback"):
-        weft.jit(on_host()).lower(wnp.ones(3)).export(tmp_path / "g.weftb")
+    host = on_host()
+    for g in (host, lambda x: x * weft.value_and_grad(lambda x: host(x).sum())(x)[0], weft.vmap(host)):
+        scanned = lambda x, g=g: weft.scan(lambda c, _: (g(c), None), x, None, length=2)[0]
+        branches = lambda x, g=g: weft.cond(x.sum() > 0, g, lambda x: x, x)
+        for use in (g, scanned, branches):
+            message = r"(?s)export: the primitive 'cube' is computed by .*lower=\.\.\.\).*primitive_test.py:\d+"
+            with pytest.raises(NotImplementedError, match=message):
+                weft.jit(use).lower(wnp.ones(3)).export(tmp_path / "g.weftb")
+    with pytest.raises(NotImplementedError, match="export: pure_callback calls a function of this process"):
+        weft.jit(lambda x: weft.pure_callback(lambda x: x, x, x)).lower(1.0).export(tmp_path / "g.weftb")
+
+
+def test_what_the_host_computes_is_no_stablehlo():
+    for make in (on_host, by_lowering):
+        p = make()
+        ir = weft.make_ir(lambda x, p=p: weft.fori_loop(0, 2, lambda i, c: p(c), x))(wnp.ones(3))
+        if make is by_lowering:
+            assert weft.ir.from_stablehlo(weft.ir.to_stablehlo(ir))(2 * wnp.ones(3)).tolist() == [512.0] * 3
+            continue
+        with pytest.raises(NotImplementedError, match=r"(?s)nothing for 'cube'.*lower=\.\.\..*primitive_test.py:\d+"):
+            weft.ir.to_stablehlo(ir)
 
 
 def test_captured_arrays_of_a_lowering():
@@ -393,6 +412,30 @@ def test_a_missing_transpose_rule():
         (lambda: weft.Primitive("p", lower=("libm.so.6", "no_such_symbol")), "has no symbol 'no_such_symbol'"),
         (lambda: weft.Primitive("p", lower=("libm.so.6",)), "expected .library, symbol"),
         (lambda: weft.Primitive("p", lower=0), "address of the function is 0"),
+        (lambda: weft.Primitive("p", lower=("libm.so.6", "sin")), "has no infer rule, which says .* C function"),
+        (
+            lambda: weft.Primitive("p", lower=lambda x: None),
+            "lower must return an array, or a list of them, got NoneType",
+        ),
+        (lambda: weft.Primitive("p", lower=lambda x: {"a": x}), "lower must return an array, .* got dict"),
+        (lambda: weft.Primitive("p", lower=lambda x: [x, "a"]), "lower must return an array, .* got str"),
+        (
+            lambda: weft.Primitive("p", infer=same, eval=lambda x: np.ones(2)),
+            r"infer says .*\[\], and eval gives .*\[2\]",
+        ),
+        (
+            lambda: weft.Primitive("p", infer=lambda x: weft.ShapeDtype((), "int32"), eval=lambda x: x),
+            "int32.*, and eval",
+        ),
+        (lambda: weft.Primitive("p", infer=same, eval=lambda x: (x, x)), "infer says 1 results, and eval gives 2"),
+        (
+            lambda: weft.Primitive("p", infer=same, eval=lambda x: None),
+            "eval must return arrays of numbers, result 0 is None",
+        ),
+        (
+            lambda: weft.Primitive("p", infer=same, eval=lambda x: "a"),
+            "eval must return arrays of numbers, result 0 is 'a'",
+        ),
     ],
 )
 def test_primitives_that_are_none(make, message):
@@ -414,10 +457,39 @@ def test_rules_that_give_something_else():
         weft.grad(with_rules(transpose=lambda ct, x: (wnp.ones(2),)))(1.0)
     with pytest.raises(TypeError, match=r"must return .result, axis"):
         weft.vmap(with_rules(batch=lambda operands, axes: operands[0]))(wnp.ones(3))
+    with pytest.raises(TypeError, match="transpose rule of 'p' must return cotangents"):
+        weft.grad(with_rules(transpose=lambda ct, x: None))(1.0)
+    for axis in (7, -3, "x", 0.5):
+        with pytest.raises(TypeError, match=f"batch rule says that axis {axis!r} of an array of 1 dimensions"):
+            weft.vmap(with_rules(batch=lambda operands, axes, axis=axis: (operands[0], axis)))(wnp.ones(3))
+    with pytest.raises(TypeError, match="batch rule gives 1 results and 2 axes"):
+        weft.vmap(with_rules(batch=lambda operands, axes: ([operands[0]], [0, 0])))(wnp.ones(3))
+    with pytest.raises(TypeError, match="batch rule must return arrays, got str"):
+        weft.vmap(with_rules(batch=lambda operands, axes: ("a", 0)))(wnp.ones(3))
     with pytest.raises(TypeError, match="must be hashable"):
         with_rules()(1.0, by=[1])
     with pytest.raises(TypeError, match="must be one array"):
         with_rules()((1.0, 2.0))
+    for nothing in (None, "a", [], {}):
+        with pytest.raises(TypeError, match="operand 1 must be one array, got"):
+            weft.Primitive("p", lower=lambda x, y: x)(1.0, nothing)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("kind", ["infer", "eval", "lower", "jvp", "transpose", "batch"])
+def test_what_a_rule_raises_names_the_rule(kind, jitted):
+    def throws(*args, **params):
+        raise KeyError("mine")
+
+    rules = {"infer": same, "eval": lambda x: x} if kind != "lower" else {}
+    p = weft.Primitive("p", **{**rules, kind: throws})
+    use = {"jvp": weft.grad(p), "transpose": weft.grad(p), "batch": lambda x: weft.vmap(p)(wnp.stack([x, x]))}.get(
+        kind, p
+    )
+    with pytest.raises(KeyError, match="mine") as caught:
+        (weft.jit(use) if jitted else use)(1.0)
+    note = caught.value.__notes__[0]
+    assert note.startswith(f"raised by the {kind} rule of the primitive 'p' (") and "primitive_test.py:" in note
 
 
 SOURCE = r"""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft
+import weft.numpy as wnp
 
 
 def by_hand(step, sequences, initial, length, reverse=False, until=None):
@@ -88,6 +89,40 @@ def test_truncated_gradients(truncate, reverse):
         np.testing.assert_allclose(slope, weft.grad(last)(w), rtol=1e-5)
 
 
+@pytest.mark.parametrize("wrap", ["grad", "jit", "vmap"])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("truncate", [1, 2, 3, 6, 100])
+@pytest.mark.parametrize("limit", [0.0, 2.5, 6.0, 1e9])
+def test_truncated_gradients_of_a_loop_that_ends_early(limit, truncate, reverse, wrap):
+    """Derivatives go back from the last step that was taken."""
+
+    def total(w, scale):
+        y, _ = weft.recurrence(
+            lambda x, y, w: [w * y + x], [X], [np.float32(1)], [w], reverse=reverse, until=lambda y: y > limit, **scale
+        )
+        return (y[0] * wnp.arange(1.0, 7.0)).sum()
+
+    w, order = 0.5, X[::-1] if reverse else X
+    states, steps = [1.0], 0
+    for x in order:
+        states.append(w * states[-1] + x)
+        steps += 1
+        if states[-1] > limit:
+            break
+    weights = np.arange(1.0, 7.0)[::-1] if reverse else np.arange(1.0, 7.0)
+    slope, wanted = 0.0, 0.0
+    for t in range(steps):
+        slope = states[t] + w * slope if t >= steps - truncate else 0.0
+        wanted += weights[t] * slope
+    how = {"truncate_gradient": truncate}
+    np.testing.assert_allclose(total(w, how), total(w, {}), rtol=1e-6)
+    g = weft.grad(lambda w: total(w, how))
+    if wrap == "vmap":
+        np.testing.assert_allclose(weft.vmap(g)(wnp.array([w, w])), [wanted, wanted], rtol=1e-5)
+    else:
+        np.testing.assert_allclose((weft.jit(g) if wrap == "jit" else g)(w), wanted, rtol=1e-5)
+
+
 def test_outputs_without_earlier_values_and_constants():
     ys = weft.recurrence(lambda x, c: [x * c, x + c], [X], [None, None], [3.0])
     np.testing.assert_allclose(ys[0], X * 3)
@@ -107,8 +142,22 @@ def test_outputs_without_earlier_values_and_constants():
         ({"sequences": [X], "initial": [None], "length": 0}, "1 or more"),
         ({"sequences": [X], "initial": [None], "truncate_gradient": 0}, "1 or more"),
         ({"sequences": [X], "initial": [None, None]}, "returns 1 outputs, but initial has 2"),
+        ({"sequences": [(X, 0)], "initial": [None]}, "sequence 0 is a tuple with taps 0; expected an array, or"),
+        ({"sequences": [(X, [0], 1)], "initial": [None]}, "sequence 0 is a tuple with 3 members"),
+        ({"sequences": [(X, [0.5])], "initial": [None]}, "sequence 0 is a tuple with taps .0.5.; expected"),
+        ({"initial": [(X, -1)], "length": 3}, "output 0 is a tuple with taps -1; expected"),
+        ({"sequences": [(X, [-7])], "initial": [None]}, "leave no step"),
+        ({"sequences": [X], "initial": [wnp.ones(3)]}, r"output 0 is f32\[\], its initial values are f32\[3\]"),
+        ({"sequences": [X], "initial": [None], "until": lambda y: None}, "until must give one truth, got None"),
+        ({"sequences": [X], "initial": [None], "until": lambda y: y < X}, r"until must give one truth, got bool\[6\]"),
     ],
 )
 def test_what_is_wrong(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         weft.recurrence(lambda *x: x[0], **arguments)
+
+
+@pytest.mark.parametrize("given", [None, {"a": 1.0}, "a"])
+def test_a_step_that_gives_no_array(given):
+    with pytest.raises(TypeError, match=r"the step returns .* as output 1; expected an array"):
+        weft.recurrence(lambda x: [x, given], [X], [None, None])

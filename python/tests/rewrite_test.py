@@ -174,6 +174,37 @@ def test_a_rule_that_does_not_end():
         again(weft.make_ir(wnp.sin)(1.0))
 
 
+@pytest.mark.parametrize("where", WHERE)
+def test_a_rule_that_writes_more_and_more(where):
+    """Each walk over the program finds twice as much: the error comes long before the memory is full."""
+
+    @weft.rewrite("tanh")
+    def twice(x):
+        return wnp.tanh(x + 1) * wnp.tanh(x - 1)
+
+    with pytest.raises(ValueError, match=r"'twice' \(.*rewrite_test.py:\d+\) does not end on '.*applied \d+ times"):
+        twice(weft.make_ir(WHERE[where])(0.5))
+
+
+def test_rules_that_go_on_for_long_and_end():
+    @weft.rewrite("integer_pow")
+    def by_squares(x, *, y):
+        return None if y < 4 or y % 2 else x ** (y // 2) * x ** (y // 2)
+
+    @weft.rewrite("sin(mul(x, 1))")
+    def one_less(x):
+        return wnp.sin(x)
+
+    def f(x):
+        for _ in range(60):
+            x = wnp.sin(x * 1)
+        return x**64
+
+    ir = weft.make_ir(f)(0.5)
+    assert "mul" not in names(one_less(ir))[:60] and one_less.applied == 60
+    np.testing.assert_allclose(by_squares(one_less(ir))(0.5), ir(0.5), rtol=1e-4)
+
+
 def test_a_rule_that_throws():
     @weft.rewrite("sin")
     def throws(x):
@@ -184,7 +215,21 @@ def test_a_rule_that_throws():
     assert "rewrite 'throws'" in caught.value.__notes__[0] and "rewrite_test.py" in caught.value.__notes__[0]
 
 
-@pytest.mark.parametrize("pattern", ["no_such_operation", "sin(x", "sin(no_such(x))", "x + 1", "sin(x, y=1)", "3", ""])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "no_such_operation",
+        "sin(x",
+        "sin(no_such(x))",
+        "x + 1",
+        "sin(x, y=1)",
+        "3",
+        "",
+        "x and y",
+        "not x",
+        "sin(not x)",
+    ],
+)
 def test_a_pattern_that_names_no_operation(pattern):
     with pytest.raises(ValueError, match="the pattern"):
         weft.rewrite(pattern)(lambda x: x)
@@ -193,6 +238,60 @@ def test_a_pattern_that_names_no_operation(pattern):
 def test_parameters_that_are_not_the_names_of_the_pattern():
     with pytest.raises(TypeError, match="takes a, but the names of its pattern are x"):
         weft.rewrite("sin(neg(x))")(lambda a: a)
+
+
+@pytest.mark.parametrize(
+    "pattern, message",
+    [
+        ("sin()", "'sin' takes 1 operand, not 0"),
+        ("add(x)", "'add' takes 2 operands, not 1"),
+        ("log(add(1, exp(x), y))", "'add' takes 2 operands, not 3"),
+        ("select(x, y)", "'select' takes 3 operands, not 2"),
+    ],
+)
+def test_patterns_with_another_number_of_operands(pattern, message):
+    with pytest.raises(ValueError, match=message):
+        weft.rewrite(pattern)(lambda x: x)
+
+
+@pytest.mark.parametrize(
+    "pattern, function, message",
+    [
+        ("sin", int, "written in Python"),
+        ("sin", max, "written in Python"),
+        ("sin", 3, "expected a function"),
+        ("add", lambda x: x, "takes x, but 'add' has 2 operands"),
+        ("sin", lambda: 1, "takes nothing, but 'sin' has 1 operand"),
+        ("neg(sin(x))", lambda x, *, dims: x, "dims by keyword, where there are ops and types"),
+        ("neg(sin(x))", lambda *x: x[0], "takes nothing, but the names of its pattern are x"),
+    ],
+)
+def test_functions_that_do_not_fit_their_pattern(pattern, function, message):
+    with pytest.raises(TypeError, match=message):
+        weft.rewrite(pattern)(function)
+
+
+def test_an_attribute_that_the_operation_lacks():
+    rule = weft.rewrite("reduce_sum")(lambda x, *, dim: x)
+    with pytest.raises(TypeError, match=r"takes dim; the attributes of 'reduce_sum' are dims\n.*rewrite_test.py:\d+"):
+        rule(weft.make_ir(lambda x: x.sum())(wnp.ones(3)))
+
+
+@pytest.mark.parametrize(
+    "pattern, f, gone",
+    [
+        ("and", lambda x: (x > 0) & (x < 1), "and"),
+        ("or(x, y)", lambda x: (x > 0) | (x < 1), "or"),
+        ("not (x)", lambda x: ~(x > 0), "not"),
+        ("not(and_(x, y))", lambda x: ~((x > 0) & (x < 1)), "not"),
+        ("not", lambda x: weft.cond(x > 0, lambda: ~(x > 1), lambda: x > 2), "not"),
+    ],
+)
+def test_operations_that_are_words_of_python(pattern, f, gone):
+    taking = {"and": lambda x, y: x, "or(x, y)": lambda x, y: x, "not(and_(x, y))": lambda x, y: x}
+    rule = weft.rewrite(pattern)(taking.get(pattern, lambda x: x))
+    ir = weft.make_ir(f)(0.5)
+    assert gone in names(ir) and gone not in names(rule(ir)) and rule.applied == 1
 
 
 def test_a_rule_that_uses_a_value_from_around_it():
@@ -272,6 +371,58 @@ def test_disabled_rules_and_passes():
     assert "mul" not in weft.jit(f).lower(wnp.ones(3)).as_text("optimized")
     assert "mul" in weft.jit(f, disable=["simplify"]).lower(wnp.ones(3)).as_text("optimized")
     assert "tanh" in weft.jit(wnp.tanh, passes=[by_exp], disable=["by_exp"]).lower(1.0).as_text("optimized")
+    weft.register_pass("by-exp", by_exp)
+    for name in ("by-exp", "by_exp"):
+        assert "tanh" in weft.jit(wnp.tanh, passes=["by-exp"], disable=[name]).lower(1.0).as_text("optimized")
+    assert "= tanh" not in weft.jit(wnp.tanh, passes=["by-exp"]).lower(1.0).as_text("optimized")
+
+
+@pytest.mark.parametrize("wrap", ["plain", "grad", "vmap", "scan", "cond"])
+def test_rules_from_outside_are_explained_as_others(wrap):
+    f = {
+        "plain": lambda x: wnp.tanh(x).sum(),
+        "grad": lambda x: sum(v.sum() for v in weft.value_and_grad(lambda x: wnp.tanh(x).sum())(x)),
+        "vmap": lambda x: weft.vmap(wnp.tanh)(x).sum(),
+        "scan": lambda x: weft.scan(lambda c, t: (wnp.tanh(c) + t, c), x.sum(), x)[1].sum(),
+        "cond": lambda x: weft.cond(x.sum() > 0, wnp.tanh, wnp.cos, x).sum(),
+    }[wrap]
+    x = wnp.ones(3)
+    ir = weft.make_ir(f)(x)
+    made = by_exp(ir)
+    assert [(a.rule, a.operation, a.before, a.after) for a in made.opt_trail()[len(ir.opt_trail()) :]] == [
+        ("by_exp", "tanh", "tanh(...)", "by_exp(...)")
+    ]
+    assert "rewrite_test.py" in made.opt_trail()[-1].line
+    g = weft.jit(f, passes=[by_exp, "optimize"])
+    g(x)
+    explained = g.explain("rules")[0]
+    assert sum(n for (rule, _), n in explained["rules"].items() if rule == "by_exp") == 1
+    assert explained["saved"]["by_exp"][0] != 0
+    off = weft.jit(f, passes=[by_exp, "optimize"], disable=["by_exp"])
+    off(x)
+    assert "by_exp" not in {rule for rule, _ in off.explain("rules")[0]["rules"]}
+
+
+def test_the_trail_of_what_a_rule_from_outside_made():
+    made = softplus(weft.make_ir(lambda x: wnp.log(1 + wnp.exp(x)))(1.0))
+    assert "  by softplus: log(add(1, exp(x))) -> softplus(x)" in str(made.trail(0)).splitlines()
+
+
+@pytest.mark.parametrize(
+    "given", [{"optimize": "none"}, {"passes": []}, {"passes": ["cse"]}, {"disable": ["softplus"]}]
+)
+def test_programs_that_are_cut_follow_the_plan(given):
+    """What is cut over a mesh is simplified before: by the plan."""
+    x = np.float32([100, 1, -1, 0])
+    cut = weft.device_put(x, weft.NamedSharding(weft.make_mesh((4,), ("a",)), weft.P("a")))
+    for f in (
+        lambda x: wnp.log(1 + wnp.exp(x)),
+        lambda x: weft.fori_loop(0, 1, lambda i, c: wnp.log(1 + wnp.exp(c)), x),
+    ):
+        g = weft.jit(f, **given)
+        np.testing.assert_allclose(g(cut), g(x), rtol=1e-6)
+        with weft.optimization(**given):
+            np.testing.assert_allclose(weft.jit(f)(cut), g(x), rtol=1e-6)
 
 
 def test_a_context_manager_and_a_setting():

@@ -249,6 +249,10 @@ def test_bad_options():
         weft.jit(newton, capture="graph")
     with pytest.raises(ValueError, match="'rules' or 'fallbacks', got 'rule'"):
         weft.script(newton).explain("rule")
+    with pytest.raises(
+        ValueError, match=r"stage: there are source, ast, .* there is no stage 'sources'.*there are ir, "
+    ):
+        weft.script(newton).stage("sources", 2.0)
     with pytest.raises(TypeError, match="written in Python"):
         weft.script(abs)
 

@@ -417,6 +417,36 @@ WRONG = {
         ValueError,
         r"wrong.mlir:3: stablehlo.add gives tensor<3xf32>, the text says tensor<4xf32>",
     ),
+    "another result": (
+        'func.func @main(%x: tensor<3xf32>) -> (tensor<4xf32> {a = ""}) {\n  return %x : tensor<3xf32>\n}',
+        ValueError,
+        "wrong.mlir:2: return returns tensor<3xf32>, the text says tensor<4xf32>",
+    ),
+    "another type of a result": (
+        _module("  %y = stablehlo.add %x, %x : tensor<3xf32>").replace("%y : tensor<3xf32>", "%y : tensor<3xf64>"),
+        ValueError,
+        "wrong.mlir:3: return returns tensor<3xf32>, the text says tensor<3xf64>",
+    ),
+    "no result": (
+        "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {\n  return\n}",
+        ValueError,
+        "wrong.mlir:2: return returns 0 values, the text says 1",
+    ),
+    "more results": (
+        "func.func @main(%x: tensor<f32>) -> tensor<f32> {\n  return %x, %x : tensor<f32>, tensor<f32>\n}",
+        ValueError,
+        "wrong.mlir:2: return returns 2 values, the text says 1",
+    ),
+    "a name twice": (
+        _module("  %y = stablehlo.add %x, %x : tensor<3xf32>", "  %y = stablehlo.negate %y : tensor<3xf32>"),
+        ValueError,
+        "wrong.mlir:3: stablehlo.negate gives %y, which something before it is called",
+    ),
+    "a parameter's name": (
+        _module("  %x = stablehlo.add %x, %x : tensor<3xf32>", "  %y = stablehlo.negate %x : tensor<3xf32>"),
+        ValueError,
+        "wrong.mlir:2: stablehlo.add gives %x, which something before it is called",
+    ),
     "wrong operands": (
         _module("  %c = stablehlo.constant dense<1> : tensor<3xi32>", "  %y = stablehlo.add %x, %c : tensor<3xf32>"),
         TypeError,

@@ -24,6 +24,7 @@ import runpy
 import struct
 import sys
 import tokenize
+import traceback
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ import numpy as np
 
 from . import _weft
 from ._core.errors import value_error
+from ._core.ir_view import USER_PRIMITIVES
 from .compiled import jit
 from .ir import from_stablehlo, to_cfg, to_dataflow, to_stablehlo
 from .ir.bisecting import bisect
@@ -122,7 +124,8 @@ def _words(text: str | None) -> list[str] | None:
 
 
 def _opt(options: argparse.Namespace) -> None:
-    plan = plan_of("weft opt", None, _words(options.passes) or ["optimize"], _words(options.disable))
+    passes = ["optimize"] if options.passes is None else _words(options.passes)
+    plan = plan_of("weft opt", None, passes, _words(options.disable))
     ir = _program(options.program)
     wanted = _words(options.dump_after) or []
     for name in wanted:
@@ -226,7 +229,10 @@ def _why(options: argparse.Namespace) -> None:
 
 
 def _ops(options: argparse.Namespace) -> None:
-    known = {p["name"]: p for p in _weft.primitives()}
+    known = {
+        name: {"family": "weft.Primitive", "doc": "Defined by a file that was loaded."} for name in USER_PRIMITIVES
+    }
+    known |= {p["name"]: p for p in _weft.primitives()}
     for name in options.names or known:
         if name not in known:
             raise value_error(f"there is no operation '{name}'")
@@ -242,9 +248,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         if program:
             sub.add_argument("program", metavar="PROGRAM")
-            sub.add_argument(
-                "--load", action="append", default=[], metavar="FILE", help="Python to run, or a plugin to load, first"
-            )
+        sub.add_argument(
+            "--load", action="append", default=[], metavar="FILE", help="Python to run, or a plugin to load, first"
+        )
         return sub
 
     sub = command("opt", _opt, "the program after passes")
@@ -284,19 +290,45 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _load(file: str) -> None:
+    """Runs a file of Python, or loads a plugin."""
+    if Path(file).suffix == ".so":
+        load_plugin(file)
+        return
+    try:
+        runpy.run_path(file)
+    except OSError:
+        raise
+    except Exception as error:
+        at = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        place = f"{file}:{at[-1].lineno}" if at else file
+        kind = "" if isinstance(error, (ValueError, TypeError)) else f"{type(error).__name__}: "
+        text = str(error).partition("\n  at <frozen runpy>")[0]  # below are the lines that load the file
+        raise value_error(f"--load {place}: {kind}{text}") from None
+
+
+def _message(error: Exception) -> str:
+    """What is printed of an error: without the lines of Python's that call the command, with its notes."""
+    around, text = _weft.user_stack(), str(error)
+    if around and text.endswith(around):
+        text = text.removesuffix(around).rstrip("\n")
+    return "\n".join([text.removeprefix("main: "), *getattr(error, "__notes__", ())])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; the exit status: 0, 1 for an error (and where bisect found something), 2 for wrong usage."""
     options = _parser().parse_args(arguments)
     try:
         for file in getattr(options, "load", ()):
-            if Path(file).suffix == ".so":
-                load_plugin(file)
-            else:
-                runpy.run_path(file)
+            _load(file)
         return options.run(options) or 0
     except (OSError, ValueError, TypeError, RuntimeError, NotImplementedError) as error:
-        print(f"weft: {error}", file=sys.stderr)
-        return 1
+        print(f"weft: {_message(error)}", file=sys.stderr)
+    except Exception as error:
+        if not getattr(error, "__notes__", ()):  # not of a pass or a rule of the user's
+            raise
+        print(f"weft: {type(error).__name__}: {_message(error)}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

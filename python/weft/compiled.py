@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
+from ._core import ir_view as _ir_view
 from ._core import options as _options
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
@@ -25,7 +26,7 @@ from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .described import Described, MemoryAnalysis, Placed, in_places, places_asked_for
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, lowered, trace_jitted
-from .optimization import being_lowered, explained, plan_here, plan_of
+from .optimization import being_lowered, explain, plan_here, plan_of
 from .program import IR
 from .recording import Recorded, check_options_of_recordings
 from .scripted import Script
@@ -239,7 +240,7 @@ def jit(
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
         jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
-    jitted.__dict__["explain"] = functools.partial(explained, jitted)
+    jitted.__dict__["explain"] = functools.partial(explain, jitted)
     jitted.__dict__["_keeps_unused"] = bool(keep_unused)
     ALL.add(jitted)
     return jitted if script is None else script._under(jitted)
@@ -434,7 +435,8 @@ class Lowered(Described):
         """
         fn, optimized = self._planned
         how = (emulation, self._fixed_order, optimized)
-        data = self._licensed(lambda: _weft.export_bundle(fn, self._backend, self._ir._captures, *how))
+        with _ir_view.naming_what_bundles_refuse(self._ir.walk):
+            data = self._licensed(lambda: _weft.export_bundle(fn, self._backend, self._ir._captures, *how))
         with open(path, "wb") as file:
             file.write(data)
 

@@ -15,6 +15,7 @@ from ._core.errors import type_error, value_error
 from ._core.ir_view import USER_PRIMITIVES
 from ._core.shapes import ShapeDtype
 from ._core.tracing import check_callable, flat_function, trace_flat
+from .arguments import is_integer
 from .callbacks import pure_callback
 from .custom import _HostRule, _JvpRule
 from .custom_batching import _rule_of
@@ -249,6 +250,21 @@ class Primitive:
             self._c, self._lower = None, rule
         return rule
 
+    def _ask(self, kind: str, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a rule of the user's gives. What it raises says which rule it was."""
+        try:
+            return rule(*args, **kwargs)
+        except Exception as error:
+            code = getattr(rule, "__code__", None)
+            place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+            note = f"raised by the {kind} rule of the primitive '{self.name}'{place}"
+            if note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+            raise
+
+    def _asking(self, kind: str, params: dict[str, Any]) -> Callable[..., Any]:
+        return functools.partial(self._ask, kind, self._rules[kind], **params)
+
     def __call__(self, *operands: Any, **params: Any) -> Any:
         """The operation on operands; p.bind(...) is the same.
 
@@ -270,14 +286,13 @@ class Primitive:
             hash(tuple(params.values()))
         except TypeError as error:
             raise type_error(f"primitive '{self.name}': parameters must be hashable: {error}") from None
+        for i, operand in enumerate(operands):
+            if not _weft.is_operand(operand):
+                kind = type(operand).__name__
+                raise type_error(f"primitive '{self.name}': operand {i} must be one array, got {kind}")
         several: list[bool] = []
         flat = flat_function(self._body(params, several), operands, {}, original=self._shown())
         flat.name = self.name
-        for leaf, name in zip(operands, flat.names):
-            if not _weft.is_operand(leaf):
-                raise type_error(
-                    f"primitive '{self.name}': operand {name} must be one array, got {type(leaf).__name__}"
-                )
         traced = trace_flat(flat, f"primitive '{self.name}'", known=False)
         if self._rules.get("infer") and self._lower is not None:
             self._check_types(flat, traced, params)
@@ -295,11 +310,13 @@ class Primitive:
     def _batched(self, size: Any, operands: Sequence, axes: Sequence, params: dict[str, Any]) -> Any:
         """The result of the batch rule; `size`: of the axis that is added."""
         del size
-        return self._rules["batch"](operands, axes, **params)
+        return self._asking("batch", params)(operands, axes)
 
     def _shown(self) -> Callable[..., Any]:
         """The function whose parameters name the operands."""
         shown: Any = self._lower or self._rules.get("infer") or self._rules.get("eval")
+        if shown is None and self._c is not None:
+            raise type_error(self._without_infer())
         if shown is None:
             raise type_error(f"primitive '{self.name}': nothing says what it computes; give it lower=... or eval=...")
         return shown
@@ -309,14 +326,21 @@ class Primitive:
 
         def body(*operands: Any) -> list:
             if self._lower is not None:
-                out = self._lower(*operands, **params)
+                out = self._ask("lower", self._lower, *operands, **params)
             else:
                 types = self._types(operands, params)
                 shapes = list(types) if isinstance(types, (tuple, list)) else [types]
                 results = pure_callback(functools.partial(self._on_host, shapes, params), shapes, *operands)
                 out = results if isinstance(types, (tuple, list)) else results[0]
             several[:] = [isinstance(out, (tuple, list))]
-            return list(out) if several[0] else [out]
+            results = list(out) if several[0] else [out]
+            for result in results:
+                if not _weft.is_operand(result):
+                    kind = type(result).__name__
+                    raise type_error(
+                        f"primitive '{self.name}': lower must return an array, or a list of them, got {kind}"
+                    )
+            return results
 
         return body
 
@@ -324,20 +348,37 @@ class Primitive:
         inputs = [np.asarray(a) for a in arrays]
         if self._c is not None:
             return self._c(inputs, types)
-        out = self._rules["eval"](*inputs, **params)
-        return list(out) if isinstance(out, (tuple, list)) else [out]
+        out = self._asking("eval", params)(*inputs)
+        results = list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(results) != len(types):
+            raise type_error(f"primitive '{self.name}': infer says {len(types)} results, and eval gives {len(results)}")
+        return [self._fitting(i, x, t) for i, (x, t) in enumerate(zip(results, types))]
+
+    def _fitting(self, i: int, given: Any, said: ShapeDtype) -> Any:
+        """A result of eval, of the type that infer says."""
+        if isinstance(given, _weft.Array):
+            return given
+        found = np.asarray(given)
+        if found.dtype == object or found.dtype.kind in "SU":
+            raise type_error(f"primitive '{self.name}': eval must return arrays of numbers, result {i} is {given!r}")
+        numbers = {found.dtype.kind, getattr(said.dtype, "kind", "")} <= set("biufc")
+        if tuple(found.shape) != tuple(said.shape) or (
+            numbers and not np.can_cast(found.dtype, said.dtype, "same_kind")
+        ):
+            raise type_error(
+                f"primitive '{self.name}': infer says that result {i} is {_named(said.dtype, said.shape)}, and eval "
+                f"gives {found.dtype}[{','.join(map(str, found.shape))}]"
+            )
+        return found
 
     def _types(self, operands: Sequence, params: dict[str, Any]) -> Any:
         if self._c is None and "eval" not in self._rules:
             raise type_error(f"primitive '{self.name}': nothing says what it computes; give it lower=... or eval=...")
         if "infer" not in self._rules:
-            raise type_error(
-                f"primitive '{self.name}' has no infer rule, which says the types of what its "
-                f"{'C function' if self._c else 'eval'} gives: weft.Primitive('{self.name}', ..., infer=...)"
-            )
+            raise type_error(self._without_infer())
         if self._c is not None and params:
             raise type_error(f"primitive '{self.name}': a C function takes no parameters, got {', '.join(params)}")
-        out = self._rules["infer"](*map(_spec, operands), **params)
+        out = self._asking("infer", params)(*map(_spec, operands))
         for part in out if isinstance(out, (tuple, list)) else [out]:
             if not (hasattr(part, "shape") and hasattr(part, "dtype")):
                 raise type_error(f"primitive '{self.name}': infer must return weft.ShapeDtype, got {part!r}")
@@ -345,8 +386,14 @@ class Primitive:
             return [ShapeDtype(part.shape, part.dtype) for part in out]
         return ShapeDtype(out.shape, out.dtype)
 
+    def _without_infer(self) -> str:
+        return (
+            f"primitive '{self.name}' has no infer rule, which says the types of what its "
+            f"{'C function' if self._c else 'eval'} gives: weft.Primitive('{self.name}', ..., infer=...)"
+        )
+
     def _check_types(self, flat: Any, traced: Any, params: dict[str, Any]) -> None:
-        said = self._rules["infer"](*map(_spec, flat.leaves), **params)
+        said = self._asking("infer", params)(*map(_spec, flat.leaves))
         said = list(said) if isinstance(said, (tuple, list)) else [said]
         made = _weft.result_specs(traced)
         for i, (spec, (shape, dtype, _)) in enumerate(zip(said, made)):
@@ -362,8 +409,7 @@ class Primitive:
         jvp = transpose = batch = None
         results = _weft.result_specs(traced)
         if "jvp" in self._rules:
-            rule = functools.partial(self._rules["jvp"], **params)
-            jvp = _Forward("primitive", rule, (), flat, traced, self._symbolic)
+            jvp = _Forward("primitive", self._asking("jvp", params), (), flat, traced, self._symbolic)
         if "transpose" in self._rules:
             transpose = _Transpose(self, params, flat, traced)
         if "batch" in self._rules:
@@ -396,15 +442,16 @@ class _Transpose(_HostRule):
     """(operands, None for those that are linear; cotangents) -> the cotangents of the linear operands."""
 
     def __init__(self, primitive: Primitive, params: dict[str, Any], flat: Any, traced: Any):
-        super().__init__("primitive", primitive._rules["transpose"], (), flat, traced, False)
-        self._params = params
+        super().__init__("primitive", primitive._asking("transpose", params), (), flat, traced, False)
         self._specs = [_weft.abstract(leaf)[:2] for leaf in flat.leaves]
 
     def __call__(self, operands: list, cotangents: list, where: str) -> list:
         role = "transpose rule"
         given = [Linear(*s) if x is None else x for x, s in zip(operands, self._specs)]
         cts = cotangents if len(cotangents) != 1 else cotangents[0]
-        out = self._run(functools.partial(self._rule, **self._params), (cts, *given))
+        out = self._run(self._rule, (cts, *given))
+        if out is None:
+            raise type_error(self._said(role, "must return cotangents, one for each operand, got None", where))
         out = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(out) != len(operands):
             problem = f"must return {len(operands)} cotangents, one for each operand, got {len(out)}"
@@ -434,14 +481,25 @@ class _Batch:
             results, places = [results], [places]
         elif not isinstance(places, (tuple, list)):
             places = [places] * len(results)
-        moved = [x if axis in (0, None) else _to_front(x, axis) for x, axis in zip(results, places)]
+        if len(places) != len(results):
+            raise type_error(
+                f"primitive '{self._primitive.name}': the batch rule gives {len(results)} results and "
+                f"{len(places)} axes"
+            )
+        moved = [x if axis is None else self._to_front(x, axis) for x, axis in zip(results, places)]
         return moved, [axis is not None for axis in places]
 
-
-def _to_front(x: Any, axis: int) -> Any:
-    rank = len(_weft.abstract(x)[0])
-    axis = axis % rank
-    return _weft.transpose(x, [axis, *(i for i in range(rank) if i != axis)])
+    def _to_front(self, x: Any, axis: Any) -> Any:
+        if not _weft.is_operand(x):
+            kind = type(x).__name__
+            raise type_error(f"primitive '{self._primitive.name}': the batch rule must return arrays, got {kind}")
+        rank = len(_weft.abstract(x)[0])
+        if not is_integer(axis) or not -rank <= axis < rank:
+            raise type_error(
+                f"primitive '{self._primitive.name}': the batch rule says that axis {axis!r} of an array of {rank} "
+                "dimensions is mapped; expected one of them, or None"
+            )
+        return x if axis == 0 else _weft.transpose(x, [axis % rank, *(i for i in range(rank) if i != axis % rank)])
 
 
 def _spec(operand: Any) -> ShapeDtype:

@@ -74,9 +74,11 @@ class Plan:
                         applied += [Applied.of(record) for record in rules_]
                     if records is not None:
                         records.append(_record(some[0], began, before, ir))
-            elif call_name_of(found) not in self.disabled:
+            elif not {item if isinstance(item, str) else None, call_name_of(found)} & self.disabled:
                 began, before = time.perf_counter(), ir
                 ir = _run_own(found, ir)
+                if applied is not None and ir._applied[: len(before._applied)] == before._applied:
+                    applied += ir._applied[len(before._applied) :]  # of weft.rewrite
                 if records is not None:
                     records.append(_record(call_name_of(found), began, before, ir))
         return ir
@@ -141,7 +143,8 @@ def plan_of(what: str, optimize: str | None, passes: Any, disable: Any) -> Plan 
         raise type_error(f"{what}: disable must be a list of names of rules and passes, got {disable!r}")
     disabled = list(disable or ())
     names = {*_weft.rule_names(), *_weft.pass_names(), *_REGISTERED}
-    names |= {call_name_of(item) for item in items if not isinstance(item, str)}
+    own = [_REGISTERED.get(item, item) if isinstance(item, str) else item for item in items]
+    names |= {call_name_of(item) for item in own if not isinstance(item, str)}
     for name in disabled:
         if not is_one_of(name, names):
             raise value_error(
@@ -236,7 +239,7 @@ def explained_rules(traced: Any, plan: Plan | None) -> dict[str, Any]:
     return {"rules": dict(counts.most_common()), "saved": saved}
 
 
-def explained(jitted: Any, what: str | None = None) -> list[dict[str, Any]]:
+def explain(jitted: Any, what: str | None = None) -> list[dict[str, Any]]:
     """Of a jitted function: what the compiled versions are (None); or "rules": which applied to each, where, how often,
     what each saves."""
     state = jitted.__dict__.get("_state")  # of a function that uses references

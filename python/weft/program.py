@@ -266,15 +266,23 @@ class IR:
         Returns: weft.IR.
 
         Raises:
-            ValueError: there is no such pass.
+            TypeError: a name is no text.
+            ValueError: there is no such pass or rule.
 
         Example:
             >>> ir = weft.make_ir(lambda x: x - -x)(wnp.ones(3)).optimized()
             >>> ir.results[0].definition.location.transforms
             ('sub-neg',)
         """
-        names = list(passes) or ["optimize"]
-        fn, records = _weft.run_passes(self._fn, names, set(disable), True, texts=True)
+        names = [checked_text(name, "IR.optimized: the name of a pass") for name in passes] or ["optimize"]
+        if isinstance(disable, str):
+            raise type_error(f"IR.optimized: disable must be a list of names of rules, got {disable!r}")
+        disabled = {checked_text(name, "IR.optimized: disable: the name of a rule") for name in disable}
+        if unknown := disabled.difference(_weft.rule_names()):
+            raise value_error(
+                f"IR.optimized: disable has {min(unknown)!r}, which is no rule; weft.ir.rules() names them"
+            )
+        fn, records = _weft.run_passes(self._fn, names, disabled, True, texts=True)
         other = self._with(fn)
         other._applied += map(_ir_view.Applied.of, records)
         return other
@@ -297,7 +305,7 @@ class IR:
         """What made an operation: the transforms and rules that it has been through, down to the user's lines.
 
         Args:
-            value: a weft.ir.Value of this program, or the index of a result.
+            value: a weft.ir.Value of this program, inside of loops and branches, too, or the index of a result.
 
         Returns: Trail, which prints as lines.
 

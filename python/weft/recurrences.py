@@ -43,13 +43,15 @@ def recurrence(
         length: the number of steps; without it that of the sequences.
         reverse: whether to go from the end of the sequences to their beginning.
         until: function of what the step returns: whether this step is the last one. Outputs behind it are zero.
-        truncate_gradient: how many steps from the end derivatives go back through; None: all.
+        truncate_gradient: how many steps derivatives go back through, from the last one that was taken; None: all. With
+            until the steps are counted first, so that they run twice.
 
     Returns: the outputs of all steps along a new first axis, as step returns them: an array or a list. With until a
         pair of that and the number of steps that were taken.
 
     Raises:
-        TypeError: the step returns another number of outputs than there are entries in initial.
+        TypeError: the step returns another number of outputs than there are entries in initial, or one of another type
+            than its initial values; until gives no single truth.
         ValueError: a tap is no earlier output, there are too few initial values, or nothing says the length.
 
     Example:
@@ -76,16 +78,21 @@ def recurrence(
             raise type_error(
                 f"recurrence: the step returns {len(outputs)} outputs, but initial has {len(windows)} entries"
             )
+        for i, (output, (values, _)) in enumerate(zip(outputs, windows)):
+            _check_output(i, output, values)
         return outputs
 
-    def moved(carry: tuple, outputs: list) -> tuple:
+    def moved(carry: tuple, outputs: Sequence) -> tuple:
         return tuple((*values[1:], out) if values else () for values, out in zip(carry, outputs))
 
-    def body(state: tuple, x: tuple) -> tuple:
+    def body(state: tuple, x: tuple, first: Any = None) -> tuple:
+        """One step. Through those before `first` no derivative goes back."""
         carry, going, count = state
 
         def taken(carry: tuple) -> tuple:
             outputs = outputs_of(carry, x)
+            if first is not None:
+                outputs = [_select(count < first, stop_gradient(out), out) for out in outputs]
             more = going if until is None else going & ~_flag(until(*outputs))
             return moved(carry, outputs), more, count + 1, tuple(outputs)
 
@@ -106,6 +113,10 @@ def recurrence(
     outputs: tuple
     if first == 0:
         state, outputs = scan(body, state, inputs, length=steps, reverse=reverse)
+    elif until is not None:
+        counted: Any = stop_gradient(scan(body, state, inputs, length=steps, reverse=reverse))[0][2]
+        last = lambda state, x: body(state, x, counted - kept)
+        state, outputs = scan(last, state, inputs, length=steps, reverse=reverse)
     else:
         halves = [tuple(x[:first] for x in inputs), tuple(x[first:] for x in inputs)]
         if reverse:
@@ -120,7 +131,29 @@ def recurrence(
     return result if until is None else (result, state[2])
 
 
+def _check_output(i: int, output: Any, values: tuple) -> None:
+    """Whether an output is an array of the type of its initial values."""
+    if not _weft.is_operand(output):
+        raise type_error(
+            f"recurrence: the step returns {output!r} of type '{type(output).__name__}' as output {i}; expected an "
+            "array"
+        )
+    shape = tuple(_weft.abstract(output)[0])
+    if values and shape != tuple(_weft.abstract(values[-1])[0]):
+        raise type_error(
+            f"recurrence: output {i} is {_weft.abstract(output)[3]}, its initial values are "
+            f"{_weft.abstract(values[-1])[3]}; the shapes must agree"
+        )
+
+
+def _select(condition: Any, yes: Any, no: Any) -> Any:
+    return cond(condition, lambda: yes, lambda: no)
+
+
 def _flag(x: Any) -> Any:
+    if not _weft.is_operand(x) or _weft.abstract(x)[0]:
+        given = _weft.abstract(x)[3] if _weft.is_operand(x) else f"{x!r} of type '{type(x).__name__}'"
+        raise type_error(f"recurrence: until must give one truth, got {given}")
     return _weft.astype(x, "bool")
 
 
@@ -137,9 +170,9 @@ def _whole(value: Any, name: str) -> int:
 def _inputs(sequences: Sequence[Any], length: int | None) -> tuple[tuple, int]:
     """What a scan goes along: for each sequence and tap the elements of all steps."""
     read: list[tuple[Any, list[int]]] = []
-    for entry in sequences:
-        array, taps = entry if isinstance(entry, tuple) else (entry, [0])
-        read.append((array, [int(tap) for tap in taps]))
+    for i, entry in enumerate(sequences):
+        array, taps = _with_taps(f"sequence {i}", entry, [0])
+        read.append((_weft.array(array, None, True), taps))
     sizes = []
     for i, (array, taps) in enumerate(read):
         shape = _weft.abstract(array)[0]
@@ -148,6 +181,12 @@ def _inputs(sequences: Sequence[Any], length: int | None) -> tuple[tuple, int]:
         sizes.append(shape[0] + min(0, *taps, 0) - max(0, *taps, 0))
     if not sizes and length is None:
         raise value_error("recurrence: give length= where there are no sequences")
+    for i, size in enumerate(sizes):
+        if size < 0:
+            raise value_error(
+                f"recurrence: sequence {i} has {_weft.abstract(read[i][0])[0][0]} elements, and its taps {read[i][1]} "
+                "leave no step for which all exist"
+            )
     steps = min(sizes) if length is None else _whole(length, "length")
     for i, size in enumerate(sizes):
         if size < steps:
@@ -155,8 +194,18 @@ def _inputs(sequences: Sequence[Any], length: int | None) -> tuple[tuple, int]:
     inputs = []
     for array, taps in read:
         begin = -min(0, *taps, 0)
-        inputs += [_weft.array(array, None, True)[begin + tap : begin + tap + steps] for tap in taps]
+        inputs += [array[begin + tap : begin + tap + steps] for tap in taps]
     return tuple(inputs), steps
+
+
+def _with_taps(what: str, entry: Any, otherwise: list[int]) -> tuple[Any, list[int]]:
+    """An entry, and its taps where it is a pair of both."""
+    if not isinstance(entry, tuple):
+        return entry, otherwise
+    if len(entry) != 2 or not isinstance(entry[1], (tuple, list, range)) or not all(map(is_integer, entry[1])):
+        found = f"taps {entry[1]!r}" if len(entry) == 2 else f"{len(entry)} members"
+        raise type_error(f"recurrence: {what} is a tuple with {found}; expected an array, or (array, list of taps)")
+    return entry[0], list(map(int, entry[1]))
 
 
 def _window(i: int, entry: Any) -> tuple[tuple, list[int]]:
@@ -165,15 +214,15 @@ def _window(i: int, entry: Any) -> tuple[tuple, list[int]]:
         return (), []
     if not isinstance(entry, tuple):
         return (_weft.array(entry, None, True),), [-1]
-    values, taps = entry[0], [int(tap) for tap in entry[1]]
+    values, taps = _with_taps(f"output {i}", entry, [-1])
     wrong = [tap for tap in taps if tap >= 0]
     if wrong or not taps:
         raise value_error(f"recurrence: the taps of output {i} must be negative, got {taps}")
+    values = _weft.array(values, None, True)
     shape = _weft.abstract(values)[0]
     if not shape or shape[0] < -min(taps):
         raise value_error(
             f"recurrence: output {i} has the tap {min(taps)}, so it needs {-min(taps)} initial values, got "
             f"{shape[0] if shape else 'a single number'}"
         )
-    values = _weft.array(values, None, True)
     return tuple(values[k] for k in range(shape[0] + min(taps), shape[0])), taps

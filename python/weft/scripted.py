@@ -204,7 +204,12 @@ class Script:
         """
         if name in FRONT:
             return _autograph._stage(self._function, name, lambda: self._jitted.lower(*args, **kwargs))
-        return self._jitted.lower(*args, **kwargs).stage(name)
+        try:
+            return self._jitted.lower(*args, **kwargs).stage(name)
+        except ValueError as error:
+            if str(error).startswith("there is no stage"):
+                raise value_error(f"stage: there are {', '.join(FRONT)}, and those of a program: {error}") from None
+            raise
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """The function at each stage from its source to its program, traced with these arguments.

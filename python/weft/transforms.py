@@ -14,6 +14,7 @@ from typing import Any
 from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.shapes import ShapeDtype
+from .arguments import is_integer
 from .batching import vmap as _vmap
 from .derivatives import grad as _grad
 from .derivatives import jvp as _jvp
@@ -28,12 +29,13 @@ def grad(ir: IR, wrt: int | Sequence[int] = 0) -> IR:
 
     Args:
         ir: the program; it returns one number.
-        wrt: which arguments it is differentiated with respect to.
+        wrt: which arguments it is differentiated with respect to: their places, from 0 on.
 
     Returns: weft.IR, which returns one gradient, or a tuple of them where wrt is a sequence.
 
     Raises:
-        TypeError: ir is no program.
+        TypeError: ir is no program, or wrt no place of an argument.
+        ValueError: there is no such argument.
 
     Example:
         >>> ir = weft.make_ir(lambda a, b: a * b)(1.5, 2.5)
@@ -42,7 +44,7 @@ def grad(ir: IR, wrt: int | Sequence[int] = 0) -> IR:
           return b
         }
     """
-    return _transformed("grad", ir, lambda f: _grad(f, wrt if isinstance(wrt, int) else tuple(wrt)))
+    return _transformed("grad", ir, lambda f: _grad(f, _wrt("grad", wrt)))
 
 
 def value_and_grad(ir: IR, wrt: int | Sequence[int] = 0) -> IR:
@@ -50,19 +52,20 @@ def value_and_grad(ir: IR, wrt: int | Sequence[int] = 0) -> IR:
 
     Args:
         ir: the program; it returns one number.
-        wrt: which arguments it is differentiated with respect to.
+        wrt: which arguments it is differentiated with respect to: their places, from 0 on.
 
     Returns: weft.IR, which returns a pair.
 
     Raises:
-        TypeError: ir is no program.
+        TypeError: ir is no program, or wrt no place of an argument.
+        ValueError: there is no such argument.
 
     Example:
         >>> ir = weft.make_ir(lambda a, b: a * b)(1.5, 2.5)
         >>> weft.transforms.value_and_grad(ir, wrt=1)(1.5, 2.0)
         (Array(3., dtype=float32, weak_type=True), Array(1.5, dtype=float32))
     """
-    return _transformed("value_and_grad", ir, lambda f: _value_and_grad(f, wrt if isinstance(wrt, int) else tuple(wrt)))
+    return _transformed("value_and_grad", ir, lambda f: _value_and_grad(f, _wrt("value_and_grad", wrt)))
 
 
 def jvp(ir: IR) -> IR:
@@ -117,6 +120,17 @@ def _checked(what: str, ir: IR) -> IR:
     if not isinstance(ir, IR):
         raise type_error(f"transforms.{what}: expected a weft.IR, which weft.make_ir makes, got '{type(ir).__name__}'")
     return ir
+
+
+def _wrt(what: str, wrt: Any) -> int | tuple[int, ...]:
+    """Checked places of arguments."""
+    places = list(wrt) if isinstance(wrt, (tuple, list, range)) else [wrt]
+    if not all(map(is_integer, places)):
+        raise type_error(
+            f"transforms.{what}: wrt is {wrt!r} of type '{type(wrt).__name__}'; expected the place of an argument, 0 "
+            "for the first one, or a tuple of them"
+        )
+    return tuple(map(int, places)) if isinstance(wrt, (tuple, list, range)) else int(wrt)
 
 
 def _transformed(what: str, ir: IR, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> IR:

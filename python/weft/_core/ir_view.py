@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import _weft
-from .errors import value_error
+from .errors import not_implemented, value_error
 
 # Names of weft.Primitive that were made so far.
 USER_PRIMITIVES: set[str] = set()
@@ -406,6 +407,23 @@ def walk(view: View, regions: bool, depth: int = 0, parent: Operation | None = N
                 yield from walk(region._view, True, depth + 1, op)
 
 
+@contextlib.contextmanager
+def naming_what_bundles_refuse(operations: Callable[[], Iterable[Operation]]) -> Iterator[None]:
+    """Inside, the error for a call of this process names the weft.Primitive of the program at its line, if any."""
+    try:
+        yield
+    except NotImplementedError as error:
+        message, _, stack = str(error).partition("\n")
+        for op in operations() if "a function of this process" in message else ():
+            if op.attributes.get("opaque") and op.location.stack == stack:
+                raise not_implemented(
+                    f"export: the primitive '{op.primitive}' is computed by a function of this process, its eval or a "
+                    "C function, which a bundle cannot bring along; give it a lowering in operations on arrays: "
+                    f"weft.Primitive('{op.primitive}', ..., lower=...)\n{stack}"
+                ) from None
+        raise
+
+
 def cost_by_line(view: View, times: float, into: dict[tuple[str, int], tuple[float, float]]) -> None:
     """Adds what each line costs."""
     for op in view.operations:
@@ -418,9 +436,18 @@ def cost_by_line(view: View, times: float, into: dict[tuple[str, int], tuple[flo
         into[key] = (flops + times * op.flops, accessed + times * op.bytes)
 
 
+def _views(view: View) -> Iterator[View]:
+    """A view, and those of all regions."""
+    yield view
+    for op in walk(view, True):
+        yield from (region._view for region in op.regions)
+
+
 def value_of(view: View, value: Any) -> Value:
-    """The value that is meant: one of the view, its name, or the index of a result."""
-    if isinstance(value, Value) and value.number < len(view.values) and view.values[value.number] is value:
+    """The value that is meant: one of the view or of a region inside, or the index of a result."""
+    if isinstance(value, Value) and any(
+        value.number < len(v.values) and v.values[value.number] is value for v in _views(view)
+    ):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and -len(view.results) <= value < len(view.results):
         found = view.results[value]

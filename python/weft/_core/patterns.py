@@ -10,11 +10,18 @@ Operands of operations that commute (add, mul) match in either order.
 from __future__ import annotations
 
 import ast
+import keyword
+import re
 from typing import Any, NamedTuple
 
 from .. import _weft
 from .errors import value_error
 from .ir_view import USER_PRIMITIVES
+
+# Operations that are words of Python's: `and(x, y)` is no expression, and `and_(x, y)` is one.
+_WORDS_OF_PYTHON = re.compile(
+    rf"\b({'|'.join(p['name'] for p in _weft.primitives() if keyword.iskeyword(p['name']))})(?=\s*\(|\s*$)"
+)
 
 
 class Pattern(NamedTuple):
@@ -24,11 +31,16 @@ class Pattern(NamedTuple):
     tree: Any
     names: tuple[str, ...]
 
+    @property
+    def is_operation(self) -> bool:
+        """Whether it is an operation alone, whatever its operands."""
+        return self.tree[1] is None
+
 
 def parse(text: str) -> Pattern:
     """The pattern that a text describes."""
     try:
-        body = ast.parse(text.strip(), mode="eval").body
+        body = ast.parse(_WORDS_OF_PYTHON.sub(r"\1_", text.strip()), mode="eval").body
     except SyntaxError as error:
         raise value_error(_wrong(text, f"it is no expression: {error.msg}")) from None
     if isinstance(body, ast.Name):
@@ -60,7 +72,22 @@ def _operation(text: str, name: str, operands: list | None) -> tuple[str, list |
     name = name.removesuffix("_") if not _weft.has_primitive(name) else name
     if not _weft.has_primitive(name):
         raise value_error(_wrong(text, f"there is no operation '{name}'; docs/operations.md has them all"))
+    takes = _arity(name)
+    if operands is not None and takes is not None and len(operands) != takes:
+        raise value_error(
+            _wrong(text, f"'{name}' takes {takes} operand{'' if takes == 1 else 's'}, not {len(operands)}")
+        )
     return name, operands, ""
+
+
+def num_operands(pattern: Pattern) -> int | None:
+    """How many operands the outermost operation takes; None where that differs, and of a weft.Primitive."""
+    return _arity(pattern.tree[0])
+
+
+def _arity(name: str) -> int | None:
+    declared = next((p["num_operands"] for p in _weft.primitives() if p["name"] == name), -1)
+    return None if declared < 0 else declared
 
 
 def _wrong(text: str, why: str) -> str:

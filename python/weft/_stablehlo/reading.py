@@ -77,7 +77,7 @@ class Reader:
             raise not_implemented(f"{self.file}:{function.line}: the function '{function.name}' calls itself")
         self._under_way.append(function.name)
         try:
-            return self.run(function.body, args, {})
+            return self.run(function.body, args, {}, function)
         finally:
             self._under_way.pop()
 
@@ -101,8 +101,8 @@ class Reader:
         """The operation of the text that made a value."""
         return self._made_by.get(id(value), (None, None))[1]
 
-    def run(self, region: Region, args: Sequence[Any], outside: _Env) -> list[Any]:
-        """What a region returns for arguments, inside of what is called what."""
+    def run(self, region: Region, args: Sequence[Any], outside: _Env, of: Function | None = None) -> list[Any]:
+        """What a region returns for arguments, inside of what is called what; the body of a function: its results."""
         env: ChainMap[str, Any] = ChainMap({}, *(outside.maps if isinstance(outside, ChainMap) else [dict(outside)]))
         if len(args) != len(region.arguments):
             line = region.ops[0].line if region.ops else 0
@@ -111,22 +111,33 @@ class Reader:
         for op in region.ops:
             values = [self._read(name, env, op) for name in op.operands]
             if op.name in _RETURNS:
+                self._check_returned(op, values, of)
                 return values
             results = self._one(op, values, env)
             if len(results) != len(op.results) and op.results:
                 self.fail(op, ValueError, f"has {len(results)} results, the text names {len(op.results)}")
             for name, value, type_ in zip(op.results, results, op.types):
                 self._check(op, value, type_)
+                if name in env.maps[0]:
+                    self.fail(op, ValueError, f"gives {name}, which something before it is called")
                 env[name] = value
                 self._made_by[id(value)] = value, op
         return []
 
-    def _check(self, op: Op, value: Any, type_: Any) -> None:
+    def _check(self, op: Op, value: Any, type_: Any, does: str = "gives") -> None:
         if isinstance(type_, TensorType) and not isinstance(value, tuple):
             shape, dtype = tuple(value.shape), str(value.dtype)
             fits = len(shape) == len(type_.shape) and all(n is None or m == n for m, n in zip(shape, type_.shape))
             if not fits or dtype != type_.dtype:
-                self.fail(op, ValueError, f"gives {TensorType(shape, dtype)}, the text says {type_}")
+                self.fail(op, ValueError, f"{does} {TensorType(shape, dtype)}, the text says {type_}")
+
+    def _check_returned(self, op: Op, values: Sequence[Any], of: Function | None) -> None:
+        said = [op.operand_types or op.types] if op.operand_types or op.types else []
+        for types in [*said, *([] if of is None or of.types is None else [of.types])]:
+            if len(types) != len(values):
+                self.fail(op, ValueError, f"returns {len(values)} values, the text says {len(types)}")
+            for value, type_ in zip(values, types):
+                self._check(op, value, type_, "returns")
 
     def _read(self, name: str, env: _Env, op: Op) -> Any:
         found = env.get(name)
@@ -149,7 +160,8 @@ class Reader:
         except (ValueError, TypeError, NotImplementedError) as error:
             if self._failed:  # the innermost operation is what is wrong
                 raise
-            self.fail(op, type(error), f"is refused: {error}")
+            message = str(error).removeprefix("from_stablehlo: ")
+            self.fail(op, type(error), f"is refused: {message}")
         return out if isinstance(out, list) else [out]
 
     def fail(self, op: Op, kind: type[Exception], what: str) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from .._core.errors import value_error
@@ -48,12 +48,12 @@ class Region:
 
 
 class Function:
-    """A function of a text."""
+    """A function of a text. `types`: of its results; None where that is not read."""
 
-    __slots__ = ("name", "body", "public", "line")
+    __slots__ = ("name", "body", "types", "public", "line")
 
-    def __init__(self, name: str, body: Region, public: bool, line: int):
-        self.name, self.body, self.public, self.line = name, body, public, line
+    def __init__(self, name: str, body: Region, types: Sequence[Any] | None, public: bool, line: int):
+        self.name, self.body, self.types, self.public, self.line = name, body, types, public, line
 
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*)*")
@@ -90,11 +90,8 @@ class _Parser:
     def fail(self, expected: str) -> NoReturn:
         self.space()
         shown = self.text[self.at : self.at + 30].partition("\n")[0]
-        raise value_error(
-            f"{self.file or 'StableHLO'}:{self.line()}: expected {expected}, got {shown!r}"
-            if shown
-            else f"{self.file or 'StableHLO'}:{self.line()}: expected {expected}, and the text ends"
-        )
+        got = f", got {shown!r}" if shown else ", and the text ends"
+        raise value_error(f"{self.file or 'StableHLO'}:{self.line()}: expected {expected}{got}")
 
     def space(self) -> None:
         if self.at < len(self.text) and self.text[self.at] not in " \n\t\r/":  # mostly there is none
@@ -212,7 +209,7 @@ class _Parser:
     def _generic_functions(self, op: Op, functions: list[Function]) -> None:
         if op.name == "func.func" and op.regions:
             public = op.attributes.get("sym_visibility", "public") != "private"
-            functions.append(Function(str(op.attributes.get("sym_name")), op.regions[0], public, op.line))
+            functions.append(Function(str(op.attributes.get("sym_name")), op.regions[0], None, public, op.line))
         elif op.regions:
             for inner in op.regions[0].ops:
                 self._generic_functions(inner, functions)
@@ -235,17 +232,13 @@ class _Parser:
 
         self.need("(")
         self.several(argument, ")")
-        if self.take("->"):
-            if self.ahead("("):
-                self.balanced()
-            else:
-                self.type()
+        results = self._some_types() if self.take("->") else []
         if self.take("attributes"):
             self.balanced()
         self.need("{")
         body = Region(names, types, self._ops())
         self._location()
-        return Function(name, body, not private, line)
+        return Function(name, body, results, not private, line)
 
     def _ops(self) -> list[Op]:
         found: list[Op] = []
@@ -382,10 +375,17 @@ class _Parser:
 
     def _some_types(self) -> list[Any]:
         if self.take("("):
-            return self.several(self.type, ")")
+            return self.several(self._attributed, ")")
         found = [self.type()]
         while self.take(","):
             found.append(self.type())
+        return found
+
+    def _attributed(self) -> Any:
+        found = self.type()
+        if self.ahead("{"):
+            self.balanced()
+        self._location()
         return found
 
     # Short forms of their own.

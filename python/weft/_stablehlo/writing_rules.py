@@ -309,6 +309,11 @@ def _inline(at: int) -> Rule:
     return rule
 
 
+def _primitive(b: Body, op: Operation, types: list[str]) -> Sequence[Named] | None:
+    """A weft.Primitive: what it is made of. One that the host computes has nothing but to be shown."""
+    return None if op.attributes.get("opaque") and not b.module.as_printed else _inline(0)(b, op, types)
+
+
 def _remat(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
     operands = [b.read(x) for x in op.operands]
     if op.attributes.get("prevent_cse", True) and operands:
@@ -431,7 +436,7 @@ RULES: dict[str, Rule] = {
     "iota": _plain("iota", iota_dimension=lambda op: f"{op.attributes['dim']} : i64"),
     "linear_solve": _inline(0),
     "pad": _plain("pad", edge_padding_low=_of("lo"), edge_padding_high=_of("hi"), interior_padding=_of("interior")),
-    "primitive": _inline(0),
+    "primitive": _primitive,
     "random_unwrap": _plain("bitcast_convert"),
     "random_wrap": _plain("bitcast_convert"),
     "remat": _remat,
@@ -463,6 +468,7 @@ _RECORDS = (
 # Why an operation has no counterpart.
 _MEMORY = ": there nobody says where values lie; write the program from before 'explicit-alloc'"
 REASONS: dict[str, str] = {
+    "primitive": _HOST + "; give it a lowering in operations on arrays: weft.Primitive(..., lower=...)",
     **dict.fromkeys(("assert", "debug_print", "io_callback", "pure_callback"), _HOST),
     **dict.fromkeys(("eig", "eigh", "svd", "qr", "lu"), _FACTORS),
     **dict.fromkeys(("recur", "recursive"), ": a function there cannot call itself"),

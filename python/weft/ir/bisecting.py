@@ -89,6 +89,8 @@ def bisect(
         >>> print(str(found).splitlines()[0])
         the pass 'wrong' changes the result: its rule 'wrong', where it replaces 'sin'
     """
+    if not isinstance(ir, IR):
+        raise type_error(f"bisect: expected a program (weft.make_ir), got {ir!r} of type '{type(ir).__name__}'")
     wanted = [np.asarray(x) for x in _tree.leaves(expected)]
     arguments = [*inputs, *ir.constants]
     if len(wanted) != len(ir.out_types):

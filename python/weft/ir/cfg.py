@@ -54,6 +54,25 @@ class Instruction:
         return f"{made} = {' '.join([self.operation.primitive, *map(_name, self.operands)])}"
 
 
+def _check_operands(block: Block, instruction: Instruction) -> None:
+    """Whether an instruction reads what its operation takes; a number may stand for a value, and a value for one."""
+    takes = instruction.operation.operands
+    fits = len(takes) == len(instruction.operands) and all(
+        str(given.type) == str(taken.type)
+        or (
+            (isinstance(given, Literal) or isinstance(taken, Literal))
+            and str(given.type).partition("[")[0] == str(taken.type).partition("[")[0]
+        )
+        for given, taken in zip(instruction.operands, takes)
+    )
+    if not fits:
+        given, wanted = (", ".join(str(v.type) for v in values) for values in (instruction.operands, takes))
+        raise value_error(
+            f"Cfg: in {block.name}, {instruction.operation.primitive} is given ({given}), and the operation takes "
+            f"({wanted})"
+        )
+
+
 def _name(value: Operand) -> str:
     return value.name if isinstance(value, BlockValue) else repr(value)
 
@@ -215,10 +234,10 @@ class Cfg:
 
         Args:
             block: the block.
-            operation: what it computes.
-            *operands: what it reads.
+            operation: what it computes: one of another program.
+            *operands: what it reads, of the types that it reads there.
 
-        Returns: list of weft.ir.BlockValue: what it makes.
+        Returns: list of weft.ir.BlockValue: what it makes, of the types that it makes there.
 
         Example:
             >>> cfg = weft.ir.Cfg("f32[]")
@@ -226,6 +245,8 @@ class Cfg:
             >>> cfg.emit(cfg.entry, sin, cfg.entry.arguments[0])
             [sin_1: f32[]]
         """
+        if not isinstance(operation, Operation):
+            raise type_error(f"Cfg.emit: expected a weft.ir.Operation, got {operation!r}")
         results = [self.value(operation.primitive, str(r.type)) for r in operation.results]
         block.instructions.append(Instruction(operation, operands, results))
         return results
@@ -249,8 +270,9 @@ class Cfg:
     # What holds of it.
 
     def verify(self) -> None:
-        """Checks the graph: each block ends, edges give what the arguments of their block are, every value is defined
-        once, and its definition dominates each use: no way leads to the use past it.
+        """Checks the graph: each block ends, edges give what the arguments of their block are, instructions read what
+        their operations take, every value is defined once, and its definition dominates each use: no way leads to the
+        use past it.
 
         Raises:
             ValueError: the graph is wrong; the message names block and value.
@@ -274,6 +296,8 @@ class Cfg:
                     raise value_error(f"Cfg: {value.name} is defined in {defined[value][0].name} and in {block.name}")
                 defined[value] = (block, at)
             self._check_end(block)
+            for instruction in block.instructions:
+                _check_operands(block, instruction)
         above = immediate_dominators(self.entry, self.successors)
         for block in self.blocks:
             if block not in above:

@@ -223,7 +223,13 @@ class Interpreter:
     def _one(self, op: Operation, values: list) -> list:
         method = self._rules.get(op.primitive) or self._rules.get(op.name)
         if method is not None:
-            out = method(self, op, *values)
+            try:
+                out = method(self, op, *values)
+            except Exception as error:
+                note = f"raised by {type(self).__name__}'s rule of '{op.primitive}'"
+                if not any(note in other for other in getattr(error, "__notes__", ())):
+                    error.add_note(_at(op, note))
+                raise
         elif (control := _CONTROL.get(_view.region_use(op.name))) is not None:
             return list(control(self, op, *values))
         elif not values and len(op.results) == 1:  # a constant
@@ -238,6 +244,10 @@ class Interpreter:
                     f"{type(self).__name__}: the rule of '{op.primitive}' must return {len(op.results)} values, got "
                     f"{type(out).__name__}",
                 )
+            )
+        if out is None and not several:
+            raise type_error(
+                _at(op, f"{type(self).__name__}: the rule of '{op.primitive}' must return a value, got None")
             )
         return list(out) if several else [out]
 

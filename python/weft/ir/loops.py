@@ -22,6 +22,8 @@ def as_while(op: Operation) -> IR:
         raise not_implemented(
             f"a scan over {op._kinds['length'][1][0]} elements, a number that only a call tells, stays"
         )
+    if op.trips == 0:
+        return _never(op)
     length, at, carried = op.trips, op.attributes["num_consts"], op.attributes["num_carry"]
     body, reverse = op.regions[0], op.attributes["reverse"]
 
@@ -40,6 +42,16 @@ def as_while(op: Operation) -> IR:
 
         out = while_loop(lambda state: state[0] < length, step, (np.zeros((), "int32"), *carry, *stacked))
         return tuple(out[1:])
+
+    return make_ir(loop)(*map(_shaped, op.operands))
+
+
+def _never(op: Operation) -> IR:
+    """The same of a `scan` over nothing: its carries, and stacks of no rows."""
+    at, carried = op.attributes["num_consts"], op.attributes["num_carry"]
+
+    def loop(*operands: Any) -> Any:
+        return (*operands[at : at + carried], *(_zeros(v.type) for v in op.results[carried:]))
 
     return make_ir(loop)(*map(_shaped, op.operands))
 

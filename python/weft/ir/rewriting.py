@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
 from .._core import patterns
 from .._core.errors import type_error, value_error
+from .._core.ir_view import Applied
 from .._core.names import update_wrapper, wraps
 from .._core.tracing import check_callable, ir_name
 from ..program import IR, make_ir
 
 __all__ = ["Rewrite", "rewrite"]
 
-# After so many walks over a program a rule that still applies is taken for one that undoes itself.
+# After so many walks over a program a rule that still applies is taken for one that undoes itself; and after having
+# applied so often for each operation that there was, but at least _MANY times: it may write more than it replaces.
 _MOST_ROUNDS = 50
+_MANY = 2000
+# What a rule may know of a match, by keyword.
+_OF_THE_MATCH = ("ops", "types")
 
 
 class Rewrite:
@@ -37,7 +43,8 @@ class Rewrite:
     """
 
     def __init__(self, function: Callable[..., Any], pattern: str, once: bool):
-        self._function, self._pattern, self._once = function, patterns.parse(pattern), once
+        self._function, self._text, self._once = function, pattern.strip(), once
+        self._pattern = patterns.parse(pattern)
         self.name = ir_name(function)
         self.applied = 0
         code = getattr(function, "__code__", None)
@@ -47,36 +54,78 @@ class Rewrite:
 
     def _checked(self) -> set[str]:
         """The names that the function takes beside operands: attributes, `ops`."""
-        parameters = inspect.signature(self._function).parameters.values()
-        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        keywords = {p.name for p in parameters if p.kind == p.KEYWORD_ONLY}
-        if any(p.kind == p.VAR_KEYWORD for p in parameters):
-            keywords.add("**")
-        if self._pattern.names and sorted(names) != sorted(self._pattern.names):
+        try:
+            parameters = inspect.signature(self._function).parameters.values()
+        except ValueError:  # of what is not written in Python
             raise type_error(
-                f"rewrite: '{self.name}' ({self._place}) takes {', '.join(names) or 'nothing'}, but the names of its "
-                f"pattern are {', '.join(self._pattern.names)}"
-            )
-        self._order = [self._pattern.names.index(n) for n in names] if self._pattern.names else None
-        return keywords
+                f"rewrite: expected a function written in Python, whose parameters can be seen, got {self._function!r}"
+            ) from None
+        places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        words = [p for p in parameters if p.kind == p.KEYWORD_ONLY]
+        needed = [p.name for p in words if p.default is p.empty and p.name not in _OF_THE_MATCH]
+        names, of_pattern = [p.name for p in places], list(self._pattern.names)
+        who = f"rewrite: '{self.name}' ({self._place}) takes {', '.join(names) or 'nothing'}"
+        if self._pattern.is_operation:
+            takes = patterns.num_operands(self._pattern)
+            fewest = sum(p.default is p.empty for p in places)
+            most = sys.maxsize if any(p.kind == p.VAR_POSITIONAL for p in parameters) else len(places)
+            if takes is not None and not fewest <= takes <= most:
+                raise type_error(f"{who}, but '{self._text}' has {takes} operand{'' if takes == 1 else 's'}")
+            self._order, self._needed = None, needed
+        else:
+            if sorted(names) != sorted(of_pattern):
+                raise type_error(f"{who}, but the names of its pattern are {', '.join(of_pattern) or 'none'}")
+            if needed:
+                raise type_error(
+                    f"{who}, and {', '.join(needed)} by keyword, where there are {' and '.join(_OF_THE_MATCH)}"
+                )
+            self._order, self._needed = [of_pattern.index(n) for n in names], []
+        every = any(p.kind == p.VAR_KEYWORD for p in parameters)
+        return {p.name for p in words} | ({"**"} if every else set())
 
     def __call__(self, program: Any) -> Any:
         """The program after the rule, in all its regions, until it does not apply any more."""
         if not isinstance(program, IR):
             return _of_function(self, program)
         fn, self.applied = program._fn, 0
+        records: list[Applied] = []
+        most: int | None = None
+
+        def replaced(values: list, ops: list, types: list, stack: str) -> list | None:
+            out = self._replaced(values, ops, types, stack)
+            if out is not None:
+                records.append(self._record(ops[0][0], stack))
+                if most is not None and len(records) > most:
+                    raise value_error(self._endless(program, f"it has applied {len(records)} times"))
+            return out
+
         for round_ in itertools.count():
-            fn, applied = _weft.rewrite(fn, self.name, self._pattern.tree, len(self._pattern.names), self._replaced)
+            fn, applied = _weft.rewrite(fn, self.name, self._pattern.tree, len(self._pattern.names), replaced)
             self.applied += applied
             if not applied or self._once:
                 break
             if round_ == _MOST_ROUNDS:
-                raise value_error(
-                    f"the rewrite '{self.name}' ({self._place}) does not end: after {_MOST_ROUNDS} walks over "
-                    f"'{program.__name__}' it still applies, {applied} times in the last. What it writes matches its "
-                    "own pattern; with weft.rewrite(..., once=True) it is not asked about what it wrote"
-                )
-        return program._with(fn)
+                found = f"after {_MOST_ROUNDS} walks it still applies, {applied} times in the last"
+                raise value_error(self._endless(program, found))
+            if most is None:
+                most = max(_MANY, _MOST_ROUNDS * program.num_eqns)
+        after = program._with(fn)
+        after._applied += records
+        return after
+
+    def _endless(self, program: IR, found: str) -> str:
+        return (
+            f"the rewrite '{self.name}' ({self._place}) does not end on '{program.__name__}': {found}. What it writes "
+            "matches its own pattern; with weft.rewrite(..., once=True) it is not asked about what it wrote"
+        )
+
+    def _record(self, operation: str, stack: str) -> Applied:
+        """What is noted of an application: the pattern before, the rule's own words for what is there after."""
+        names = self._pattern.names or ("...",)
+        before = self._text if self._pattern.names else f"{self._text}(...)"
+        file, _, function = stack.partition("\n")[0].strip().removeprefix("at ").rpartition(" in ")
+        where = f"{file} ({function})" if file else ""
+        return Applied(self.name, self.name, operation, stack, before, f"{self.name}({', '.join(names)})", where)
 
     def _limited(self, program: IR, most: int | None) -> tuple[IR, list[tuple[str, str]]]:
         """One walk in which the rule applies so often at most, and (operation, stack) of each time."""
@@ -95,6 +144,9 @@ class Rewrite:
         """Called from C++ for a match; None: the rule does not want it."""
         name, attributes, _ = ops[0]
         keywords: dict[str, Any] = {}
+        if missing := [n for n in self._needed if n not in attributes]:
+            there = ", ".join(attributes) or "none"
+            raise type_error(self._wrong(f"takes {', '.join(missing)}; the attributes of '{name}' are {there}", stack))
         if self._order is None:
             keywords = {k: v for k, v in attributes.items() if k in self._takes or "**" in self._takes}
         if "ops" in self._takes:
