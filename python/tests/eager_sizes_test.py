@@ -1,5 +1,5 @@
-"""Operations outside jit on arrays that are too large to be interpreted: one code for arrays of all sizes, with the bits
-of code for the one size, which jit makes."""
+"""Operations outside jit on arrays that are too large to be interpreted: code for all sizes, with the bits of the code for
+one size that jit makes."""
 
 import itertools
 
@@ -57,8 +57,8 @@ TWO = {
 PROGRAMS = {**{name: (1, f) for name, f in ONE.items()}, **{name: (2, f) for name, f in TWO.items()}}
 # Several operations, which jit sees together, and so may round less often; and a number that it knows.
 SEVERAL = {"mod a number", "clip", "modf", "softplus", "gelu", "celu", "softmax", "variance", "gradient", "stretched"}
-# Which have a number made of a size (of a mean), or operations that are still compiled for some sizes.
-BY_SIZE = {"mean of rows", "variance", "softmax", "argsort", "sort", "median"}
+# Which have a number made of a size (a mean), or no argument that tells one (the mask of tril).
+BY_SIZE = {"mean of rows", "variance", "softmax", "argsort", "sort", "median", "tril", "triu"}
 # What NumPy computes element by element, or exactly.
 IN_NUMPY = {
     "mod": np.mod,
