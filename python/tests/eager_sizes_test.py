@@ -1,5 +1,5 @@
-"""Operations outside jit on arrays that are too large to be interpreted: code for all sizes, with the bits of the code for
-one size that jit makes."""
+"""Operations outside jit on arrays that are too large to be interpreted: code for all sizes, with the bits of code for
+the one size, which jit makes."""
 
 import itertools
 
@@ -92,7 +92,7 @@ def given(count, shape, dtype):
 def takes(f, arrays):
     try:
         f(*arrays)
-    except (TypeError, NotImplementedError):
+    except (TypeError, ValueError, NotImplementedError):
         return False
     return True
 
