@@ -23,8 +23,8 @@ std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> a
 // when that runs.
 FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols);
 
-// The reverse, for a function all of whose sizes are numbers: one of symbolic sizes that Specialize makes `fn` of again.
-// What only sizes tell apart becomes one function:
+// The reverse, for a function all of whose sizes are numbers: one of symbolic sizes that Specialize makes `fn` of
+// again. What only sizes tell apart becomes one function:
 //
 //   fn f(x: f32[60,50], y: f32[50]) ...
 //   Generalize(f, 2);                   // fn f(x: f32[n0,n1], y: f32[n1]) ...
