@@ -21,6 +21,10 @@ WHOLE: list[tuple[str, str]] = [
     (r"^pinv: give one of rtol and rcond", "pinv: only one of rtol and rcond may be specified."),
     (r"^matrix_rank: both rtol and tol are given", "matrix_rank: only one of tol or rtol may be specified."),
     # Indices and interpolation.
+    (
+        r"^searchsorted: ((?:invalid argument|batch_dims=|dimension=|batch dimension sizes|dtypes of sorted_arr).*)$",
+        "{0}",
+    ),
     (r"^ravel_multi_index: an index is out of range", "invalid entry in coordinates array"),
     (r"^interp: xp and fp must be vectors of one length", "xp and fp must be one-dimensional arrays of equal size"),
     (
