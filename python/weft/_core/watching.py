@@ -261,17 +261,17 @@ def ranks_differ(what: str, shapes: list[str]) -> None:
     if what in ("where", "index arrays"):
         return
     level = options.numpy_rank_promotion.value
+    needed = f"operands with shapes {' '.join(shapes)} require rank promotion"
     if level == "warn":
         warnings.warn(
-            f"Following NumPy automatic rank promotion for {what} on shapes {' '.join(shapes)}. Set "
-            f"numpy_rank_promotion to "
-            f"'allow' to disable this warning{_line()}",
+            f"Following NumPy automatic rank promotion for {what} on shapes {' '.join(shapes)}: {needed}. Set "
+            f"numpy_rank_promotion to 'allow' to disable this warning{_line()}",
             stacklevel=2,
         )
     elif level == "raise":
         raise in_hook(
             ValueError,
-            f"{what}: operands of shapes {' '.join(shapes)} could not be broadcast together, since "
+            f"{what}: operands could not be broadcast together: {needed}, and "
             "numpy_rank_promotion is 'raise'; give them as many dimensions: x[None, :], or weft.numpy.broadcast_to",
         )
 
