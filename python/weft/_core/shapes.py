@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -226,7 +226,7 @@ class ShapedArray(ShapeDtype):
         weak_type: whether it takes the dtype of what it meets.
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices.
-        memory_space: accepted, without effect: there is one memory.
+        memory_space: kept and shown, without effect: there is one memory.
         manual_axis_type: `varying` under JAX's name, as `mat` gives it.
 
     Example:
@@ -236,7 +236,9 @@ class ShapedArray(ShapeDtype):
         'f32[2,3]'
     """
 
-    __slots__ = ("sums",)
+    __slots__ = ("memory_space", "sums")
+
+    default_memory_space: ClassVar[Any] = None
 
     def __init__(
         self,
@@ -250,6 +252,7 @@ class ShapedArray(ShapeDtype):
         manual_axis_type: Any = None,
     ):
         self.sums = Sums()
+        self.memory_space = self.default_memory_space if memory_space is None else memory_space
         if manual_axis_type is not None:
             varying = sorted(manual_axis_type.vur)
             self.sums = Sums(manual_axis_type.unreduced, manual_axis_type.reduced)
@@ -266,6 +269,8 @@ class ShapedArray(ShapeDtype):
         made = super().update(**changes)
         if "manual_axis_type" not in changes:
             made.sums = self.sums
+        if "memory_space" not in changes:
+            made.memory_space = self.memory_space
         return made
 
     def _taken(self, dtype: Any) -> Any:
@@ -302,6 +307,8 @@ class ShapedArray(ShapeDtype):
         word = name.rstrip("0123456789")
         if short_dtypes and word in _SHORT:
             name = _SHORT[word] + name[len(word) :]
+        if self.memory_space not in (None, self.default_memory_space):
+            name += f"<{str(getattr(self.memory_space, 'name', self.memory_space)).lower()}>"
         if self.sharding is None:
             return f"{name}[{','.join(map(str, self.shape))}]"
         return self._cut(name)

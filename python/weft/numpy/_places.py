@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import enum
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _weft
-from .._core.errors import index_error, is_one_of, type_error, value_error
+from .._core import options
+from .._core.errors import index_error, is_one_of, of_kind, type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import joined
 from ..batching import vmap
@@ -73,6 +76,26 @@ _COMBINE: dict[str, Any] = {
 }
 
 
+def _warn_of_lost_values(array: Array, values: Any) -> None:
+    """JAX warns of values that the dtype of an array does not hold. Where dtypes are not promoted, others are errors."""
+    kind, given = array.dtype, getattr(values, "dtype", None)
+    if kind == given or not _weft.is_operand(values):
+        return
+    if options.numpy_dtype_promotion.value == "strict" and not _weft.abstract(values)[2]:
+        raise of_kind(
+            _weft.TypePromotionError,
+            f"dtypes {kind} and {given} meet, and numpy_dtype_promotion is 'strict', so none is converted: convert "
+            "the values with astype, or set numpy_dtype_promotion to 'standard'",
+        )
+    if _weft.result_type(values, kind) != kind:
+        warnings.warn(
+            f"scatter inputs have incompatible types: cannot safely cast value from dtype={given or type(values)} to "
+            f"dtype={kind} with jax_numpy_dtype_promotion=standard. In future JAX releases this will result in an error.",
+            FutureWarning,
+            stacklevel=3,
+        )
+
+
 def _updating(
     name: str,
     does: str,
@@ -94,6 +117,8 @@ def _updating(
         wrap_negative_indices: bool = True,
     ) -> Array:
         mode = _name_of(mode)
+        if jax_semantics():
+            _warn_of_lost_values(self._array, values)
         if out_sharding is not None:
             return self._lying(out_sharding, name, values, mode=mode, wrap_negative_indices=wrap_negative_indices)
         place = self._placed(wrap_negative_indices, mode)

@@ -229,7 +229,7 @@ PUBLIC: dict[str, Served] = {
         },
         absent=because("weft.NamedSharding and shard_map say how arrays are cut", "GSPMDSharding"),
     ),
-    "jax.memory": Served(names={"Space": "weft.as_jax.internals:MemorySpace"}),
+    "jax.memory": Served(names={"Space": "weft.as_jax.core:MemorySpace"}),
     "jax.core": Served(
         names={
             **of(_CORE, "AbstractValue Trace Tracer ShapedArray ParamDict Value get_aval valid_jaxtype eval_context"),
