@@ -191,7 +191,16 @@ _JAX_SEMANTICS = 3  # as in tracer/context.h
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "bf"}
 
 
-class ManualAxes(NamedTuple):
+_KNOWN_AXES: dict[ManualAxes, ManualAxes] = {}
+
+
+class _ManualAxes(NamedTuple):
+    varying: frozenset[str] = frozenset()
+    unreduced: frozenset[str] = frozenset()
+    reduced: frozenset[str] = frozenset()
+
+
+class ManualAxes(_ManualAxes):
     """How a value inside shard_map differs between devices: along `varying` axes by itself, along `unreduced` ones as
     a part of a sum, and along `reduced` ones not at all, but its cotangent is a part of a sum.
 
@@ -200,9 +209,9 @@ class ManualAxes(NamedTuple):
         frozenset()
     """
 
-    varying: frozenset[str] = frozenset()
-    unreduced: frozenset[str] = frozenset()
-    reduced: frozenset[str] = frozenset()
+    def __new__(cls, varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> ManualAxes:
+        made = super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
+        return _KNOWN_AXES.setdefault(made, made)  # equal ones are one object, as in JAX
 
     def __deepcopy__(self, memo: Any) -> ManualAxes:
         return self

@@ -224,7 +224,8 @@ PUBLIC: dict[str, Served] = {
         names={
             **of("weft", "Mesh NamedSharding PartitionSpec Sharding SingleDeviceSharding"),
             **of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh get_mesh set_mesh use_mesh"),
-            **of("weft.as_jax.meshes", "use_abstract_mesh reshard auto_axes explicit_axes AbstractDevice"),
+            **of("weft.as_jax.meshes", "use_abstract_mesh reshard auto_axes explicit_axes"),
+            "AbstractDevice": "weft._sharding.devices:AbstractDevice",
             "PositionalSharding": "weft.as_jax.meshes:PositionalSharding",
         },
         absent=because("weft.NamedSharding and shard_map say how arrays are cut", "GSPMDSharding"),
