@@ -29,6 +29,9 @@ class AbstractDevice(NamedTuple):
     num_cores: int | None
     platform: str
 
+    def __repr__(self) -> str:
+        return f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform})"
+
 
 OWN_KIND = AbstractDevice(PLATFORM, None, PLATFORM)
 

@@ -151,7 +151,7 @@ def vectorize(
             fit(core, a.shape[a.ndim - len(core) :])
         loops = [a.shape[: a.ndim - len(core)] for a, core in zip(arrays, cores)]
         joint = _weft.broadcast_shapes(*loops) if loops else ()
-        if len({len(shape) for shape in loops} - {0}) > 1:
+        if len({len(shape) for a, shape in zip(arrays, loops) if a.ndim}) > 1:
             watching.ranks_differ("vectorize", [str(tuple(shape)) for shape in loops])
 
         def on_cores(*values):

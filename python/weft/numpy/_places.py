@@ -81,15 +81,17 @@ def _warn_of_lost_values(array: Array, values: Any) -> None:
     kind, given = array.dtype, getattr(values, "dtype", None)
     if kind == given or not _weft.is_operand(values):
         return
-    if options.numpy_dtype_promotion.value == "strict" and not _weft.abstract(values)[2]:
+    _, own, weak, _ = _weft.abstract(values)
+    loses = _weft.result_type(values, kind) != kind
+    if options.numpy_dtype_promotion.value == "strict" and (loses or not weak):
         raise of_kind(
             _weft.TypePromotionError,
-            f"dtypes {kind} and {given} meet, and numpy_dtype_promotion is 'strict', so none is converted: convert "
+            f"dtypes {kind} and {own} meet, and numpy_dtype_promotion is 'strict', so none is converted: convert "
             "the values with astype, or set numpy_dtype_promotion to 'standard'",
         )
-    if _weft.result_type(values, kind) != kind:
+    if loses:
         warnings.warn(
-            f"scatter inputs have incompatible types: cannot safely cast value from dtype={given or type(values)} to "
+            f"scatter inputs have incompatible types: cannot safely cast value from dtype={own} to "
             f"dtype={kind} with jax_numpy_dtype_promotion=standard. In future JAX releases this will result in an error.",
             FutureWarning,
             stacklevel=3,
