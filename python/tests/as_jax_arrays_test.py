@@ -1,5 +1,10 @@
 """Methods of arrays and types of weft.as_jax where JAX's own tests found that they differ."""
 
+import warnings
+
+import numpy as np
+import weft
+import weft.numpy as wnp
 from as_jax_both import both, lines
 
 
@@ -23,7 +28,8 @@ def test_astype_and_item():
         out["mapped"] = shown(jax.vmap(lambda x: x.astype("int32"))(jnp.ones(2)))
         out["device"] = str(jnp.ones(2).astype("int32", device=jax.devices()[0]).dtype)
         x = jnp.arange(8).reshape(2, 4)
-        out["items"] = [x.item(3), x.item((3,)), x.item(1, 2), x.item((1, 2)), jnp.ones((1, 1)).item(), x[0, :1].item(())]
+        out["items"] = [x.item(3), x.item((3,)), x.item(1, 2), x.item((1, 2))]
+        out["single"] = [jnp.ones((1, 1)).item(), x[0, :1].item(())]
         """
     )
     assert found["int32 int32 False"][1] and not found["int32 int32 True"][1]
@@ -208,3 +214,29 @@ def test_options_under_their_whole_names():
         "weft.as_jax",
     )
     assert found == {"inside": False, "outside": True}
+
+
+def test_without_jax_semantics():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind, value in (("int16", 1.5), ("int32", wnp.float32(2.5)), ("float32", wnp.ones((), "float64"))):
+            x = wnp.zeros(3, kind)
+            for method in ("set", "add", "multiply", "min", "max"):
+                assert getattr(x.at[0], method)(value).dtype == kind
+    x = wnp.arange(3)
+    assert x.astype("int32") is not x and x.astype("int32", copy=False).dtype == "int32"
+    start = np.array(1.0, np.float32)
+
+    def body(carry, x):
+        carry += x
+        return carry, x
+
+    with weft.disable_jit():
+        total, _ = weft.scan(body, start, np.ones(3, np.float32))
+        assert weft.while_loop(lambda c: c < 4, lambda c: body(c, 1)[0], start) == 4
+    assert total == 4 and start == 1
+    try:
+        wnp.zeros(3) + wnp.zeros(4)
+    except (TypeError, ValueError) as error:
+        assert "do not broadcast" in str(error) and not hasattr(error, "__notes__")
+    assert wnp.vectorize(lambda a, b: a + b)(wnp.ones((2, 3)), wnp.ones(3)).shape == (2, 3)

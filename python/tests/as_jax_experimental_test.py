@@ -126,14 +126,15 @@ def test_rooflines_of_what_devices_send():
                         except ValueError:
                             out[f"{sizes} {kind} {along} {name}"] = "out_specs"
             n = sizes[0] * sizes[1]
-            for name, pairs in {"around": [(i, (i + 1) % n) for i in range(n)], "back": [(i, n - 1 - i) for i in range(n)],
-                                "none": [], "self": [(0, 0)]}.items():
+            around, back = [(i, (i + 1) % n) for i in range(n)], [(i, n - 1 - i) for i in range(n)]
+            for name, pairs in {"around": around, "back": back, "none": [], "self": [(0, 0)]}.items():
                 move = lambda a: lax.ppermute(a, ("x", "y"), perm=pairs)
                 count = roofline(move, mesh=mesh, in_specs=P(("x", "y")), out_specs=P(("x", "y")))
                 out[f"{sizes} ppermute {name}"] = said(count(x)[1])
             product = lambda a, b: lax.all_gather(a, "x", axis=1, tiled=True) @ b
             for kind in ("float32", "int8", "int32"):
-                a, b = (jax.ShapeDtypeStruct((8, 8), jnp.dtype(kind), sharding=NamedSharding(mesh, P(None, None))) for _ in "ab")
+                place = NamedSharding(mesh, P(None, None))
+                a = b = jax.ShapeDtypeStruct((8, 8), jnp.dtype(kind), sharding=place)
                 specs = dict(mesh=mesh, in_specs=(P(None, "x"), P()), out_specs=P("x", None))
                 types, forward, back = roofline_and_grad(product, **specs)(a, b)
                 out[f"{sizes} {kind} product"] = [said(forward), str(types.sharding.spec), str(types.dtype)]

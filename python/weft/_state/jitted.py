@@ -5,7 +5,7 @@ C++ calls such a function through call_jitted (python/native/jit.cc), from when 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _weft

@@ -1,5 +1,5 @@
-"""JAX's words for an error, after Weft's: programs look for them (`pytest.raises(match=...)`), and people search. Where a
-program compares a message whole, or how it begins, JAX's stands in the place of Weft's, which is a note."""
+"""JAX's words for an error, after Weft's: programs look for them (`pytest.raises(match=...)`), and people search. Where
+programs compare a message whole, or how it begins, JAX's stands in the place of Weft's, which is a note."""
 
 from __future__ import annotations
 

@@ -76,14 +76,18 @@ _COMBINE: dict[str, Any] = {
 }
 
 
-def _warn_of_lost_values(array: Array, values: Any) -> None:
-    """JAX warns of values that the dtype of an array does not hold. Where dtypes are not promoted, others are errors."""
-    kind, given = array.dtype, getattr(values, "dtype", None)
-    if kind == given or not _weft.is_operand(values):
+def _check_values(array: Array, values: Any) -> None:
+    """As JAX does: warns of values that the dtype of an array does not hold, and refuses other dtypes where none are
+    promoted."""
+    kind, number = array.dtype, isinstance(values, (bool, int, float, complex))
+    if kind == getattr(values, "dtype", None) or not _weft.is_operand(values):
         return
-    _, own, weak, _ = _weft.abstract(values)
-    loses = _weft.result_type(values, kind) != kind
-    if options.numpy_dtype_promotion.value == "strict" and (loses or not weak):
+    sample = type(values)(0) if number else values  # it may be too large for its own dtype
+    own = _weft.result_type(sample)
+    if own == kind:
+        return
+    loses = _weft.result_type(sample, kind) != kind
+    if options.numpy_dtype_promotion.value == "strict" and (loses or not (number or _weft.abstract(values)[2])):
         raise of_kind(
             _weft.TypePromotionError,
             f"dtypes {kind} and {own} meet, and numpy_dtype_promotion is 'strict', so none is converted: convert "
@@ -91,8 +95,8 @@ def _warn_of_lost_values(array: Array, values: Any) -> None:
         )
     if loses:
         warnings.warn(
-            f"scatter inputs have incompatible types: cannot safely cast value from dtype={own} to "
-            f"dtype={kind} with jax_numpy_dtype_promotion=standard. In future JAX releases this will result in an error.",
+            f"scatter inputs have incompatible types: cannot safely cast value from dtype={own} to dtype={kind} with "
+            "jax_numpy_dtype_promotion=standard. In future JAX releases this will result in an error.",
             FutureWarning,
             stacklevel=3,
         )
@@ -120,7 +124,7 @@ def _updating(
     ) -> Array:
         mode = _name_of(mode)
         if jax_semantics():
-            _warn_of_lost_values(self._array, values)
+            _check_values(self._array, values)
         if out_sharding is not None:
             return self._lying(out_sharding, name, values, mode=mode, wrap_negative_indices=wrap_negative_indices)
         place = self._placed(wrap_negative_indices, mode)
