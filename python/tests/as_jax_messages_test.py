@@ -157,3 +157,24 @@ def test_functions_of_one_line_are_explained():
     )
     again = ["another function defined on the same line" in text for text in found["said"] if "never seen" in text]
     assert again in ([False, True, False], [False, False, True, True, False, False])  # one handler or both
+
+
+def test_mapped_results_without_an_axis():
+    found = lines(
+        """
+        x = jnp.ones(2)
+        for name, options in {"none": {}, "named": {"axis_name": "foo"}}.items():
+            for wrap, g in {"plain": lambda f: f, "jit": jax.jit, "twice": jax.vmap}.items():
+                f = jax.vmap(lambda v: v, out_axes=None, **options)
+                try:
+                    g(f)(x if wrap != "twice" else jnp.ones((2, 2)))
+                except ValueError as error:
+                    out[f"{name} {wrap}"] = str(error)
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    assert len(found) == 6
+    for name, said in found.items():
+        axis = " (axis_name=foo)" if name.startswith("named") else ""
+        assert f"vmap has mapped output{axis} but out_axes is None; at vmap out_axes" in said, (name, said)

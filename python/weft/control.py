@@ -49,11 +49,6 @@ def _in_python() -> bool:
     return _weft.disable_jit()
 
 
-def _never_changing(tree: Any) -> Any:
-    """A tree in which NumPy's arrays, which a function may change where they are, have become arrays."""
-    return _tree.map(lambda x: _weft.array(x, None, True) if isinstance(x, np.ndarray) else x, tree)
-
-
 def _asked(kind: Callable[[Any], Any], x: Any) -> Any:
     """The Python value of a predicate or a bound; None where it is traced and unknown, so that Python cannot decide by
     it and the program has to."""
@@ -238,7 +233,7 @@ def loop_while(
     check_callable(cond_fun, what)
     check_callable(body_fun, what)
     if _in_python():
-        init_val = _never_changing(init_val)
+        init_val = _copied.without_numpy(init_val)
         while go_on := _asked(bool, cond_fun(init_val)):
             init_val = body_fun(init_val)
         if go_on is not None:
@@ -572,7 +567,7 @@ def _loop_scan(
 
 
 def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool):
-    value, ys = _never_changing(init), []
+    value, ys = _copied.without_numpy(init), []
     for i in reversed(range(length)) if reverse else range(length):
         value, y = f(value, _tree.map(lambda leaf: leaf[i], xs))  # noqa: B023
         ys.append(y)

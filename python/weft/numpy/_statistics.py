@@ -570,12 +570,10 @@ def interp(
         if shape(period) != ():
             raise value_error(f"interp: period must be one number, got {period!r}")
         x, xp = x % period, xp % period
-        order = argsort(xp)
-        xp, fp = take(xp, order), take(fp, order)
+        xp, fp = take(xp, order := argsort(xp)), take(fp, order)
         xp = _weft.concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
         fp = _weft.concatenate([fp[-1:], fp, fp[:1]], 0)
-    n = xp.shape[0]
-    if n == 1:
+    if (n := xp.shape[0]) == 1:
         out = _weft.broadcast_to(fp[0], x.shape)
     else:
         i = clip(searchsorted(xp, x, "right"), 1, n - 1)
