@@ -240,3 +240,24 @@ def test_without_jax_semantics():
     except (TypeError, ValueError) as error:
         assert "do not broadcast" in str(error) and not hasattr(error, "__notes__")
     assert wnp.vectorize(lambda a, b: a + b)(wnp.ones((2, 3)), wnp.ones(3)).shape == (2, 3)
+
+
+def test_types_of_references_say_where_they_lie():
+    both(
+        """
+        from jax.sharding import AxisType
+        mesh = jax.make_mesh((1, 1), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+        for name, spec in {"both": P("x", "y"), "one": P(None, "y"), "together": P(("x", "y")), "none": P()}.items():
+            found = []
+            @jax.jit
+            def f(ref):
+                found.append(str(jax.typeof(ref).sharding.spec))
+                found.append(jax.typeof(ref).sharding.spec == jax.typeof(ref[...]).sharding.spec)
+                return ref[...] + 1
+            with jax.set_mesh(mesh):
+                ref = jax.new_ref(jax.device_put(jnp.zeros((4, 4)), NamedSharding(mesh, spec)))
+                found.append(shown(f(ref).sum()))
+            out[name] = found
+        out["no mesh"] = str(jax.typeof(jax.new_ref(jnp.ones(3))).shape)
+        """
+    )

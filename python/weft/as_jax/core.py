@@ -13,6 +13,7 @@ import numpy as np
 import weft
 
 from .. import _weft
+from .._core import stateful
 from .._core.errors import name_error, value_error
 from .._core.shapes import ShapedArray
 from .._sharding.shardings import spec_axes
@@ -133,7 +134,10 @@ def typeof(x: Any) -> ShapedArray:
     own = own_types.get(type(x))
     if own is not None:
         return own(x)
-    return _on_mesh(x, weft.typeof(x))
+    found = weft.typeof(x)
+    if stateful.is_reference(x) and not get_abstract_mesh().empty:
+        return type(found)(_on_mesh(held := stateful.references.scopes.read(x), weft.typeof(held)))
+    return _on_mesh(x, found)
 
 
 @functools.cache
