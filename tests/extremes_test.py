@@ -148,6 +148,11 @@ UNARY = {
     "logistic": (lambda x: 1 / (1 + mpmath.exp(-x)), at(0.5, 1.0, 0.0)),
     "logistic_density": (lambda x: mpmath.sech(x / 2) ** 2 / 4, at(0.25, 0.0, 0.0)),
     "neg": (lambda x: -x, np.negative),
+    "normal_cdf": (lambda x: erfc(-x / mpmath.sqrt(2)) / 2, at(0.5, 1.0, 0.0)),
+    "normal_density": (
+        lambda x: mpmath.exp(-x * x / 2) / mpmath.sqrt(2 * mpmath.pi),
+        at(float(1 / mpmath.sqrt(2 * mpmath.pi)), 0.0, 0.0),
+    ),
     "rsqrt": (lambda x: 1 / mpmath.sqrt(x), lambda x: 1 / np.sqrt(x)),
     "sech_squared": (lambda x: mpmath.sech(x) ** 2, at(1.0, 0.0, 0.0)),
     "sign": (mpmath.sign, odd(1.0)),
@@ -164,6 +169,7 @@ BINARY = {
     "add": (lambda x, w: x + w, np.add),
     "atan2": (mpmath.atan2, np.arctan2),
     "div": (lambda x, w: x / w, np.divide),
+    "log_quotient": (lambda x, w: mpmath.log(x / w), lambda x, w: np.log(x / w)),
     "max": (max, np.maximum),
     "min": (min, np.minimum),
     "mul": (lambda x, w: x * w, np.multiply),
@@ -206,7 +212,7 @@ def at_special_points(function):
             # mpmath's zero has no sign: an odd function keeps that of the operand.
             is_odd = len(x) == 1 and y == 0 and function(mpmath.mpf(-0.5)) == -function(mpmath.mpf(0.5))
             return np.copysign(y, x[0]) if is_odd else y
-        except (ValueError, ZeroDivisionError):
+        except (ValueError, ZeroDivisionError, TypeError):  # a TypeError: complex
             return nan
 
     return value

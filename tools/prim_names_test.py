@@ -21,6 +21,7 @@ RULES = (
     "transforms/opt/formula.cc",
     "transforms/opt/same_value.h",
     "transforms/opt/stable_factors.cc",
+    "transforms/opt/stable_limits.cc",
     "transforms/opt/stable_structure.cc",
     "transforms/opt/stable_moves.cc",
     "transforms/opt/guarded_branches.cc",

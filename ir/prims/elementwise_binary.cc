@@ -2,6 +2,7 @@
 //   name, dtypes, meaning on one element, partial derivatives (x, w: operands, y: result), documentation
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "base/product.h"
 #include "ir/prims/elementwise.h"
@@ -90,6 +91,29 @@ Expr PowerOfDerivative(const Expr& x, const Expr& power, const Expr& w_is_0) {
   const Expr one = x.Number(1), small = And(w_is_0, is_below(3 - row.max_exponent / 2));
   const Expr divisor = Select(is_below(1 - row.max_exponent), one, Select(small, x, one));
   return Select(small, StopGradient(1.0 / divisor), Pow(Select(small, one, x), power));
+}
+
+// log(2^exponent (mantissa + rest)), the mantissa being between 1/4 and 4: near 1 with the digits of the sum.
+double LogOfParts(double mantissa, double rest, int exponent) {
+  if (mantissa < 0) return std::numeric_limits<double>::quiet_NaN();
+  int more = 0;
+  double m = std::frexp(mantissa, &more);  // in [1/2, 1)
+  if (m < std::numbers::sqrt2 / 2) m *= 2, --more;
+  constexpr double kHigh = 6.93147180369123816490e-01, kLow = 1.90821492927058770002e-10;  // of log(2)
+  const double e = exponent + more;
+  return e * kHigh + (std::log(m) + (rest / mantissa + e * kLow));
+}
+double LogProduct(double x, double w) {
+  int e = 0, more = 0;
+  const double a = std::frexp(x, &e), b = std::frexp(w, &more), product = a * b;
+  if (!std::isfinite(x) || !std::isfinite(w) || product == 0) return std::log(x * w);
+  return LogOfParts(product, std::fma(a, b, -product), e + more);
+}
+double LogQuotient(double x, double w) {
+  int e = 0, more = 0;
+  const double a = std::frexp(x, &e), b = std::frexp(w, &more), quotient = a / b;
+  if (!std::isfinite(x) || !std::isfinite(w) || x == 0 || w == 0) return std::log(x / w);
+  return LogOfParts(quotient, std::fma(-quotient, b, a) / b, e - more);
 }
 
 void Samples(Prim& p, double low, double high) {
@@ -211,6 +235,14 @@ void RegisterArithmetic(PrimRegistry& r) {
               return {v / n * scale, -(u / n * scale)};
             },
             "The angle of the point (w, x) in radians, in [-pi, pi].", {.work = 30, .ulps = 2});
+  Samples(AddBinary(r, "log_product", kAnyFloats, OnFloats<2>(LogProduct), WEFT_D2(1.0 / x, 1.0 / w),
+                    "The natural logarithm of x * w, also where the product is out of the range of the dtype.",
+                    {.work = 20, .ulps = 2, .formula = "log(x * w)", .example = "wnp.array([1e30, 2.0]), 1e30"}),
+          0.3, 3);
+  Samples(AddBinary(r, "log_quotient", kAnyFloats, OnFloats<2>(LogQuotient), WEFT_D2(1.0 / x, -1.0 / w),
+                    "The natural logarithm of x / w, also where the quotient is out of the range of the dtype.",
+                    {.work = 25, .ulps = 2, .example = "wnp.array([1e30, 2.0]), 1e-30"}),
+          0.3, 3);
   Prim& next =
       AddBinary(r, "nextafter", kFloats, {}, nullptr, "The next representable number after x towards w.", {.work = 4});
   next.not_differentiable = "a step between neighbouring numbers";

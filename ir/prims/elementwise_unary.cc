@@ -1,5 +1,6 @@
 // The element-wise primitives of one operand: one row each.
 //   name, dtypes, meaning on one element, partial derivative (x: operand, y: result), documentation
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -143,6 +144,13 @@ MaybeExpr LogisticDerivative(const Expr& x, const Expr& y) {
   if (IsComplex(x.dtype())) return y * Logistic(-x);
   return Expr{x.b, x.b->Emit1(FindPrim("logistic_density"), {x})};
 }
+MaybeExpr NormalCdfDerivative(const Expr& x, const Expr&) {
+  return Expr{x.b, x.b->Emit1(FindPrim("normal_density"), {x})};
+}
+// -x times the density, which at infinity is 0.
+MaybeExpr NormalDensityDerivative(const Expr& x, const Expr& y) {
+  return -(Select(Expr{x.b, Eq(y, y.Number(0))}, x.Number(0), x) * y);
+}
 MaybeExpr TanhDerivative(const Expr& x, const Expr& y) {
   if (!IsComplex(x.dtype())) return Expr{x.b, x.b->Emit1(FindPrim("sech_squared"), {x})};
   const Expr real = Real(x);
@@ -236,6 +244,23 @@ double SechSquaredOf(double x) {
   return rest * (2 - rest);
 }
 
+// exp(-x^2 / 2) / sqrt(2 pi): an error of x^2 would be one of the exponent.
+double NormalDensity(double x) {
+  constexpr double kFactor = std::numbers::inv_sqrtpi / std::numbers::sqrt2, kFar = 64;  // beyond it is 0
+  x = std::clamp(x, -kFar, kFar);
+  const double square = x * x, rest = std::fma(x, x, -square);
+  return std::exp(-0.5 * square) * (1 - 0.5 * rest) * kFactor;
+}
+// 0.5 erfc(-x / sqrt(2)), corrected for the rounding of its operand where that is in the exponent.
+double NormalCdf(double x) {
+  constexpr double kFar = 64;  // beyond are 0 and 1
+  x = std::clamp(x, -kFar, kFar);
+  const double z = -x / std::numbers::sqrt2, y = 0.5 * std::erfc(z);
+  if (!(z > 0)) return y;
+  const double square = x * x / 2, rest = std::fma(x / 2, x, -square), of_z = z * z, rest_of_z = std::fma(z, z, -of_z);
+  return y * (1 - ((square - of_z) + (rest - rest_of_z)));
+}
+
 void RegisterTrigonometric(PrimRegistry& r) {
   AddUnary(r, "sin", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::sin(x))), WEFT_D(Cos(x)),
            "Sine of x in radians.", {.work = 15, .ulps = 1.5});
@@ -297,6 +322,11 @@ MaybeExpr TrigammaDerivative(const Expr& x, const Expr&) {
 void RegisterSpecial(PrimRegistry& r) {
   AddUnary(r, "erf", kAnyFloats, OnFloats<1>(WEFT_F(std::erf(x))), WEFT_D(kTwoOverSqrtPi * Exp(-(x * x))),
            "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.", {.work = 15, .ulps = 1});
+  AddUnary(r, "normal_density", kAnyFloats, OnFloats<1>(NormalDensity), NormalDensityDerivative,
+           "The density of the standard normal distribution, exp(-x^2 / 2) / sqrt(2 pi).", {.work = 15, .ulps = 2});
+  AddUnary(r, "normal_cdf", kAnyFloats, OnFloats<1>(NormalCdf), NormalCdfDerivative,
+           "The integral of the standard normal distribution's density up to x, 0.5 erfc(-x / sqrt(2)).",
+           {.work = 30, .ulps = 3});
   AddUnary(r, "erfc", kAnyFloats, OnFloats<1>(WEFT_F(std::erfc(x))), WEFT_D(-kTwoOverSqrtPi * Exp(-(x * x))),
            "1 - erf(x), accurate for large x.", {.work = 30, .ulps = 2});
   Domain(AddUnary(r, "erf_inv", kAnyFloats, OnFloats<1>(WEFT_F(ErfInv(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi),

@@ -79,6 +79,11 @@ Lanes LogisticOnDevice(const Args& a) {
   return {a.Quotient(one, a.m.Add(one, e))};
 }
 
+Lanes NormalCdfOnDevice(const Args& a) {
+  if (!a.body.Device("erfc", {a.x()})) return {};
+  return {VectorMath(a.m, nullptr).NormalCdfBy(a.x(), [&](Value z) { return a.body.Device("erfc", {z}); })};
+}
+
 // --- Integers --------------------------------------------------------------------------------------------------------
 
 Value Greater(const Args& a, Value x, Value y) { return a.m.Cmp(IsSigned(a.dtype()) ? IPred::sgt : IPred::ugt, x, y); }
@@ -316,6 +321,8 @@ const PrimTable<ScalarOp>& Rows() {
       {"log1p", {.device = "log1p", .vector = One<&M::Log1p>}},
       {"log2", {.vector = One<&M::Log2>}},
       {"log10", {.vector = One<&M::Log10>}},
+      {"log_product", {.vector = Two<&M::LogProduct>}},
+      {"log_quotient", {.vector = Two<&M::LogQuotient>}},
       {"softplus",
        {.vector =
             [](VectorMath& v, const std::vector<Value>& x) {
@@ -355,6 +362,8 @@ const PrimTable<ScalarOp>& Rows() {
       {"atanh", {.device = "atanh", .vector = One<&M::Atanh>}},
       {"erf", {.device = "erf", .vector = One<&M::Erf>}},
       {"erfc", {.device = "erfc", .vector = One<&M::Erfc>}},
+      {"normal_density", {.vector = One<&M::NormalDensity>}},
+      {"normal_cdf", {.on_device = NormalCdfOnDevice, .vector = One<&M::NormalCdf>}},
       {"erf_inv", {.device = "erfinv", .vector = One<&M::ErfInv>}},
       {"lgamma", {.device = "lgamma", .vector = One<&M::LogGamma>}},
       {"digamma", {.vector = One<&M::Digamma>}},

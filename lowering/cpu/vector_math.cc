@@ -182,26 +182,63 @@ Value VectorMath::Exp2(Value x) {
 // polynomial is nearest to (1 + 2 a) exp(a^2) erfc(a), 1.6e-8 of it (the form is that of M. Shepherd and J.
 // Laframboise, Mathematics of Computation 36, 1981). What rounding takes from a^2, from the sum and the products goes
 // into the quotient: within 1.9 units in the last place, for all arguments.
-Value VectorMath::Erfc(Value x) {
-  if (!Is32(x)) return library_("erfc", {x});
-  Value a = m_.RawMin(m_.Abs(x), C(x, 10.1)), one = C(x, 1), two = C(x, 2);
+// Of f32: erfc(a) for a from 0 to 10.1, times a power of 2. `square` and its rest are a^2, of which an error would be
+// one of the exponent; a itself may be rounded.
+Value VectorMath::ErfcOfSquare(Value a, Value square, Value square_rest, double factor) {
+  Value one = C(a, 1), two = C(a, 2);
   Value d = m_.Fma(two, a, one), d_rest = m_.Fma(two, a, m_.Sub(one, d));
   Value u = m_.Add(a, two), r_both = m_.Div(one, m_.Mul(u, d)), r_d = m_.Mul(r_both, u);
-  Value q = m_.Fma(two, m_.Mul(a, m_.Mul(r_both, d)), C(x, -1));
+  Value q = m_.Fma(two, m_.Mul(a, m_.Mul(r_both, d)), C(a, -1));
   const double first = 1.2769783735275269;
   Value s = Horner(
       q, {-0.09276391565799713, -0.16603095829486847, 0.16405458748340607, -0.05420750752091408, -0.008057903498411179,
           0.008640461601316929, 0.0013140515657141805, -0.0012383137363940477, -0.00040474862908013165});
-  Value p = m_.Fma(s, q, C(x, first)), p_rest = m_.Fma(s, q, m_.Sub(C(x, first), p));
-  Value square = m_.Mul(a, a), square_rest = m_.Fma(a, a, m_.Neg(square));
+  Value p = m_.Fma(s, q, C(a, first)), p_rest = m_.Fma(s, q, m_.Sub(C(a, first), p));
   const Reduced reduced = ReduceExp(m_.Neg(square));
   Value e = ExpOfSmall(m_.Sub(reduced.r, square_rest));
   Value n = m_.Fma(e, p, p), n_rest = m_.Add(m_.Fma(e, p, m_.Sub(p, n)), p_rest);
   Value y = m_.Mul(n, r_d);
   Value rest = m_.Add(m_.Fma(m_.Neg(y), d_rest, m_.Fma(m_.Neg(y), d, n)), n_rest);
   y = m_.Fma(rest, r_d, y);
+  if (factor != 1) y = m_.Mul(y, C(a, factor));
+  return ScalesInOne(a) ? ScaleByFloat(y, reduced.kf) : ScaleInTwo(y, reduced.k_word);
+}
+
+Value VectorMath::Erfc(Value x) {
+  if (!Is32(x)) return library_("erfc", {x});
+  Value a = m_.RawMin(m_.Abs(x), C(x, 10.1)), square = m_.Mul(a, a);
+  Value y = ErfcOfSquare(a, square, m_.Fma(a, a, m_.Neg(square)), 1);
+  y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), m_.Sub(C(x, 2), y), y);
+  return m_.Select(m_.IsNan(x), x, y);
+}
+
+// 0.5 erfc(-x / sqrt(2)).
+Value VectorMath::NormalCdf(Value x) {
+  if (!Is32(x)) return NormalCdfBy(x, [&](Value z) { return library_("erfc", {z}); });
+  Value a = m_.RawMin(m_.Abs(x), C(x, 14.25)), half = m_.Mul(a, C(x, 0.5)), square = m_.Mul(half, a);
+  Value y = ErfcOfSquare(m_.Mul(a, C(x, std::numbers::sqrt2 / 2)), square, m_.Fma(half, a, m_.Neg(square)), 0.5);
+  y = m_.Select(m_.Cmp(Pred::OGT, x, C(x, 0)), m_.Sub(C(x, 1), y), y);
+  return m_.Select(m_.IsNan(x), x, y);
+}
+
+// The same by another erfc, corrected for the rounding of its operand where that is in the exponent.
+Value VectorMath::NormalCdfBy(Value x, const std::function<Value(Value)>& erfc) {
+  constexpr double kFar = 64;  // beyond are 0 and 1
+  Value near = m_.RawMax(C(x, -kFar), m_.RawMin(C(x, kFar), x)), z = m_.Mul(near, C(x, -std::numbers::sqrt2 / 2));
+  Value half = m_.Mul(near, C(x, 0.5)), square = m_.Mul(half, near), of_z = m_.Mul(z, z);
+  Value off = m_.Sub(m_.Fma(half, near, m_.Neg(square)), m_.Fma(z, z, m_.Neg(of_z)));
+  off = m_.Add(m_.Sub(square, of_z), off);
+  Value y = m_.Mul(erfc(z), C(x, 0.5));
+  return m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), m_.Sub(y, m_.Mul(y, off)), y);
+}
+
+Value VectorMath::NormalDensity(Value x) {
+  const bool f32 = Is32(x);
+  Value a = m_.RawMin(m_.Abs(x), C(x, f32 ? 14.4 : 38.6)), half = m_.Mul(a, C(x, 0.5)), square = m_.Mul(half, a);
+  const Reduced reduced = ReduceExp(m_.Neg(square));
+  Value e = ExpPolynomial(m_.Sub(reduced.r, m_.Fma(half, a, m_.Neg(square))));
+  Value y = m_.Mul(m_.Add(e, C(x, 1)), C(x, std::numbers::inv_sqrtpi / std::numbers::sqrt2));
   y = ScalesInOne(x) ? ScaleByFloat(y, reduced.kf) : ScaleInTwo(y, reduced.k_word);
-  y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), m_.Sub(two, y), y);
   return m_.Select(m_.IsNan(x), x, y);
 }
 
@@ -217,107 +254,6 @@ Value VectorMath::Expm1(Value x) {
   Value result = m_.Mul(y, C(x, 2));
   // Tiny and zero arguments (keeps -0).
   return m_.Select(m_.Cmp(Pred::OLT, m_.Abs(x), C(x, f32 ? 1e-8 : 1e-17)), x, result);
-}
-
-// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
-VectorMath::Binade VectorMath::SplitForLog(Value x) {
-  const bool f32 = Is32(x);
-  Value tiny = m_.Cmp(Pred::OLT, x, C(x, f32 ? 0x1p-126 : 0x1p-1022));
-  Value scaled = m_.Select(tiny, m_.Mul(x, C(x, f32 ? 0x1p23 : 0x1p52)), x);
-  MType word = f32 ? m_.i32() : m_.i64();
-  MType words = MlirBuilder::As(x.getType(), word);
-  // m in [sqrt(1/2), sqrt(2)), x = 2^e m.
-  const int64_t root = f32 ? 0x3F3504F3 : 0x3FE6A09E667F3BCD;
-  Value offset = m_.ISub(m_.Bits(scaled, word), m_.I(words, root));
-  Value e, m;
-  if (f32) {
-    e = m_.IToF(m_.ShrS(offset, 23), m_.f32());
-    m = m_.Bits(m_.IAdd(m_.And(offset, m_.I(words, 0x007FFFFF)), m_.I(words, root)), m_.f32());
-  } else {
-    // 64-bit integers have no cheap signed shift or conversion before AVX-512: bias, and place in a double's mantissa.
-    Value biased = m_.ShrU(m_.IAdd(offset, m_.I(words, int64_t{1023} << 52)), 52);
-    e = m_.Sub(m_.Bits(m_.Or(biased, m_.I(words, 0x4330000000000000)), m_.f64()), C(x, 0x1p52 + 1023));
-    m = m_.Bits(m_.IAdd(m_.And(offset, m_.I(words, 0x000FFFFFFFFFFFFF)), m_.I(words, root)), m_.f64());
-  }
-  e = m_.Select(tiny, m_.Sub(e, C(x, f32 ? 23 : 52)), e);
-  return {e, m_.Sub(m, C(x, 1))};
-}
-
-// log(1 + f) less f - f^2/2, plus `more`.
-Value VectorMath::LogRest(Value f, Value more) {
-  if (Is32(f)) {
-    Value p = Horner(
-        f, {0.33333312604886634, -0.25000009589110478, 0.20002118586263069, -0.16667996047017649, 0.1421955401725052,
-            -0.1240558983863777, 0.11888153171824042, -0.11675631588125611, 0.067466255442152954});
-    return m_.Fma(m_.Mul(m_.Mul(f, f), f), p, more);
-  }
-  // s (f^2/2 + z P(z)), s = f/(2+f), z = s^2.
-  Value s = m_.Div(f, m_.Add(f, C(f, 2)));
-  Value z = m_.Mul(s, s);
-  Value p = m_.Mul(z, Horner(z, {0.66666666666667349, 0.39999999999411114, 0.28571428743259299, 0.22222198476224613,
-                                 0.18183569732552245, 0.15313903309495017, 0.14797508217555186}));
-  return m_.Fma(s, m_.Add(m_.Mul(m_.Mul(f, f), C(f, 0.5)), p), more);
-}
-
-Value VectorMath::LogFinite(Value x) {
-  const bool f32 = Is32(x);
-  const auto [e, f] = SplitForLog(x);
-  const double ln2 = f32 ? 0.693359375 : 6.93147180369123816490e-01;
-  Value lo = LogRest(f, m_.Mul(e, C(x, f32 ? -2.12194440e-4 : 1.90821492927058770002e-10)));
-  if (f32) return m_.Fma(e, C(x, ln2), m_.Add(f, m_.Fma(m_.Mul(f, f), C(x, -0.5), lo)));
-  Value y = m_.Sub(f, m_.Sub(m_.Mul(m_.Mul(f, f), C(x, 0.5)), lo));
-  return m_.Fma(e, C(x, ln2), y);
-}
-
-// e log(2) + log(1 + f), both over the logarithm of the base, with the rounding errors of all large terms put back: a
-// result that is a whole number is exact. `two` is log(2) over that of the base, its first part short enough for
-// products with e to be exact.
-Value VectorMath::LogFiniteInBase(Value x, const Parts& unit, const Parts& two) {
-  const auto [e, f] = SplitForLog(x);
-  Value half = m_.Mul(m_.Mul(f, f), C(x, 0.5));
-  Value hi = m_.Sub(f, half);
-  Value lo = LogRest(f, m_.Sub(m_.Sub(f, hi), half));
-  Value product = m_.Mul(hi, C(x, unit.hi));
-  Value rest = m_.Fma(hi, C(x, unit.hi), m_.Neg(product));
-  rest = m_.Fma(hi, C(x, unit.lo), m_.Fma(lo, C(x, unit.hi), rest));
-  rest = m_.Fma(e, C(x, two.lo), rest);
-  Value whole = m_.Mul(e, C(x, two.hi));
-  Value sum = m_.Add(whole, product);
-  return m_.Add(sum, m_.Add(m_.Add(m_.Sub(whole, sum), product), rest));
-}
-
-Value VectorMath::Log2(Value x) {
-  const Parts unit = Is32(x) ? Parts{1.44269502162933349609375, 1.9259629911266175e-8}
-                             : Parts{1.4426950408889634, 2.0355273740931033e-17};
-  return LogOfFinite(x, LogFiniteInBase(x, unit, {1, 0}));
-}
-
-Value VectorMath::Log10(Value x) {
-  const Parts unit = Is32(x) ? Parts{0.4342944920063018798828125, -1.0103050052231683e-8}
-                             : Parts{0.43429448190325182, 1.098319650216765e-17};
-  const Parts two =
-      Is32(x) ? Parts{0.301025390625, 4.605038981195214e-6} : Parts{0.30102999566361177, 3.694239077158931e-13};
-  return LogOfFinite(x, LogFiniteInBase(x, unit, two));
-}
-
-Value VectorMath::Log(Value x) { return LogOfFinite(x, LogFinite(x)); }
-
-// What logarithms are of other numbers than those for which `y` is one.
-Value VectorMath::LogOfFinite(Value x, Value y) {
-  y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, kInf)), y, x);  // inf and NaN
-  y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), C(x, kNan), y);
-  return m_.Select(m_.Cmp(Pred::OEQ, x, C(x, 0)), C(x, -kInf), y);
-}
-
-// log(u) corrected for the rounding of u = 1 + x.
-Value VectorMath::Log1p(Value x) {
-  Value u = m_.Add(x, C(x, 1));
-  Value error = m_.Sub(x, m_.Sub(u, C(x, 1)));
-  Value y = m_.Add(LogFinite(u), m_.Div(error, u));
-  y = m_.Select(m_.Cmp(Pred::OEQ, u, C(x, 1)), x, y);  // tiny x, and -0
-  y = m_.Select(m_.Cmp(Pred::OLT, u, C(x, kInf)), y, u);
-  y = m_.Select(m_.Cmp(Pred::OLT, u, C(x, 0)), C(x, kNan), y);
-  return m_.Select(m_.Cmp(Pred::OEQ, u, C(x, 0)), C(x, -kInf), y);
 }
 
 // e^2|x| - 1, below 2^127. tanh and its derivative are made from it and from one quotient, so that a kernel that needs

@@ -70,6 +70,7 @@ constexpr char kNeedsLibdevice[] =
     "log: c128 c64\n"
     "log1p: c128 c64\n"
     "logistic: c128 c64\n"
+    "normal_cdf: f64\n"
     "pow: c128 c64 f64\n"
     "rem: bf16 f16 f32 f64\n"
     "rsqrt: c128 c64\n"

@@ -511,14 +511,9 @@ std::vector<const Prim*> Formula::Roots() const {
   return roots;
 }
 
+const Prim* Formula::Key() const { return node_->key; }
+
 bool Formula::Matches(const Builder& b, const Eqn& e, const Atoms& x, FormulaMatch* match) const {
-  if (node_->key != nullptr) {
-    const auto made_by_key = [&](const Atom& a) {
-      const Eqn* made = b.Definition(a);
-      return made != nullptr && made->prim == node_->key;
-    };
-    if (std::none_of(x.begin(), x.end(), made_by_key)) return false;
-  }
   return Matcher(b).Equation(*node_, e, x, match);
 }
 

@@ -40,6 +40,8 @@ class Formula {
 
   // The primitives of the equations that may be its outermost operation, as it is written first.
   std::vector<const Prim*> Roots() const;
+  // A primitive that makes an operand of the outermost operation wherever the pattern is found; null: there is none.
+  const Prim* Key() const;
   // Whether equation `e`, with operands `x` in `b`, is this pattern.
   bool Matches(const Builder& b, const Eqn& e, const Atoms& x, FormulaMatch* match) const;
   // Its value as an atom of `b`, of dtype `dtype`.

@@ -17,14 +17,36 @@ namespace {
 struct Harmless {
   int operand = -1;  // which; -1: the operation is harmless anywhere
   double number = 0;
+  int count = 1;  // of operands, from there on
 };
 const PrimTable<Harmless>& HarmlessOperands() {
   static const auto& table = *new PrimTable<Harmless>{
-      {"log", {0, 1}},    {"log1p", {0, 0}},   {"log2", {0, 1}},     {"log10", {0, 1}},       {"sqrt", {0, 1}},
-      {"rsqrt", {0, 1}},  {"cbrt", {0, 1}},    {"div", {1, 1}},      {"pow", {0, 1}},         {"exp", {0, 0}},
-      {"exp2", {0, 0}},   {"expm1", {0, 0}},   {"sinh", {0, 0}},     {"cosh", {0, 0}},        {"tan", {0, 0}},
-      {"asin", {0, 0}},   {"acos", {0, 0}},    {"atanh", {0, 0}},    {"acosh", {0, 2}},       {"erf_inv", {0, 0}},
-      {"lgamma", {0, 1}}, {"digamma", {0, 1}}, {"trigamma", {0, 1}}, {"integer_pow", {0, 1}},
+      {"log", {0, 1}},
+      {"log1p", {0, 0}},
+      {"log2", {0, 1}},
+      {"log10", {0, 1}},
+      {"sqrt", {0, 1}},
+      {"rsqrt", {0, 1}},
+      {"cbrt", {0, 1}},
+      {"div", {1, 1}},
+      {"pow", {0, 1}},
+      {"exp", {0, 0}},
+      {"exp2", {0, 0}},
+      {"expm1", {0, 0}},
+      {"sinh", {0, 0}},
+      {"cosh", {0, 0}},
+      {"tan", {0, 0}},
+      {"asin", {0, 0}},
+      {"acos", {0, 0}},
+      {"atanh", {0, 0}},
+      {"acosh", {0, 2}},
+      {"erf_inv", {0, 0}},
+      {"lgamma", {0, 1}},
+      {"digamma", {0, 1}},
+      {"trigamma", {0, 1}},
+      {"integer_pow", {0, 1}},
+      {"log_product", {0, 1, 2}},
+      {"log_quotient", {0, 1, 2}},
   };
   return table;
 }
@@ -247,8 +269,8 @@ Atom Guard::Of(const Atom& a, const Need& need, int depth) {
     in[i] = guarded;
   }
   const Harmless& harmless = HarmlessOperands()[*e.prim];
-  if (harmless.operand >= 0) {
-    Atom& x = in[static_cast<size_t>(harmless.operand)];
+  for (int i = 0; harmless.operand >= 0 && i < harmless.count; ++i) {
+    Atom& x = in[static_cast<size_t>(harmless.operand + i)];
     static const Prim& integer_pow = FindPrim("integer_pow");
     const bool grows = e.prim != &integer_pow || e.attrs.GetInt("y") < 0 || e.attrs.GetInt("y") > 2;
     if (x.is_var() && grows && b_.TypeOf(x).dims == dims && IsFloat(b_.DTypeOf(x)) && !IsGuarded(x, need)) {

@@ -107,8 +107,9 @@ namespace {
 
 // Functions of one array that rules take together with what reads them, and sums, products and quotients of them.
 bool MayBeComputedInside(const Builder& b, const Eqn& e) {
-  static const PrimSet kFunctions{"exp",  "exp2", "expm1", "log",  "log1p", "log2", "logistic", "sqrt", "rsqrt",
-                                  "cbrt", "pow",  "cosh",  "sinh", "tanh",  "cos",  "erf",      "erfc", "div"};
+  static const PrimSet kFunctions{"exp",  "exp2",  "expm1", "log", "log1p",       "log2",        "logistic",
+                                  "sqrt", "rsqrt", "cbrt",  "pow", "cosh",        "sinh",        "tanh",
+                                  "cos",  "erf",   "erfc",  "div", "log_product", "log_quotient"};
   static const PrimSet kOfFunctions{"add", "sub", "mul", "neg"};
   if (e.num_results != 1 || !IsFloat(b.DTypeOf(Atom(e.result())))) return false;
   if (!kFunctions.Has(*e.prim)) {

@@ -333,6 +333,7 @@ std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
   auto rule = std::make_unique<SimplifyRule>(
       SimplifyRule{row.name, roots[0]->name.c_str(), row.licence, apply, nullptr, false, RuleTime::kStabilizing, &row});
   for (size_t i = 1; i < roots.size(); ++i) rule->other_prims.push_back(roots[i]->name.c_str());
+  rule->reads = parsed->pattern.Key();
   return rule;
 }
 
@@ -365,7 +366,13 @@ template <class Use>
 std::optional<Atom> FirstRule(Builder& b, const Eqn& e, const Atoms& x, const Use& use) {
   if (e.num_results != 1) return std::nullopt;
   const Licences licences = CurrentLicences();
+  absl::InlinedVector<const Prim*, 4> makers;
+  for (const Atom& a : x) {
+    const Eqn* made = b.Definition(a);
+    if (made != nullptr) makers.push_back(made->prim);
+  }
   for (const SimplifyRule* rule : CurrentRules().load(std::memory_order_acquire)->Of(*e.prim)) {
+    if (rule->reads != nullptr && std::find(makers.begin(), makers.end(), rule->reads) == makers.end()) continue;
     if (!use(*rule) || !licences.Allow(rule->licence)) continue;
     std::optional<Atom> value = RuleWatch::Try(rule->name, b, e, x, [&] { return rule->apply(b, e, x); });
     if (value) return value;
@@ -391,6 +398,7 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : CollectRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
   for (const SimplifyRule& r : GuardRules()) rules.push_back(&r);
+  for (const SimplifyRule& r : LimitRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableMoves()) rules.push_back(&r);
   for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);

@@ -26,7 +26,8 @@ FactorForm FormOf(const Eqn& e) {
   return forms[*e.prim];
 }
 
-// A logarithm is computed in f64: what is multiplied there is the product of so many numbers of f32 at most.
+// Of two factors there are operations for the logarithm. That of more is computed in f64: what is multiplied there is
+// the product of so many numbers of f32 at most.
 constexpr int kMostFactors = 6;
 
 class LogarithmOfFactors {
@@ -40,10 +41,17 @@ class LogarithmOfFactors {
     if (!Add(a, 1)) return false;
     const bool powers = std::any_of(terms_.begin(), terms_.end(), [](const Term& t) { return t.base.has_value(); });
     if (!terms_.empty() && (powers || terms_.size() > 1 || !plain_.empty())) return true;
-    return wide_ != dtype_ && plain_.size() > 1;
+    return IsOfTwo() || (wide_ != dtype_ && plain_.size() > 1);
   }
 
   Atom Emit() {
+    if (IsOfTwo()) {
+      const Factor &x = plain_[0], &y = plain_[1];
+      if (x.power != y.power)
+        return Logarithm("log_quotient", (x.power > 0 ? x : y).value, (x.power > 0 ? y : x).value);
+      const Atom log = Logarithm("log_product", x.value, y.value);
+      return x.power > 0 ? log : Neg(b_, log);
+    }
     std::optional<Atom> product, sum;
     const auto multiply = [&](const Atom& a, bool below) {
       product = product ? (below ? Div(b_, *product, a) : Mul(b_, *product, a)) : (below ? Div(b_, Number(1), a) : a);
@@ -84,6 +92,18 @@ class LogarithmOfFactors {
     Atom exponent;
     bool below;
   };
+
+  // Not sums, which are computed in f64 with the logarithm: log((x + 1) / x).
+  bool IsOfTwo() const {
+    static const PrimSet kSums{"add", "sub"};
+    return terms_.empty() && number_ == 1 && plain_.size() == 2 &&
+           std::all_of(plain_.begin(), plain_.end(), [&](const Factor& f) {
+             const Eqn* e = b_.Definition(f.value);
+             return std::abs(f.power) == 1 && (e == nullptr || !kSums.Has(*e->prim));
+           });
+  }
+  // The shapes are those of what they are factors of; one may be a number, repeated or not.
+  Atom Logarithm(const char* prim, const Atom& x, const Atom& y) { return b_.Emit1(FindPrim(prim), {x, y}); }
 
   Atom Number(double value) const { return Atom::Scalar(wide_, value); }
 

@@ -207,9 +207,7 @@ std::optional<Atom> WithMovesFirst(Builder& b, const Atom& a, int depth) {
 
 // A formula of moved functions, as one of functions of what is moved: log(exp(x)[i] / y).
 std::optional<Atom> FormulaOfMoved(Builder& b, const Eqn& e, const Atoms& x) {
-  // What is moved first may be computed twice. Of arithmetic a formula that needs it not will do.
   static const PrimSet kArithmetic{"add", "sub", "mul", "div"};
-  if (kArithmetic.Has(*e.prim) && StableForm(b, e, x)) return std::nullopt;
   Eqn of = e;
   bool changed = false;
   of.operands.clear();
@@ -218,7 +216,9 @@ std::optional<Atom> FormulaOfMoved(Builder& b, const Eqn& e, const Atoms& x) {
     of.operands.push_back(made ? *made : a);
     changed |= made.has_value();
   }
-  return changed ? StableForm(b, of, of.operands) : std::nullopt;
+  // What is moved first may be computed twice. Of arithmetic a formula that needs it not will do.
+  if (!changed || (kArithmetic.Has(*e.prim) && StableForm(b, e, x))) return std::nullopt;
+  return StableForm(b, of, of.operands);
 }
 
 // The logarithm of a quotient of which one part is moved and has a stable logarithm.

@@ -23,6 +23,7 @@ struct FormulaRule {
 
 absl::Span<const FormulaRule> StableFormulas();    // stable_formulas.cc
 absl::Span<const SimplifyRule> StableFactors();    // stable_factors.cc: logarithms of products and quotients
+absl::Span<const SimplifyRule> LimitRules();       // stable_limits.cc: of what functions have reached their limits for
 absl::Span<const SimplifyRule> StableStructure();  // stable_structure.cc: of sums over dimensions
 absl::Span<const SimplifyRule> GuardRules();       // guarded_branches.cc: of choices
 absl::Span<const SimplifyRule> StableMoves();      // stable_moves.cc: of parts and other arrangements of values

@@ -492,9 +492,7 @@ std::optional<Atom> LogOfPower(Builder& b, const Eqn& e, const Atoms& x) {
   return Mul(b, Atom::Scalar(b.DTypeOf(base), static_cast<double>(n)), b.Emit1(*e.prim, {base}));
 }
 
-// --- What f32 cannot hold and f64 can --------------------------------------------------------------------------------
-
-// f(factor * sum(g(v))), of numbers of less than 64 bits: all of it in f64.
+// f(factor * sum(g(v))), of numbers of less than 64 bits: all of it in f64, in which `g` gives its value.
 template <class Of, class Outside, class Inside>
 std::optional<Atom> InF64(Builder& b, const Atom& x, const Of& of, const Outside& f, const Inside& g) {
   const DType dtype = b.DTypeOf(x);
@@ -507,7 +505,7 @@ std::optional<Atom> InF64(Builder& b, const Atom& x, const Of& of, const Outside
   if (!sum || !(mean.factor > 0)) return std::nullopt;
   const std::optional<Atom> v = of(sum->of);
   if (!v) return std::nullopt;
-  const Atom total = Times(b, ReduceSum(b, g(Convert(b, *v, DType::kF64)), sum->dims), mean.factor);
+  const Atom total = Times(b, ReduceSum(b, g(*v), sum->dims), mean.factor);
   return Convert(b, f(Again(b, outer, Again(b, shaped, total))), dtype);
 }
 
@@ -516,18 +514,29 @@ std::optional<Atom> Norm(Builder& b, const Eqn& e, const Atoms& x) {
   if (!e.attrs.entries().empty()) return std::nullopt;
   return InF64(
       b, x[0], [&](const Atom& a) { return RootOf(b, a); }, [&](const Atom& a) { return Sqrt(b, a); },
-      [&](const Atom& a) { return Mul(b, a, a); });
+      [&](const Atom& a) {
+        const Atom wide = Convert(b, a, DType::kF64);
+        return Mul(b, wide, wide);
+      });
 }
 
 // exp(mean(log(x))): an exponent of 40 has lost two digits of the result.
 std::optional<Atom> GeometricMean(Builder& b, const Eqn& e, const Atoms& x) {
   if (!e.attrs.entries().empty()) return std::nullopt;
+  static const auto& join = *new PrimTable<const Prim*>{
+      {"log", &Prims().log}, {"log_product", &FindPrim("mul")}, {"log_quotient", &FindPrim("div")}};
   const auto logarithm = [&](const Atom& a) -> std::optional<Atom> {
-    const Eqn* log = DefinedBy(b, a, Prims().log);
-    if (log == nullptr || !log->attrs.entries().empty()) return std::nullopt;
-    return log->operands[0];
+    const Eqn* log = b.Definition(a);
+    return log != nullptr && join[*log->prim] != nullptr && log->attrs.entries().empty() ? std::optional(a)
+                                                                                         : std::nullopt;
   };
-  return InF64(b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, [&](const Atom& a) { return Log(b, a); });
+  const auto in_f64 = [&](const Atom& a) {
+    const Eqn log = *b.Definition(a);  // emitting may move it
+    Atoms wide;
+    for (const Atom& of : log.operands) wide.push_back(Convert(b, of, DType::kF64));
+    return Log(b, wide.size() == 1 ? wide[0] : b.Emit1(*join[*log.prim], wide));
+  };
+  return InF64(b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, in_f64);
 }
 
 constexpr RuleTime kStable = RuleTime::kStabilizing;

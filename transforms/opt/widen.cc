@@ -16,7 +16,6 @@
 // numbers, whose bits must not depend on how many there are.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -27,186 +26,10 @@
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/opt/rule_watch.h"
+#include "transforms/opt/wide_forms.h"
 
 namespace weft {
 namespace {
-
-enum class Sign : uint8_t { kUnknown, kNotNegative, kNotPositive };
-// How the sign of a result follows from those of operands, and which losses there are.
-enum class Form : uint8_t {
-  kOther,
-  kSum,
-  kDifference,
-  kProduct,
-  kQuotient,
-  kNegative,
-  kMaximum,
-  kPower,
-  kChoice,
-  kConversion,
-  kRandom
-};
-
-// What the pass knows of an operation on f32.
-struct Row {
-  bool linear = false;       // in each operand
-  int cost = 1;              // of an element in f64, in units of an addition
-  bool widens = false;       // has an f64 form that takes the same attributes
-  bool rounds = false;       // its result is rounded
-  bool overflows = false;    // of ordinary operands may overflow, or underflow
-  bool reads_range = false;  // turns what has overflowed into a wrong number
-  bool has_limits = false;   // in both directions, which it has reached in f32 far before the operand is 100
-  bool logarithmic = false;  // exp of its result turns absolute errors of it into relative ones
-  Sign sign = Sign::kUnknown;
-  Form form = Form::kOther;
-};
-constexpr Row As(Form form, Row row) {
-  row.form = form;
-  return row;
-}
-// Of the functions that are more than an instruction.
-constexpr int kCostOfFunction = 8;
-constexpr Row Function(Row row) {
-  row.cost = kCostOfFunction;
-  return row;
-}
-constexpr Row Linear(Row row) {
-  row.linear = true;
-  return row;
-}
-constexpr Row Moves() { return {.linear = true, .cost = 0, .widens = true}; }
-constexpr Row Chooses() { return {.widens = true}; }
-constexpr Row Rounds(Sign sign = Sign::kUnknown) { return {.widens = true, .rounds = true, .sign = sign}; }
-constexpr Row Overflows(Sign sign = Sign::kUnknown) {
-  return {.widens = true, .rounds = true, .overflows = true, .sign = sign};
-}
-constexpr Row Reads(Sign sign = Sign::kUnknown) {
-  return {.cost = 2, .widens = true, .rounds = true, .reads_range = true, .sign = sign};
-}
-constexpr Row HasLimits(Sign sign = Sign::kUnknown) {
-  return Function({.widens = true, .rounds = true, .has_limits = true, .sign = sign});
-}
-constexpr Row Logarithm() {
-  return Function({.widens = true, .rounds = true, .reads_range = true, .logarithmic = true});
-}
-
-const PrimTable<Row>& Rows() {
-  constexpr Sign kPositive = Sign::kNotNegative;
-  static const auto& rows = *new PrimTable<Row>{
-      {"convert", As(Form::kConversion, {.linear = true, .cost = 0, .widens = true, .rounds = true})},  // of f64
-      {"broadcast", Moves()},
-      {"reshape", Moves()},
-      {"transpose", Moves()},
-      {"slice", Moves()},
-      {"reverse", Moves()},
-      {"concatenate", Moves()},
-      {"threefry2x32", {.form = Form::kRandom}},
-      {"neg", As(Form::kNegative, Moves())},
-      {"abs", {.widens = true, .sign = kPositive}},
-      {"max", As(Form::kMaximum, Chooses())},
-      {"min", Chooses()},
-      {"select", As(Form::kChoice, Chooses())},
-      {"clamp", Chooses()},
-      {"reduce_max", Chooses()},
-      {"reduce_min", Chooses()},
-      {"add", As(Form::kSum, Linear(Rounds()))},
-      {"sub", As(Form::kDifference, Linear(Rounds()))},
-      {"mul", As(Form::kProduct, Linear(Overflows()))},
-      {"square", As(Form::kProduct, Overflows(kPositive))},
-      {"integer_pow", As(Form::kPower, Overflows())},
-      {"div", As(Form::kQuotient,
-                 {.linear = true, .cost = 2, .widens = true, .rounds = true, .overflows = true, .reads_range = true})},
-      {"pow", Function({.widens = true, .rounds = true, .overflows = true, .reads_range = true, .sign = kPositive})},
-      {"exp", Function(Overflows(kPositive))},
-      {"exp2", Function(Overflows(kPositive))},
-      {"expm1", Function(Overflows())},
-      {"sinh", Function(Overflows())},
-      {"cosh", Function(Overflows(kPositive))},
-      {"log", Logarithm()},
-      {"log1p", Logarithm()},
-      {"log2", Logarithm()},
-      {"log10", Logarithm()},
-      {"sqrt", Reads(kPositive)},
-      {"rsqrt", Reads(kPositive)},
-      {"cbrt", Function(Reads())},
-      {"tanh", HasLimits()},
-      {"sin", Function(Rounds())},
-      {"cos", Function(Rounds())},
-      {"tan", Function(Rounds())},
-      {"asin", Function(Rounds())},
-      {"acos", Function(Rounds(kPositive))},
-      {"atan", Function(Rounds())},
-      {"atan2", Function(Reads())},
-      {"asinh", Function(Rounds())},
-      {"acosh", Function(Rounds(kPositive))},
-      {"atanh", Function(Rounds())},
-      {"logistic", HasLimits(kPositive)},
-      {"logistic_density", HasLimits(kPositive)},
-      {"softplus", Function(Rounds(kPositive))},
-      {"sech_squared", HasLimits(kPositive)},
-      {"erf", HasLimits()},
-      {"erfc", HasLimits(kPositive)},
-      {"erf_inv", Function(Rounds())},
-      {"lgamma", Function({.widens = true, .rounds = true, .overflows = true, .logarithmic = true})},
-      {"digamma", Function(Rounds())},
-      {"trigamma", Function(Rounds(kPositive))},
-      {"reduce_sum", Rounds()},
-      {"reduce_prod", Overflows()},
-      {"cumsum", Rounds()},
-      {"cumprod", Overflows()},
-      {"contract", As(Form::kProduct, Overflows())},
-  };
-  return rows;
-}
-
-// The number that was rounded to this one of f32 when the program was written: a constant of mathematics (which
-// derivatives have, too), a fraction of small numbers, or a short decimal. Few numbers of f32 are near one of these by
-// chance.
-double Meant(double value) {
-  const double size = std::fabs(value);
-  if (!(size >= 0x1p-20 && size <= 0x1p20)) return value;
-  const auto is_it = [value](double exact) { return static_cast<double>(static_cast<float>(exact)) == value; };
-  using std::numbers::pi;
-  static const double roots[] = {pi,
-                                 std::numbers::e,
-                                 std::numbers::ln2,
-                                 std::numbers::ln10,
-                                 std::numbers::log2e,
-                                 std::numbers::log10e,
-                                 std::numbers::sqrt2,
-                                 std::numbers::sqrt3,
-                                 std::numbers::inv_sqrtpi,
-                                 1 / pi,
-                                 pi / 3,
-                                 pi / 180,
-                                 std::sqrt(pi),
-                                 std::sqrt(2 * pi),
-                                 1 / std::sqrt(2 * pi),
-                                 std::log(pi),
-                                 std::log(2 * pi)};
-  for (const double root : roots) {
-    for (const double scale : {1.0, 2.0, 0.5, 4.0, 0.25}) {
-      for (const double sign : {1.0, -1.0}) {
-        if (is_it(sign * scale * root)) return sign * scale * root;
-      }
-    }
-  }
-  int exponent;
-  std::frexp(size, &exponent);
-  const double step = std::ldexp(1.0, exponent - 24);  // between numbers of f32
-  const auto fraction = [&](double of) -> std::optional<double> {
-    if (of * step > 1e-3) return std::nullopt;  // there would be many such numbers
-    const double exact = std::round(value * of) / of;
-    return is_it(exact) ? std::optional<double>(exact) : std::nullopt;
-  };
-  for (int of = 1; of <= 128; ++of) {
-    if (const auto exact = fraction(of)) return *exact;
-  }
-  for (const double of : {1e3, 1e4}) {
-    if (const auto exact = fraction(of)) return *exact;
-  }
-  return value;
-}
 
 class Widener {
  public:
@@ -224,7 +47,7 @@ class Widener {
     const auto& eqns = fn_.eqns();
     std::vector<size_t> seeds;
     for (size_t i = 0; i < eqns.size(); ++i) {
-      if (eqns[i].prim->family == Family::kRandom || FormOf(eqns[i]) == Form::kRandom) return false;
+      if (eqns[i].prim->family == Family::kRandom || FormOf(eqns[i]) == LossForm::kRandom) return false;
       if (!Can(eqns[i])) continue;
       if (ReadsItsOwnRounding(eqns[i])) return false;
       known_[eqns[i].first_result] = KnownOfResult(eqns[i]);
@@ -290,7 +113,7 @@ class Widener {
       const ScopedLoc loc(b, watch != nullptr && watch->marks && wide_[i] ? e.loc.Through(kWiderType) : e.loc);
       Atoms in;
       for (const Atom& a : e.operands) {
-        const bool limited = before_derivatives_ && !wide_[i] && Rows()[*e.prim].has_limits && a.is_var() &&
+        const bool limited = before_derivatives_ && !wide_[i] && WideForms()[*e.prim].has_limits && a.is_var() &&
                              has_wide[a.id()] && !has_narrow[a.id()];
         in.push_back(wide_[i] ? in_f64(a) : limited ? Limited(b, wide[a.id()]) : as_it_is(a));
       }
@@ -314,7 +137,7 @@ class Widener {
   void ChooseUpToLimits() {
     for (size_t i = 0; i < fn_.eqns().size(); ++i) {
       const Eqn& e = fn_.eqns()[i];
-      if (wide_[i] || !Can(e) || (FormOf(e) != Form::kProduct && FormOf(e) != Form::kNegative)) continue;
+      if (wide_[i] || !Can(e) || (FormOf(e) != LossForm::kProduct && FormOf(e) != LossForm::kNegative)) continue;
       bool numbers = true, of_wide = false;
       for (const Atom& a : e.operands) {
         const int64_t at = a.is_var() ? defined_[a.id()] : -1;
@@ -340,10 +163,10 @@ class Widener {
     return at >= 0 ? &fn_.eqns()[static_cast<size_t>(at)] : nullptr;
   }
 
-  static bool IsConversion(const Eqn& e) { return FormOf(e) == Form::kConversion; }
+  static bool IsConversion(const Eqn& e) { return FormOf(e) == LossForm::kConversion; }
 
   bool CanIn(const Eqn& e, DType dtype) const {
-    if (!Rows()[*e.prim].widens || e.num_results != 1 || !e.regions.empty()) return false;
+    if (!WideForms()[*e.prim].widens || e.num_results != 1 || !e.regions.empty()) return false;
     const Type& type = fn_.TypeOf(e.result());
     if (type.dtype != dtype || !type.is_static() || !type.varying.empty()) return false;
     return !IsConversion(e) || fn_.TypeOf(e.operands[0]).dtype == (dtype == DType::kF32 ? DType::kF64 : DType::kF32);
@@ -352,57 +175,93 @@ class Widener {
   // What a rule for stability computes in f64 leads up to f32 again.
   bool IsWide(const Eqn& e) const { return CanIn(e, DType::kF64); }
 
-  Sign SignOf(const Atom& a) const {
+  KnownSign SignOf(const Atom& a) const {
     if (a.is_var()) return known_[a.id()].sign;
     bool positive = true, negative = true;
     for (int64_t i = 0; i < a.literal().size(); ++i) {
       positive &= a.literal().Get(i).real() >= 0;
       negative &= a.literal().Get(i).real() <= 0;
     }
-    return positive ? Sign::kNotNegative : negative ? Sign::kNotPositive : Sign::kUnknown;
+    return positive ? KnownSign::kNotNegative : negative ? KnownSign::kNotPositive : KnownSign::kUnknown;
   }
-  static Sign Negated(Sign s) {
-    return s == Sign::kUnknown ? s : s == Sign::kNotNegative ? Sign::kNotPositive : Sign::kNotNegative;
+  static KnownSign Negated(KnownSign s) {
+    return s == KnownSign::kUnknown       ? s
+           : s == KnownSign::kNotNegative ? KnownSign::kNotPositive
+                                          : KnownSign::kNotNegative;
   }
 
-  static Form FormOf(const Eqn& e) { return Rows()[*e.prim].form; }
+  static LossForm FormOf(const Eqn& e) { return WideForms()[*e.prim].form; }
 
-  Sign SignOfResult(const Eqn& e) const {
-    const Form form = FormOf(e);
+  KnownSign SignOfResult(const Eqn& e) const {
+    const LossForm form = FormOf(e);
     static const auto& like_operand =
         *new PrimSet{"broadcast",  "reshape",    "transpose",   "slice",  "reverse",    "reduce_sum",
                      "reduce_max", "reduce_min", "reduce_prod", "cumsum", "concatenate"};
     static const auto& products = *new PrimSet{"mul", "div", "contract"};
-    if (form == Form::kPower) return e.attrs.GetInt("y") % 2 == 0 ? Sign::kNotNegative : SignOf(e.operands[0]);
-    if (form == Form::kNegative) return Negated(SignOf(e.operands[0]));
-    if (form == Form::kMaximum &&
-        (SignOf(e.operands[0]) == Sign::kNotNegative || SignOf(e.operands[1]) == Sign::kNotNegative))
-      return Sign::kNotNegative;
+    if (form == LossForm::kPower) return e.attrs.GetInt("y") % 2 == 0 ? KnownSign::kNotNegative : SignOf(e.operands[0]);
+    if (form == LossForm::kNegative) return Negated(SignOf(e.operands[0]));
+    if (form == LossForm::kMaximum &&
+        (SignOf(e.operands[0]) == KnownSign::kNotNegative || SignOf(e.operands[1]) == KnownSign::kNotNegative))
+      return KnownSign::kNotNegative;
     if (products.Has(*e.prim)) {
-      if (e.operands[0] == e.operands[1]) return Sign::kNotNegative;
-      const Sign x = SignOf(e.operands[0]), y = SignOf(e.operands[1]);
-      if (x == Sign::kUnknown || y == Sign::kUnknown) return Sign::kUnknown;
-      return x == y ? Sign::kNotNegative : Sign::kNotPositive;
+      if (e.operands[0] == e.operands[1]) return KnownSign::kNotNegative;
+      const LikeSign first = LikeOf(e.operands[0]), second = LikeOf(e.operands[1]);
+      if (first.of >= 0 && first.of == second.of && e.prim->is_elementwise())
+        return first == second ? KnownSign::kNotNegative : KnownSign::kNotPositive;
+      const KnownSign x = SignOf(e.operands[0]), y = SignOf(e.operands[1]);
+      if (x == KnownSign::kUnknown || y == KnownSign::kUnknown) return KnownSign::kUnknown;
+      return x == y ? KnownSign::kNotNegative : KnownSign::kNotPositive;
     }
     static const auto& joins = *new PrimSet{"add", "max", "min"};
     if (joins.Has(*e.prim)) {
-      const Sign x = SignOf(e.operands[0]), y = SignOf(e.operands[1]);
-      return x == y ? x : Sign::kUnknown;
+      const KnownSign x = SignOf(e.operands[0]), y = SignOf(e.operands[1]);
+      return x == y ? x : KnownSign::kUnknown;
     }
-    if (form == Form::kDifference) {
-      const Sign x = SignOf(e.operands[0]), y = Negated(SignOf(e.operands[1]));
-      return x == y ? x : Sign::kUnknown;
+    if (form == LossForm::kDifference) {
+      const KnownSign x = SignOf(e.operands[0]), y = Negated(SignOf(e.operands[1]));
+      return x == y ? x : KnownSign::kUnknown;
     }
-    if (form == Form::kChoice) {
-      const Sign x = SignOf(e.operands[1]), y = SignOf(e.operands[2]);
-      return x == y ? x : Sign::kUnknown;
+    if (form == LossForm::kChoice) {
+      const KnownSign x = SignOf(e.operands[1]), y = SignOf(e.operands[2]);
+      return x == y ? x : KnownSign::kUnknown;
     }
-    return like_operand.Has(*e.prim) ? SignOf(e.operands[0]) : Sign::kUnknown;
+    return like_operand.Has(*e.prim) ? SignOf(e.operands[0]) : KnownSign::kUnknown;
+  }
+
+  // Whose sign a value has, or the other one; nobody's where its own is known.
+  struct LikeSign {
+    int64_t of = -1;  // a variable
+    bool negated = false;
+    friend bool operator==(const LikeSign&, const LikeSign&) = default;
+  };
+  LikeSign LikeOf(const Atom& a) const {
+    if (!a.is_var() || SignOf(a) != KnownSign::kUnknown) return {};
+    return known_[a.id()].like.of >= 0 ? known_[a.id()].like : LikeSign{a.id(), false};
+  }
+  static LikeSign Negated(LikeSign s) { return {s.of, !s.negated}; }
+  // x + x^3: terms of one sign.
+  LikeSign LikeOfResult(const Eqn& e) const {
+    const LossForm form = FormOf(e);
+    const LikeSign x = LikeOf(e.operands[0]);
+    if (form == LossForm::kNegative) return x.of >= 0 ? Negated(x) : x;
+    // Elements stay in order: what one number's is, is repeated alone.
+    if (e.prim->expands && fn_.TypeOf(e.operands[0]).rank() > 0) return {};
+    if (WideForms()[*e.prim].keeps_sign || (form == LossForm::kPower && e.attrs.GetInt("y") % 2 != 0)) return x;
+    if (e.operands.size() != 2) return {};
+    const LikeSign y = LikeOf(e.operands[1]);
+    if (form == LossForm::kSum) return x == y ? x : LikeSign{};
+    if (form == LossForm::kDifference) return x == Negated(y) ? x : LikeSign{};
+    static const auto& products = *new PrimSet{"mul", "div"};
+    if (!products.Has(*e.prim) || (x.of >= 0) == (y.of >= 0)) return {};
+    const LikeSign like = x.of >= 0 ? x : y;
+    const KnownSign other = SignOf(e.operands[x.of >= 0 ? 1 : 0]);
+    return other == KnownSign::kUnknown ? LikeSign{} : other == KnownSign::kNotPositive ? Negated(like) : like;
   }
 
   // What is known of a value.
   struct Known {
-    Sign sign = Sign::kUnknown;
+    KnownSign sign = KnownSign::kUnknown;
+    LikeSign like;  // where the sign is not known
     bool rounded = false;
     // Whether it may have overflowed or underflowed: 1 as a product, 2 as an exponential, a power or a quotient.
     int range = 0;
@@ -414,14 +273,15 @@ class Widener {
   Known KnownOfResult(const Eqn& e) const {
     static const auto& sums =
         *new PrimSet{"add", "sub", "reduce_sum", "cumsum", "mul", "square", "contract", "div", "integer_pow"};
-    const Row& row = Rows()[*e.prim];
+    const WideForm& row = WideForms()[*e.prim];
     Known k;
-    k.sign = row.sign != Sign::kUnknown ? row.sign : SignOfResult(e);
+    k.sign = row.sign != KnownSign::kUnknown ? row.sign : SignOfResult(e);
+    if (k.sign == KnownSign::kUnknown) k.like = LikeOfResult(e);
     k.rounded = row.rounds;
     // A number times a value overflows where the value nearly did.
-    const bool scales = row.form == Form::kProduct &&
+    const bool scales = row.form == LossForm::kProduct &&
                         std::any_of(e.operands.begin(), e.operands.end(), [](const Atom& a) { return a.is_literal(); });
-    k.range = !row.overflows || scales ? 0 : row.form == Form::kProduct ? 1 : 2;
+    k.range = !row.overflows || scales ? 0 : row.form == LossForm::kProduct ? 1 : 2;
     k.logarithmic = row.logarithmic;
     if (!row.rounds || sums.Has(*e.prim)) {
       for (const Atom& a : e.operands) {
@@ -437,22 +297,25 @@ class Widener {
   // Whether its result may be far less accurate than its operands.
   bool Loses(const Eqn& e) const {
     static const auto& exponentials = *new PrimSet{"exp", "exp2", "expm1", "sinh", "cosh"};
-    const bool difference = FormOf(e) == Form::kDifference;
-    if (FormOf(e) == Form::kSum || difference) {
-      const Sign x = SignOf(e.operands[0]), second = SignOf(e.operands[1]), y = difference ? Negated(second) : second;
-      return (x == Sign::kUnknown || x != y) && (KnownOf(e.operands[0]).rounded || KnownOf(e.operands[1]).rounded);
+    const bool difference = FormOf(e) == LossForm::kDifference;
+    if (FormOf(e) == LossForm::kSum || difference) {
+      const KnownSign x = SignOf(e.operands[0]), second = SignOf(e.operands[1]),
+                      y = difference ? Negated(second) : second;
+      const LikeSign like = LikeOf(e.operands[0]), other = LikeOf(e.operands[1]);
+      if (like.of >= 0 && like == (difference ? Negated(other) : other)) return false;
+      return (x == KnownSign::kUnknown || x != y) && (KnownOf(e.operands[0]).rounded || KnownOf(e.operands[1]).rounded);
     }
     // A large and a small number.
-    if (FormOf(e) == Form::kProduct && e.prim->is_elementwise())
+    if (FormOf(e) == LossForm::kProduct && e.prim->is_elementwise())
       return KnownOf(e.operands[0]).range == 2 && KnownOf(e.operands.back()).range == 2;
     if (exponentials.Has(*e.prim)) return KnownOf(e.operands[0]).logarithmic;
-    return Rows()[*e.prim].reads_range &&
+    return WideForms()[*e.prim].reads_range &&
            std::any_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) { return KnownOf(a).range > 0; });
   }
 
   // (s + y) - s and the like give the error of a rounding, and numbers as large as 2^22 are added to round.
   bool ReadsItsOwnRounding(const Eqn& e) const {
-    const bool sum = FormOf(e) == Form::kSum, difference = FormOf(e) == Form::kDifference;
+    const bool sum = FormOf(e) == LossForm::kSum, difference = FormOf(e) == LossForm::kDifference;
     if (!sum && !difference) return false;
     if (e.attrs.GetOr<bool>("fused", false)) return true;  // rounded as JAX rounds it
     for (int i : {0, 1}) {
@@ -461,7 +324,7 @@ class Widener {
         return std::isfinite(a.literal().Get(0).real());
       if (!difference || other.is_literal()) continue;
       const Eqn* inner = Definition(a);
-      if (inner == nullptr || (FormOf(*inner) != Form::kSum && FormOf(*inner) != Form::kDifference)) continue;
+      if (inner == nullptr || (FormOf(*inner) != LossForm::kSum && FormOf(*inner) != LossForm::kDifference)) continue;
       if (inner->operands[0] == other || inner->operands[1] == other) return true;
     }
     return false;
@@ -484,11 +347,12 @@ class Widener {
     int cost = 0;
     static const auto& sums = *new PrimSet{"reduce_sum", "reduce_prod"};
     static const auto& repeats = *new PrimSet{"broadcast", "reshape"};
-    const Row& outermost = Rows()[*fn_.eqns()[i].prim];
+    const WideForm& outermost = WideForms()[*fn_.eqns()[i].prim];
     // The variance of a normalisation, to which a number is added, does not overflow.
     const Eqn* inside = Definition(fn_.eqns()[i].operands[0]);
-    const bool added = inside != nullptr && (FormOf(*inside) == Form::kSum || FormOf(*inside) == Form::kDifference);
-    const bool of_root = outermost.reads_range && outermost.form == Form::kOther && !added;
+    const bool added =
+        inside != nullptr && (FormOf(*inside) == LossForm::kSum || FormOf(*inside) == LossForm::kDifference);
+    const bool of_root = outermost.reads_range && outermost.form == LossForm::kOther && !added;
     int num_sums = 0;
     const auto visit = [&](const auto& self, const Atom& a) -> std::optional<Found> {
       if (a.is_literal()) return Found{0, false, true};
@@ -503,7 +367,7 @@ class Widener {
       }
       if (const auto it = seen.find(at); it != seen.end()) return it->second;
       const Eqn& e = fn_.eqns()[static_cast<size_t>(at)];
-      const Row& row = Rows()[*e.prim];
+      const WideForm& row = WideForms()[*e.prim];
       const bool sum = sums.Has(*e.prim);
       if (!e.prim->is_elementwise() && !repeats.Has(*e.prim) && !(of_root && sum && ++num_sums == 1))
         return std::nullopt;
@@ -521,8 +385,8 @@ class Widener {
         linear &= inner->linear;
       }
       found.varies = varying > 0;
-      if (row.form == Form::kProduct) linear &= varying <= 1;
-      if (row.form == Form::kQuotient) linear &= !last_varies;
+      if (row.form == LossForm::kProduct) linear &= varying <= 1;
+      if (row.form == LossForm::kQuotient) linear &= !last_varies;
       found.linear = linear || !found.varies;
       found.functions += row.cost >= kCostOfFunction;
       seen.emplace(at, found);
@@ -533,7 +397,7 @@ class Widener {
     if (!whole || !whole->varies || whole->functions > 1) return false;
     if (whole->linear) return false;  // grids, bins: programs count on the digits of f32, and one point is near 0
     if (whole->functions == 0) return true;
-    if (FormOf(e) == Form::kSum) return false;
+    if (FormOf(e) == LossForm::kSum) return false;
     return std::all_of(e.operands.begin(), e.operands.end(), [&](const Atom& a) {
       return a.is_var() &&
              (defined_[a.id()] < 0 || !seen.contains(defined_[a.id()]) || seen.at(defined_[a.id()]).varies);
@@ -541,12 +405,12 @@ class Widener {
   }
   // 1 / (y (1 + x^2)): by a sum of what may have overflowed, and factors.
   bool IsQuotientByLargeSum(const Eqn& e) const {
-    if (FormOf(e) != Form::kQuotient) return false;
+    if (FormOf(e) != LossForm::kQuotient) return false;
     const auto is_sum = [&](const auto& self, const Atom& a, int depth) -> bool {
       const Eqn* inner = Definition(a);
       if (inner == nullptr || KnownOf(a).range == 0) return false;
-      if (FormOf(*inner) == Form::kSum) return inner->prim->is_elementwise();
-      if (depth == 0 || (FormOf(*inner) != Form::kProduct && FormOf(*inner) != Form::kPower)) return false;
+      if (FormOf(*inner) == LossForm::kSum) return inner->prim->is_elementwise();
+      if (depth == 0 || (FormOf(*inner) != LossForm::kProduct && FormOf(*inner) != LossForm::kPower)) return false;
       return std::any_of(inner->operands.begin(), inner->operands.end(),
                          [&](const Atom& x) { return self(self, x, depth - 1); });
     };

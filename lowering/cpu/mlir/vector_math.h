@@ -33,6 +33,8 @@ class VectorMath {
   Value Log1p(Value x);
   Value Log2(Value x);
   Value Log10(Value x);
+  Value LogProduct(Value x, Value y);  // of x y and of x / y, also where these overflow or underflow
+  Value LogQuotient(Value x, Value y);
   Value Tanh(Value x);
   Value SechSquared(Value x);
   Value Logistic(Value x);
@@ -50,6 +52,9 @@ class VectorMath {
   Value Erf(Value x);
   Value Pow(Value x, Value y);
   Value Erfc(Value x);
+  Value NormalDensity(Value x);  // exp(-x^2 / 2) / sqrt(2 pi)
+  Value NormalCdf(Value x);      // its integral up to x
+  Value NormalCdfBy(Value x, const std::function<Value(Value)>& erfc);
   // f32 by way of f64 (lowering/cpu/vector_math_by_f64.cc).
   Value ErfInv(Value x);
   Value LogGamma(Value x);
@@ -66,6 +71,7 @@ class VectorMath {
     Value value;   // erfc(a)
   };
   Erfcs ErfcOfF64(Value a);
+  Value ErfcOfSquare(Value a, Value square, Value square_rest, double factor);
   struct ForGamma {
     Value reflected;            // i1: 1 - x in the place of x
     Value z, log;               // from 8 on, and its logarithm
@@ -110,7 +116,14 @@ class VectorMath {
   };
   Binade SplitForLog(Value x);
   Value LogRest(Value f, Value more);
+  Value LogOfBinade(const Binade& x, Value more);
   Value LogFinite(Value x);  // x positive, finite, any exponent
+  struct Split {
+    Value mantissa, exponent;  // the mantissa between 1 and 2, with the sign; the exponent as a float
+    Value is_ordinary;         // neither 0 nor infinite nor NaN; what else it has are some numbers
+  };
+  Split SplitOff(Value x);
+  Value LogOfParts(Value mantissa, Value rest, Value exponent, Value is_ordinary, Value otherwise);
   Value LogFiniteInBase(Value x, const Parts& unit, const Parts& two);
   Value LogOfFinite(Value x, Value y);
   struct Scaled {

@@ -30,7 +30,8 @@ _NAN = {
         (
             *("acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "cumlogsumexp"),
             *("cummax", "cummin", "cumprod", "cumsum", "digamma", "div", "erf", "erf_inv", "erfc", "exp", "exp2"),
-            *("expm1", "fft", "integer_pow", "lgamma", "log", "log10", "log1p", "log2", "logistic"),
+            *("expm1", "fft", "integer_pow", "lgamma", "log", "log10", "log1p", "log2", "log_product"),
+            *("log_quotient", "logistic", "normal_cdf", "normal_density"),
             *("logistic_density", "mul", "pad", "pow", "psum", "reduce_prod", "reduce_sum", "rem", "rsqrt"),
             *("sech_squared", "sin", "sinh", "softplus", "sqrt", "square", "sub", "tan", "tanh", "trigamma"),
             *("cholesky", "eigh", "eig", "lu", "qr", "svd", "triangular_solve", "linear_solve"),

@@ -3,6 +3,7 @@ composite, which says which operation it is, so that reading gives that operatio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -126,6 +127,28 @@ def _sech_squared(op: Operation, x: Any) -> Any:
     return lax.div(lax.div(lax.mul(_number(4, x), e), below), below)
 
 
+def _normal_cdf(op: Operation, x: Any) -> Any:
+    return lax.mul(_number(0.5, x), lax.erfc(lax.mul(_number(-math.sqrt(0.5), x), x)))
+
+
+def _normal_density(op: Operation, x: Any) -> Any:
+    return lax.mul(_number(1 / math.sqrt(2 * math.pi), x), lax.exp(lax.mul(_number(-0.5, x), lax.mul(x, x))))
+
+
+def _log_where(x: Any, y: Any, joined: Any, join: Callable[[Any, Any], Any]) -> Any:
+    """log(joined), by the logarithms of x and y where it is out of range."""
+    inside = lax.bitwise_and(lax.is_finite(joined), lax.ne(joined, _number(0, joined)))
+    return lax.select(inside, lax.log(joined), join(lax.log(lax.abs(x)), lax.log(lax.abs(y))))
+
+
+def _log_product(op: Operation, x: Any, y: Any) -> Any:
+    return _log_where(x, y, lax.mul(x, y), lax.add)
+
+
+def _log_quotient(op: Operation, x: Any, y: Any) -> Any:
+    return _log_where(x, y, lax.div(x, y), lax.sub)
+
+
 def _trunc(op: Operation, x: Any) -> Any:
     return lax.select(lax.lt(x, _number(0, x)), lax.ceil(x), lax.floor(x))
 
@@ -159,7 +182,11 @@ EXPANSIONS: dict[str, _Expansion] = {
     "integer_pow": _integer_pow,
     "log10": _logarithm(10),
     "log2": _logarithm(2),
+    "log_product": _log_product,
+    "log_quotient": _log_quotient,
     "logistic_density": _logistic_density,
+    "normal_cdf": _normal_cdf,
+    "normal_density": _normal_density,
     "scatter": _scatter,
     "scatter_add": _scatter,
     "scatter_max": _scatter,

@@ -8,7 +8,7 @@ from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
-from ..lax._normal_distribution import normal_distribution
+from ..lax._primitives import normal_cdf
 from ..numpy._reductions import narrowed, widened
 from ..typing import ArrayLike, NestedLike
 
@@ -238,7 +238,7 @@ def gelu(x: NestedLike, approximate: bool = True) -> Array:
         # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where the sum cancels.
         wide = widened(x)  # the third power of 41 is more than the largest half
         return x * narrowed(sigmoid(math.sqrt(8 / math.pi) * (wide + 0.044715 * wide**3)), x.dtype)
-    return x * normal_distribution(x)
+    return x * normal_cdf(x)
 
 
 def glu(x: NestedLike, axis: int = -1) -> Array:

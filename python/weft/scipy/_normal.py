@@ -10,7 +10,7 @@ from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
 from ..custom import custom_jvp
-from ..lax._normal_distribution import normal_distribution
+from ..lax._primitives import normal_cdf
 from ..numpy._reductions import narrowed, widened
 from ..typing import NestedLike
 from ._floats import _float, _unary
@@ -48,7 +48,7 @@ def ndtr(x: NestedLike) -> Array:
         >>> weft.scipy.special.ndtr(wnp.array([0.0, 1.96]))
         Array([0.5      , 0.9750021], dtype=float32)
     """
-    return normal_distribution(_float(x))
+    return normal_cdf(_float(x))
 
 
 def ndtri(p: NestedLike) -> Array:
