@@ -3,9 +3,10 @@
 import warnings
 
 import numpy as np
+from as_jax_both import both, lines
+
 import weft
 import weft.numpy as wnp
-from as_jax_both import both, lines
 
 
 def test_astype_and_item():
