@@ -146,6 +146,7 @@ IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("as_jax/wording", "weft.as_jax.structures"): "most programs have no error",
     ("plugins", "pathlib"): "few programs ask for the SDK, and it imports much",
     ("as_jax/wording", "weft.as_jax.table.words"): "most programs have no error",
+    ("as_jax/wording", "weft.as_jax.table.whole_words"): "most programs have no error",
     ("as_jax/wording", "weft.as_jax.table.words_of_arrays"): "most programs have no error",
     ("as_jax/wording", "weft.as_jax.table.words_of_shardings"): "most programs have no error",
     ("numpy/_ufunc_methods", "weft.numpy._ufunc"): "few programs ask functions for methods of ufuncs",

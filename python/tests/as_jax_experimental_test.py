@@ -93,3 +93,54 @@ def test_roofline():
         out["peak"] = roofline(lambda x, y: jnp.tanh(x @ y))(x, y)[1].peak_hbm_bytes
         """
     )
+
+
+def test_rooflines_of_what_devices_send():
+    found = both(
+        """
+        import logging, sys, types
+        sys.modules.setdefault("absl", types.ModuleType("absl")).logging = logging  # which JAX's imports
+        from jax.experimental.roofline import roofline, roofline_and_grad
+        from jax.sharding import Mesh
+        programs = {
+            "pmin": lambda x, along: lax.pmin(x, along), "pmax": lambda x, along: lax.pmax(x, along),
+            "psum": lambda x, along: lax.psum(x, along),
+            "all_gather": lambda x, along: lax.all_gather(x, along, axis=0, tiled=True),
+            "psum_scatter": lambda x, along: lax.psum_scatter(x, along, scatter_dimension=1, tiled=True),
+            "all_to_all": lambda x, along: lax.all_to_all(x, along, split_axis=1, concat_axis=0, tiled=True),
+        }
+        def said(found):
+            return [found.ici_bytes, found.ici_latency, found.flops, found.hbm_bytes, found.unfused_hbm_bytes]
+        for sizes in ((2, 2, 2), (4, 2, 1), (8, 1, 1)):
+            mesh = Mesh(np.array(jax.devices()).reshape(sizes), ("x", "y", "z"))
+            for kind in ("float32", "int8", "bfloat16"):
+                x = jax.ShapeDtypeStruct((16, 64), jnp.dtype(kind), sharding=NamedSharding(mesh, P(("x", "y"))))
+                for along in ("x", ("x", "y"), "z"):
+                    for name, f in programs.items():
+                        if name == "psum_scatter" and along == ("x", "y") and sizes == (8, 1, 1):
+                            continue
+                        spec = P(("x", "y"), "z")
+                        count = roofline(lambda a: f(a, along), mesh=mesh, in_specs=spec, out_specs=P())
+                        try:
+                            out[f"{sizes} {kind} {along} {name}"] = said(count(x)[1])
+                        except ValueError:
+                            out[f"{sizes} {kind} {along} {name}"] = "out_specs"
+            n = sizes[0] * sizes[1]
+            around, back = [(i, (i + 1) % n) for i in range(n)], [(i, n - 1 - i) for i in range(n)]
+            for name, pairs in {"around": around, "back": back, "none": [], "self": [(0, 0)]}.items():
+                move = lambda a: lax.ppermute(a, ("x", "y"), perm=pairs)
+                count = roofline(move, mesh=mesh, in_specs=P(("x", "y")), out_specs=P(("x", "y")))
+                out[f"{sizes} ppermute {name}"] = said(count(x)[1])
+            product = lambda a, b: lax.all_gather(a, "x", axis=1, tiled=True) @ b
+            for kind in ("float32", "int8", "int32"):
+                place = NamedSharding(mesh, P(None, None))
+                a = b = jax.ShapeDtypeStruct((8, 8), jnp.dtype(kind), sharding=place)
+                specs = dict(mesh=mesh, in_specs=(P(None, "x"), P()), out_specs=P("x", None))
+                types, forward, back = roofline_and_grad(product, **specs)(a, b)
+                out[f"{sizes} {kind} product"] = [said(forward), str(types.sharding.spec), str(types.dtype)]
+                if kind != "int32":
+                    out[f"{sizes} {kind} back"] = [back.flops, back.hbm_bytes]
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=8",
+    )
+    assert len(found) > 100

@@ -9,6 +9,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_implemented, sharding_type_error, type_error, value_error
+from ._core.facts import knowing
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import call_name, check_callable, flat_function, trace_flat, with_float0s
@@ -163,6 +164,10 @@ def vmap(
             if cut_by:
                 moved = _cut_mapped(moved, [0 if b else None for b in batched], cut_by)
             results = _weft.apply(fn, moved + t.captures, t.weak_results)
+        except ValueError as error:
+            if None in outs and "its out_axes entry is None" in str(error.args[0]):
+                knowing(error, kind="mapped result", axis_name=axis_name)
+            raise
         except NameError:
             if not hidden:
                 raise

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
+from . import tree as _tree
 
 # From here on a copy is faster than the call of a program that has been compiled, too.
 _MANY = 4
@@ -86,3 +87,8 @@ def array(items: Any, dtype: Any, copy: bool) -> _weft.Array:
             if found is not None:
                 return found
     return _weft.array(items, dtype, copy)
+
+
+def without_numpy(tree: Any) -> Any:
+    """A tree in which NumPy's arrays, which a function may change where they are, have become arrays."""
+    return _tree.map(lambda x: _weft.array(x, None, True) if isinstance(x, np.ndarray) else x, tree)

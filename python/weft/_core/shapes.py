@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -191,7 +191,16 @@ _JAX_SEMANTICS = 3  # as in tracer/context.h
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "bf"}
 
 
-class ManualAxes(NamedTuple):
+_KNOWN_AXES: dict[ManualAxes, ManualAxes] = {}
+
+
+class _ManualAxes(NamedTuple):
+    varying: frozenset[str] = frozenset()
+    unreduced: frozenset[str] = frozenset()
+    reduced: frozenset[str] = frozenset()
+
+
+class ManualAxes(_ManualAxes):
     """How a value inside shard_map differs between devices: along `varying` axes by itself, along `unreduced` ones as
     a part of a sum, and along `reduced` ones not at all, but its cotangent is a part of a sum.
 
@@ -200,9 +209,9 @@ class ManualAxes(NamedTuple):
         frozenset()
     """
 
-    varying: frozenset[str] = frozenset()
-    unreduced: frozenset[str] = frozenset()
-    reduced: frozenset[str] = frozenset()
+    def __new__(cls, varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> ManualAxes:
+        made = super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
+        return _KNOWN_AXES.setdefault(made, made)  # equal ones are one object, as in JAX
 
     def __deepcopy__(self, memo: Any) -> ManualAxes:
         return self
@@ -226,7 +235,7 @@ class ShapedArray(ShapeDtype):
         weak_type: whether it takes the dtype of what it meets.
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices.
-        memory_space: accepted, without effect: there is one memory.
+        memory_space: kept and shown, without effect: there is one memory.
         manual_axis_type: `varying` under JAX's name, as `mat` gives it.
 
     Example:
@@ -236,7 +245,9 @@ class ShapedArray(ShapeDtype):
         'f32[2,3]'
     """
 
-    __slots__ = ("sums",)
+    __slots__ = ("memory_space", "sums")
+
+    default_memory_space: ClassVar[Any] = None
 
     def __init__(
         self,
@@ -250,6 +261,7 @@ class ShapedArray(ShapeDtype):
         manual_axis_type: Any = None,
     ):
         self.sums = Sums()
+        self.memory_space = self.default_memory_space if memory_space is None else memory_space
         if manual_axis_type is not None:
             varying = sorted(manual_axis_type.vur)
             self.sums = Sums(manual_axis_type.unreduced, manual_axis_type.reduced)
@@ -266,6 +278,8 @@ class ShapedArray(ShapeDtype):
         made = super().update(**changes)
         if "manual_axis_type" not in changes:
             made.sums = self.sums
+        if "memory_space" not in changes:
+            made.memory_space = self.memory_space
         return made
 
     def _taken(self, dtype: Any) -> Any:
@@ -302,6 +316,8 @@ class ShapedArray(ShapeDtype):
         word = name.rstrip("0123456789")
         if short_dtypes and word in _SHORT:
             name = _SHORT[word] + name[len(word) :]
+        if self.memory_space not in (None, self.default_memory_space):
+            name += f"<{str(getattr(self.memory_space, 'name', self.memory_space)).lower()}>"
         if self.sharding is None:
             return f"{name}[{','.join(map(str, self.shape))}]"
         return self._cut(name)

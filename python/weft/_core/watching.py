@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import sys
 import threading
@@ -88,11 +89,30 @@ def _signature(types: dict[str, str], static: dict[str, str]) -> str:
     return f"({', '.join(words)})"
 
 
+# Where functions are defined that have been explained.
+_EXPLAINED: set[tuple[str, int, str]] = set()
+
+
+def _is_new_place(function: Any) -> bool:
+    """Whether no other function of that definition has been asked for before."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return True
+    place = code.co_filename, code.co_firstlineno, code.co_qualname
+    new = place not in _EXPLAINED
+    if len(_EXPLAINED) < 10000:
+        _EXPLAINED.add(place)
+    return new
+
+
 def _explained(function: Any, types: dict[str, str], static: dict[str, str], places: dict[str, str], seen: list) -> str:
     where = _weft.user_stack().partition("\n")[0].strip()
     text = f"TRACING CACHE MISS {where}:\n"
     if not seen:
-        return text + f"  never seen function:\n    {_place(function)}"
+        text += f"  never seen function:\n    {_place(function)}"
+        if not _is_new_place(function):
+            text += "\n  but seen another function defined on the same line; define it outside of the loop or function"
+        return text
     text += f"  for {_place(function)}\n  it has been traced for other arguments. The closest of {len(seen)}:"
 
     def differences(before: tuple[dict[str, str], dict[str, str], dict[str, str]]) -> list[str]:
@@ -261,17 +281,17 @@ def ranks_differ(what: str, shapes: list[str]) -> None:
     if what in ("where", "index arrays"):
         return
     level = options.numpy_rank_promotion.value
+    needed = f"operands with shapes {' '.join(shapes)} require rank promotion"
     if level == "warn":
         warnings.warn(
-            f"Following NumPy automatic rank promotion for {what} on shapes {' '.join(shapes)}. Set "
-            f"numpy_rank_promotion to "
-            f"'allow' to disable this warning{_line()}",
+            f"Following NumPy automatic rank promotion for {what} on shapes {' '.join(shapes)}: {needed}. Set "
+            f"numpy_rank_promotion to 'allow' to disable this warning{_line()}",
             stacklevel=2,
         )
     elif level == "raise":
         raise in_hook(
             ValueError,
-            f"{what}: operands of shapes {' '.join(shapes)} could not be broadcast together, since "
+            f"{what}: operands could not be broadcast together: {needed}, and "
             "numpy_rank_promotion is 'raise'; give them as many dimensions: x[None, :], or weft.numpy.broadcast_to",
         )
 

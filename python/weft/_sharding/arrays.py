@@ -175,7 +175,9 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
                 raise value_error(f"device_put: {place._device} belongs to another process")
             if isinstance(place, NamedSharding):
                 cuts_of(place.mesh, place.spec, array.shape, "device_put")
+            weak = _weft.abstract(array)[2]
             array = put(array, place, False if donate else None if may_alias is None else not may_alias)
+            array = _weft.with_weak([array], [True])[0] if weak else array
             if donate and is_array:
                 leaf.delete()
         out.append(array)

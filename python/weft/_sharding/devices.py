@@ -8,13 +8,32 @@ from typing import NamedTuple
 from .. import _weft
 from .._core.errors import value_error
 
-_PLATFORM = "cpu"  # the backend on whose devices arrays lie
+PLATFORM = "cpu"  # the backend on whose devices arrays lie
 
 
 class Memory(NamedTuple):
     """A memory of a device."""
 
     kind: str
+
+
+class AbstractDevice(NamedTuple):
+    """What a mesh without devices says of them.
+
+    Example:
+        >>> weft.AbstractMesh((2,), ("x",)).abstract_device.platform
+        'cpu'
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform})"
+
+
+OWN_KIND = AbstractDevice(PLATFORM, None, PLATFORM)
 
 
 class Device:
@@ -33,7 +52,7 @@ class Device:
 
     __slots__ = ("device_kind", "id", "platform", "process_index")
 
-    def __init__(self, number: int, process_index: int = 0, platform: str = _PLATFORM, device_kind: str = _PLATFORM):
+    def __init__(self, number: int, process_index: int = 0, platform: str = PLATFORM, device_kind: str = PLATFORM):
         self.id, self.platform, self.device_kind, self.process_index = number, platform, device_kind, process_index
 
     def memory_stats(self) -> dict[str, int]:
@@ -157,7 +176,7 @@ def own_devices() -> list[tuple[str, str, tuple[str, int]]]:
     ValueError where the environment asks for a number of them that is none."""
     while before_counting:
         before_counting.pop()()
-    return _weft.devices_of_backend(_PLATFORM)
+    return _weft.devices_of_backend(PLATFORM)
 
 
 def devices_were_listed() -> bool:
@@ -204,7 +223,7 @@ def default_backend() -> str:
         >>> weft.default_backend()
         'cpu'
     """
-    return _PLATFORM  # without counting them: options may still say how many there are
+    return PLATFORM  # without counting them: options may still say how many there are
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -223,8 +242,8 @@ def devices(backend: str | None = None) -> list[Device]:
         >>> weft.devices()
         [CpuDevice(id=0)]
     """
-    if backend not in (None, _PLATFORM):
-        raise value_error(f"devices: there is no backend {backend!r}; there is {_PLATFORM!r}")
+    if backend not in (None, PLATFORM):
+        raise value_error(f"devices: there is no backend {backend!r}; there is {PLATFORM!r}")
     if not _devices:
         _devices.extend(Device(i, 0, platform, kind) for i, (platform, kind, _) in enumerate(own_devices()))
     return list(_devices)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,41 +14,9 @@ from .. import _weft
 from .._core.errors import runtime_error, type_error, value_error
 from ..collectives import axes_left_alone, check_axis_name
 from . import devices as _devices
+from .axis_types import AxisType, checked_types
 from .devices import Device, process_index
 from .typing_rules import typing_rules
-
-
-class AxisType(enum.Enum):
-    """What decides how arrays are cut along an axis of a mesh: Auto, the compiler; Explicit, the program itself, whose
-    types say it (docs/parallel.md); Manual, the function that shard_map runs on every device.
-
-    Example:
-        >>> weft.make_mesh((1,), ("x",), axis_types=(weft.AxisType.Explicit,)).axis_types
-        (Explicit,)
-    """
-
-    Auto = enum.auto()
-    Explicit = enum.auto()
-    Manual = enum.auto()
-
-    def __repr__(self) -> str:
-        return self.name
-
-    # Python's own calls `getattr`.
-    def __reduce_ex__(self, protocol: Any) -> tuple:
-        return AxisType, (self.value,)
-
-
-def _checked_types(types: Any, names: tuple[str, ...], what: str) -> tuple[AxisType, ...]:
-    types = (
-        (AxisType.Auto,) * len(names) if types is None else (types,) if isinstance(types, AxisType) else tuple(types)
-    )
-    if not all(isinstance(t, AxisType) for t in types):
-        raise type_error(f"{what}: axis_types are weft.AxisType, got {types!r}")
-    if len(types) != len(names):
-        raise value_error(f"{what}: {len(types)} axis_types {types} for the axes {names}")
-    typing_rules.in_use = typing_rules.in_use or AxisType.Explicit in types
-    return types
 
 
 def _checked_names(names: Any, what: str) -> tuple[str, ...]:
@@ -148,6 +115,7 @@ class AbstractMesh(_Axes):
         axis_sizes: the size of each axis.
         axis_names: its name.
         axis_types: its weft.AxisType; None: Auto.
+        abstract_device: what is said of the devices; None: they are those that there are.
 
     Raises:
         TypeError: something is no size, name or type.
@@ -158,29 +126,45 @@ class AbstractMesh(_Axes):
         8
     """
 
-    def __init__(self, axis_sizes: Sequence[int], axis_names: str | Sequence[str], axis_types: Any = None):
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: str | Sequence[str],
+        axis_types: Any = None,
+        *,
+        abstract_device: Any = None,
+    ):
+        self._device = None if abstract_device == _devices.OWN_KIND else abstract_device
         self.axis_names = _checked_names(axis_names, "AbstractMesh")
         self._sizes = tuple(int(n) for n in axis_sizes)
         if len(self._sizes) != len(self.axis_names):
             raise value_error(f"AbstractMesh: sizes {self._sizes} for the axes {self.axis_names}")
-        self.axis_types = _checked_types(axis_types, self.axis_names, "AbstractMesh")
+        self.axis_types = checked_types(axis_types, self.axis_names, "AbstractMesh")
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:
         return self._sizes
 
     @property
+    def abstract_device(self) -> Any:
+        """What is said of the devices: their kind, the number of their cores, what runs their programs."""
+        return _devices.OWN_KIND if self._device is None else self._device
+
+    @property
     def abstract_mesh(self) -> AbstractMesh:
         """Itself."""
         return self
 
-    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None) -> AbstractMesh:
+    def update(
+        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None, **abstract_device: Any
+    ) -> AbstractMesh:
         """The same with some of it changed.
 
         Args:
             axis_sizes: other sizes; None: the same.
             axis_names: other names; None: the same.
             axis_types: other types; None: the same.
+            **abstract_device: abstract_device, of other devices.
 
         Returns: weft.AbstractMesh.
 
@@ -192,6 +176,7 @@ class AbstractMesh(_Axes):
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
+            **{"abstract_device": self._device, **abstract_device},
         )
 
     def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> AbstractMesh:
@@ -216,11 +201,13 @@ class AbstractMesh(_Axes):
         )
 
     def __eq__(self, other: object) -> bool:
-        mine = self._sizes, self.axis_names, self.axis_types
-        return isinstance(other, AbstractMesh) and mine == (other._sizes, other.axis_names, other.axis_types)
+        return isinstance(other, AbstractMesh) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self._sizes, self.axis_names, self.axis_types))
+        return hash(self._key())
+
+    def _key(self) -> tuple:
+        return self._sizes, self.axis_names, self.axis_types, self._device
 
 
 class Mesh(_Axes, contextlib.ContextDecorator):
@@ -259,7 +246,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         if self.devices.size == 0 and not empty:
             raise value_error("Mesh: no devices")
         self.axis_names = names
-        self.axis_types = _checked_types(axis_types, names, "Mesh")
+        self.axis_types = checked_types(axis_types, names, "Mesh")
         _TYPES.setdefault(self._place(), set()).add(self.axis_types)
 
     @property

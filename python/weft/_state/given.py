@@ -88,20 +88,24 @@ def reachable(*roots: Any) -> list[Ref]:
     return [r for r in closures.reachable(Ref, *roots) if scopes.usable(r) and not r._frozen]
 
 
-def refuse_references_in(function: Callable, out: Any, kind: str) -> None:
+def refuse_references_in(
+    function: Callable, out: Any, kind: str, given_as: Callable[[Ref], str] = lambda _: ""
+) -> None:
+    """Raises ValueError for a reference that a traced function returns; given_as: which argument one is."""
     if not any(isinstance(leaf, Ref) for leaf in _tree.leaves(out)):
         return
     leaves, tree = _tree.flatten(out)
     for leaf, path in zip(leaves, _tree.path_texts(tree)):
-        refuse_result(call_name(function), leaf, path, kind)
+        refuse_result(call_name(function), leaf, path, kind, given_as(leaf) if isinstance(leaf, Ref) else "")
 
 
-def refuse_result(name: str, leaf: Any, path: str, kind: str) -> None:
-    """Raises ValueError for a reference that a traced function returns."""
+def refuse_result(name: str, leaf: Any, path: str, kind: str, argument: str = "") -> None:
+    """Raises ValueError for a reference that a traced function returns, which may be its argument."""
     if isinstance(leaf, Ref):
         where = f"the result{' ' + path if path else ''} of '{name}'"
+        origin = f"the argument {argument}" if argument else f"made{leaf._line or ' outside'}"
         raise value_error(
-            f"{kind}: {where} is a reference of type {leaf._type}, made{leaf._line or ' outside'}; functions that are "
+            f"{kind}: {where} is a reference of type {leaf._type}, {origin}; functions that are "
             f"traced return arrays. Return what it holds, ref[...], or make it outside of '{name}'"
         )
 

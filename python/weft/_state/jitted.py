@@ -5,7 +5,7 @@ C++ calls such a function through call_jitted (python/native/jit.cc), from when 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _weft
@@ -133,7 +133,7 @@ class _Jitted(Site):
         named = {k: v if k in self.jitted._static_argnames else put(v) for k, v in kwargs.items()}
         function = self.jitted._function
         out = function(*placed, **named)
-        refuse_references_in(function, out, "jit")
+        refuse_references_in(function, out, "jit", lambda ref: self._given_as(ref, inner, args, kwargs))
         self.touched |= scope.touched | set(self.written)
         # What stays as it was is no result: a program would copy it.
         news = [scope.value(r) if id(r) in self.written else None for r in used]
@@ -217,6 +217,15 @@ class _Jitted(Site):
                 scopes.write(ref, settled(ref, new))
         scopes.take(changed, given)
         return out
+
+    def _given_as(self, ref: Ref, inner: Sequence[Ref], args: tuple, kwargs: dict) -> str:
+        """Which argument a reference of the trace is; empty for one that was made there."""
+        place = next((i for i, slot in enumerate(inner) if slot is ref), None)
+        if place is None:
+            return ""
+        leaves, tree = _tree.flatten((args, kwargs), is_leaf=lambda x: isinstance(x, _Slot))
+        names = leaf_names(self.jitted._function, args, kwargs, tree=tree)
+        return next(name for name, leaf in zip(names, leaves) if isinstance(leaf, _Slot) and leaf.place == place)
 
     def _path(self, args: tuple, kwargs: dict, i: int) -> str:
         is_ref = [isinstance(leaf, Ref) for leaf in _tree.leaves((args, kwargs))]

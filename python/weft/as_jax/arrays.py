@@ -16,7 +16,7 @@ from .. import _weft
 from .._core.errors import runtime_error, type_error, value_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches
-from .deprecations import dtype_of_array
+from .deprecations import dtype_of_array, of_conversion
 from .layouts import format_of
 from .settings import config
 
@@ -206,6 +206,24 @@ def _not_on_a_gpu(self: Any) -> Any:
     raise AttributeError("__cuda_array_interface__ is only defined for NVIDIA GPU buffers.")
 
 
+_astype, _item = weft.Array.astype, weft.Array.item
+
+
+def _as_dtype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    of_conversion(self, dtype)
+    given = dtype is not None and not copy and device is None and not _weft.is_traced(self)
+    if given and not _weft.abstract(self)[2] and self.dtype == _weft.dtype(dtype):
+        return self
+    found = _astype(self, dtype, copy)
+    return found if device is None else weft.device_put(found, device)
+
+
+def _element(self: Any, *index: Any) -> Any:
+    """x.item(): an index may be a tuple of one number, too, which counts in the flat array."""
+    (index,) = index if len(index) == 1 and isinstance(index[0], tuple) else (index,)
+    return _item(self, *index)
+
+
 def install() -> None:
     """From now on arrays have what JAX's have besides, though it is private there, and the option
     jax_check_static_indices counts."""
@@ -224,6 +242,7 @@ def install() -> None:
     array.__cuda_array_interface__ = property(_not_on_a_gpu)
     array._npy_value = property(lambda self: None)
     array.format = property(format_of)
+    array.astype, array.item = _as_dtype, _element
     array.is_ready = lambda self: True
     array._check_if_deleted = _check_if_deleted
     array._committed = array.committed = property(_is_put)

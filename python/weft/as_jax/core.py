@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import enum
 import functools
 import weakref
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import weft
 
 from .. import _weft
+from .._core import stateful
 from .._core.errors import name_error, value_error
 from .._core.shapes import ShapedArray
 from .._sharding.shardings import spec_axes
@@ -132,7 +134,10 @@ def typeof(x: Any) -> ShapedArray:
     own = own_types.get(type(x))
     if own is not None:
         return own(x)
-    return _on_mesh(x, weft.typeof(x))
+    found = weft.typeof(x)
+    if stateful.is_reference(x) and not get_abstract_mesh().empty:
+        return type(found)(_on_mesh(held := stateful.references.scopes.read(x), weft.typeof(held)))
+    return _on_mesh(x, found)
 
 
 @functools.cache
@@ -178,6 +183,17 @@ def _on_mesh(x: Any, aval: Any) -> Any:
     return aval.update(sharding=place, varying=[a for a in aval.varying if typing_rules.keeps_axis(sizes.get(a, 2))])
 
 
+class MemorySpace(enum.Enum):
+    """Where arrays lie. There is one memory: Host and Device are the same place."""
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+
 def install() -> None:
     """From now on x.aval is typeof(x), shardings say how XLA would put it, and the class of jitted functions has JAX's
     name, by which chex knows them."""
@@ -188,6 +204,7 @@ def install() -> None:
     array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
     tracer: Any = _weft.Tracer
     tracer.mat = property(lambda self: self.aval.mat)
+    ShapedArray.default_memory_space = MemorySpace.Device
 
 
 def reduced_vary_cast(x: Any, axis_name: Any) -> Any:

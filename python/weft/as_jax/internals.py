@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any
 
 import weft
@@ -88,17 +87,6 @@ class _EvalJaxpr(Primitive):
 eval_jaxpr_p = _EvalJaxpr("eval_jaxpr")
 call_p, closed_call_p = _Call("core_call"), _ClosedCall("closed_call")
 call = call_p.bind
-
-
-class MemorySpace(enum.Enum):
-    """Where arrays lie. There is one memory: Host and Device are the same place."""
-
-    Device = enum.auto()
-    Host = enum.auto()
-    Any = enum.auto()
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:

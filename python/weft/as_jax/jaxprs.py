@@ -293,6 +293,7 @@ class Region(ClosedJaxpr):
         return _jaxpr(self._fn, 0, True, self._axes, self._varying)
 
 
+_INTEGER = re.compile(r"^(?=[iu]\d)(u?)i?")  # a program's i8 has 8 bits, NumPy's has 8 bytes
 _TYPE = re.compile(r"(\w+)(?:\[(.*?)\])?(?:\{(.*?)\})?$")  # f32[3]{x}: differs between the devices along x
 
 
@@ -302,7 +303,7 @@ def _aval(text: str, weak: bool = False) -> ShapedArray:
     dtype, dims, varying = found.groups()
     shape = [int(d) if d.isdigit() else _weft.Dim(d) for d in (dims or "").split(",") if d]
     aval = ShapedArray(shape, np.float32, weak, varying.split(",") if varying else ())
-    aval.dtype = _weft.dtype(dtype) if dtype != "tape" else dtype
+    aval.dtype = _weft.dtype(_INTEGER.sub(r"\1int", dtype)) if dtype != "tape" else dtype
     return aval
 
 

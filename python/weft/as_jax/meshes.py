@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -168,14 +168,6 @@ def smap(
         return shard_map(function, in_specs=None, out_specs=out_specs, axis_names={axis_name})(*args)
 
     return called
-
-
-class AbstractDevice(NamedTuple):
-    """What a mesh without devices says of them."""
-
-    device_kind: str
-    num_cores: int | None = None
-    platform: str = "cpu"
 
 
 def host_local_array_to_global_array(

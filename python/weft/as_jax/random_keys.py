@@ -171,6 +171,8 @@ class PRNGKeyArray(metaclass=_IsKeys):
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A key as words, or where the option jax_enable_custom_prng is on as key() makes it."""
+    if _has_keys(seed):
+        raise type_error("PRNGKey accepts a scalar seed, but was given a PRNG key; split or fold_in make others of it")
     make = weft.random.key if config.read("jax_enable_custom_prng") else weft.random.PRNGKey
     return make(seed) if impl is None else make(seed, impl=impl)
 

@@ -3,12 +3,12 @@ equations.
 
 `flops` and `hbm_bytes` count matrix products alone, as if all else were fused into them; `unfused_flops` and
 `unfused_hbm_bytes` count each equation by itself. `peak_hbm_bytes` is the most that has to be kept between two
-equations. An equation without a rule counts nothing.
-
-Not there: rules of what devices send each other."""
+equations. `ici_bytes` and `ici_latency` are of what devices send each other along the axes of a mesh, which they lie on
+in rings. An equation without a rule counts nothing."""
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ import numpy as np
 import weft
 
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error
+from .._core.errors import type_error, value_error
 from .._core.shapes import ShapedArray
 from . import jaxprs
 from .transforms import fwd_and_bwd, make_jaxpr
@@ -246,9 +246,85 @@ def _callback(context: RooflineRuleContext, *_: RooflineShape, **__: Any) -> Roo
     return RooflineResult(unfused_hbm_bytes=_moved(context))
 
 
-@_rule_of("psum pmax pmin all_gather psum_scatter reduce_scatter all_to_all ppermute pbroadcast")
-def _sent(context: RooflineRuleContext, *_: RooflineShape, **__: Any) -> RooflineResult:
-    raise not_implemented(f"roofline: there is no rule for '{context.primitive.name}', which sends between devices")
+def _axes_of(context: RooflineRuleContext, axes: Sequence[str]) -> dict[str, int]:
+    """The axes of the mesh that something is sent along, and how many devices lie along each."""
+    if context.mesh is None:
+        raise value_error(f"roofline: '{context.primitive.name}' sends along {tuple(axes)}: give the mesh as mesh=")
+    return {axis: int(context.mesh.shape[axis]) for axis in axes}
+
+
+def _sent(sizes: dict[str, int], sent: float, steps: float) -> RooflineResult:
+    return RooflineResult(ici_bytes=dict.fromkeys(sizes, int(sent)), ici_latency=dict.fromkeys(sizes, int(steps)))
+
+
+def _around_rings(sizes: dict[str, int], whole: float) -> RooflineResult:
+    """What one device starts with goes around the ring of each axis, the longest first; each of as many parts as there
+    are axes takes them in another order, so that all links are busy."""
+    if math.prod(sizes.values()) == 1:
+        return _sent(sizes, 0, 0)
+    part, sent = whole // len(sizes), 0.0
+    for size in sorted(sizes.values(), reverse=True):
+        sent += part * (size - 1)
+        part *= size
+    return _sent(sizes, sent, max(sizes.values()) * len(sizes))
+
+
+@_rule_of("all_gather")
+def _all_gather(context: RooflineRuleContext, *xs: RooflineShape, axes: Sequence[str], **_: Any) -> RooflineResult:
+    return _around_rings(_axes_of(context, axes), sum(x.bytes for x in xs))
+
+
+@_rule_of("psum_scatter reduce_scatter")
+def _reduce_scatter(context: RooflineRuleContext, *xs: RooflineShape, axes: Sequence[str], **_: Any) -> RooflineResult:
+    sizes = _axes_of(context, axes)
+    return _around_rings(sizes, sum(x.bytes for x in xs) / math.prod(sizes.values()))
+
+
+@_rule_of("psum psum_invariant")
+def _psum(context: RooflineRuleContext, *xs: RooflineShape, axes: Sequence[str], **_: Any) -> RooflineResult:
+    """A sum of parts, and their gathering."""
+    return _reduce_scatter(context, *xs, axes=axes) * 2
+
+
+@_rule_of("pmax pmin")
+def _extreme(context: RooflineRuleContext, *xs: RooflineShape, axes: Sequence[str], **_: Any) -> RooflineResult:
+    """Counted as one number for each operand, as JAX does."""
+    return _around_rings(_axes_of(context, axes), sum(x.bytes // max(x.size, 1) for x in xs))
+
+
+@_rule_of("all_to_all")
+def _all_to_all(context: RooflineRuleContext, *xs: RooflineShape, axes: Sequence[str], **_: Any) -> RooflineResult:
+    """Half of all data go across the links in the middle, of a ring twice as many."""
+    sizes = _axes_of(context, axes)
+    if math.prod(sizes.values()) == 1:
+        return _sent(sizes, 0, 0)
+    least = min(sizes.values())
+    links = least ** (len(sizes) - 1) * (2 if least > 2 else 1)
+    whole = sum(x.bytes for x in xs) * math.prod(sizes.values())
+    return _sent(sizes, whole / 2 / links, sum(size / 2 for size in sizes.values()))
+
+
+@_rule_of("ppermute")
+def _ppermute(
+    context: RooflineRuleContext, *xs: RooflineShape, axes: Sequence[str], perm: Sequence[int], **_: Any
+) -> RooflineResult:
+    """Each pair sends along one axis after the other, the shorter way around; the busiest link counts."""
+    sizes = _axes_of(context, axes)
+    if math.prod(sizes.values()) == 1:
+        return _sent(sizes, 0, 0)
+    shape, busy, longest = tuple(sizes.values()), collections.Counter[Any](), 0
+    for source, target in zip(perm[::2], perm[1::2]):
+        start, end = (tuple(map(int, np.unravel_index(device, shape))) for device in (source, target))
+        hops = 0
+        for d, size in enumerate(shape):
+            there, back = (end[d] - start[d]) % size, (start[d] - end[d]) % size
+            step = 1 if there <= back else -1
+            places = [(start[d] + step * hop) % size for hop in range(min(there, back) + 1)]
+            for link in zip(places, places[1:]):
+                busy[tuple(sorted((*start[:d], place, *start[d + 1 :]) for place in link))] += 1
+            hops += len(places) - 1
+        longest = max(longest, hops)
+    return _sent(sizes, sum(x.bytes for x in xs) * max(busy.values(), default=0), longest)
 
 
 # --- Programs ---------------------------------------------------------------------------------------------------------
@@ -337,6 +413,8 @@ def roofline(
             run = weft.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
         args = _tree.map(_type_of, args)
         shapes = weft.eval_shape(run, *args)
+        if mesh is not None and out_specs is not None:
+            shapes = _tree.map(lambda spec, of: _tree.map(functools.partial(_on, mesh, spec), of), out_specs, shapes)
         if vjp:
             forward, run = fwd_and_bwd(run, tuple(range(len(args))), jitted=False)
             out, pull = weft.eval_shape(forward, *args)
@@ -344,7 +422,9 @@ def roofline(
         closed = make_jaxpr(run)(*args)
         if print_jaxpr:
             print(closed)
-        return shapes, _of_program(closed.jaxpr, _Options(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem))
+        each = [eqn for eqn in closed.jaxpr.eqns if eqn.primitive.name == "shard_map"]
+        counted = each[-1].params["jaxpr"] if each else closed.jaxpr  # that of one device
+        return shapes, _of_program(counted, _Options(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem))
 
     return counted
 
@@ -352,14 +432,19 @@ def roofline(
 def roofline_and_grad(
     f: Callable[..., Any], mesh: Any = None, in_specs: Any = None, out_specs: Any = None, **options: Any
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
-    """... (types of the results, what is counted of f, and of the way back)."""
+    """... (types of the results, what is counted of f, and of the way back, with arguments of bfloat16 as in JAX)."""
 
     def counted(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:
         shapes, forward = roofline(f, mesh, in_specs, out_specs, **options)(*args)
-        _, back = roofline(f, mesh, in_specs, out_specs, vjp=True, **options)(*args)
+        halves = _tree.map(lambda x: weft.ShapeDtype(x.shape, "int32" if x.dtype == "int32" else "bfloat16"), args)
+        _, back = roofline(f, mesh, in_specs, out_specs, vjp=True, **options)(*halves)
         return shapes, forward, back
 
     return counted
+
+
+def _on(mesh: Any, spec: Any, x: Any) -> Any:
+    return weft.ShapeDtype(x.shape, x.dtype, sharding=weft.NamedSharding(mesh, spec))
 
 
 def _type_of(x: Any) -> Any:

@@ -318,7 +318,9 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-NAMES = sorted(name.removeprefix("jax_") for name in {*_OURS, *_WITHOUT_EFFECT})
+# JAX gives objects to some options under their whole names.
+_WHOLE = ("jax_ragged_dot_use_ragged_dot_instruction", "jax_ragged_dot_use_gpu_pallas_triton_lowering")
+NAMES = sorted({*(name.removeprefix("jax_") for name in {*_OURS, *_WITHOUT_EFFECT}), *_WHOLE})
 
 
 def _state(name: str, default: Any, convert: Callable[[str], Any], check: Callable[[Any], Any] = _any) -> Any:

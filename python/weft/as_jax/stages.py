@@ -14,7 +14,7 @@ from .._core import tree as _tree
 from .._core.errors import not_implemented, runtime_error, value_error
 from .._core.shapes import ShapedArray
 from .._sharding.meshes import mesh_around
-from .._sharding.partitioning import places_of_results
+from .._sharding.partitioning import places_of_results, shardings_of
 from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
 from . import jaxprs
@@ -213,6 +213,17 @@ def _state_of_jitted(self: Any) -> dict[str, Any]:
     return {"function_name": getattr(fun, "__name__", str(fun)), "fun": self.__wrapped__}
 
 
+def lying_as_asked(fun: Any, found: Any) -> Any:
+    """The types of a function's results, with the shardings that jit(out_shardings=) gives them."""
+    _, asked = getattr(fun, "__dict__", {}).get("_shardings") or (None, None)
+    if asked is None:
+        return found
+    leaves, tree = _tree.flatten(found)
+    places = shardings_of(asked, found, "eval_shape: out_shardings")
+    lying = [x if place is None else x.update(sharding=place) for x, place in zip(leaves, places)]
+    return _tree.unflatten(tree, lying)
+
+
 def install() -> None:
     """From now on lowered and compiled programs have the methods that JAX's have besides Weft's."""
     lowered: Any = Lowered
@@ -267,7 +278,7 @@ def install() -> None:
     def eval_shape(self: Any) -> Any:
         def of_types(*args: Any, **kwargs: Any) -> Any:
             with where_types_lie((args, kwargs)):
-                return types_of(self)(*args, **kwargs)
+                return lying_as_asked(self, types_of(self)(*args, **kwargs))
 
         return of_types
 

@@ -28,7 +28,7 @@ from . import jaxprs, ref_programs
 from .core import get_aval, lies_on
 from .device_assignment import where_types_lie
 from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
-from .stages import check_options, with_trace
+from .stages import check_options, lying_as_asked, with_trace
 
 
 def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -77,9 +77,9 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     options.pop("abstracted_axes", None)
     if (device := options.pop("device", None)) is not None:
         return _on_device(_made(fun, options), device, still=_static(options))
-    by_position = options.get("in_shardings") is not None
+    by_position, puts = options.get("in_shardings") is not None, options.get("out_shardings") is not None
     if (device := _one_device(options)) is not None:
-        return _on_device(_made(fun, options), device, by_position, _static(options))
+        return _on_device(_made(fun, options), device, by_position, _static(options), puts)
     if isinstance(options.get("in_shardings"), list):
         options["in_shardings"] = tuple(options["in_shardings"])  # one for each argument
     if leaves_open(options):
@@ -164,9 +164,11 @@ def _one_device(options: dict[str, Any]) -> Any:
     return devices.pop()
 
 
-def _on_device(jitted: Any, device: Any, by_position: bool = False, still: Any = frozenset()) -> Any:
+def _on_device(
+    jitted: Any, device: Any, by_position: bool = False, still: Any = frozenset(), puts: bool = False
+) -> Any:
     """The function, whose arguments go to a device first, and whose results are there. `by_position`: it takes none by
-    keyword. `still`: its static arguments, by number and name."""
+    keyword. `still`: its static arguments, by number and name. `puts`: its types say where results are."""
 
     @functools.wraps(jitted)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -196,7 +198,12 @@ def _on_device(jitted: Any, device: Any, by_position: bool = False, still: Any =
         made.__dict__["_to_device"] = device
         return made
 
-    return _with_programs(called, jitted, lower=lower)
+    def eval_shape(*args: Any, **kwargs: Any) -> Any:
+        found = jitted.eval_shape(*args, **kwargs)
+        place = weft.SingleDeviceSharding(device)
+        return _tree.map(lambda x: x.update(sharding=place), found) if puts else found
+
+    return _with_programs(called, jitted, lower=lower, eval_shape=eval_shape)
 
 
 class _Jitted(dict[Any, Any]):
@@ -288,14 +295,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of a function's result: a tree of ShapeDtypeStruct. Arguments that are no arrays, as dtypes and
     functions are, are refused, as JAX does."""
     with where_types_lie((args, kwargs)):
-        found = weft.eval_shape(fun, *args, **kwargs)
-    _, asked = getattr(fun, "__dict__", {}).get("_shardings") or (None, None)
-    if asked is None:
-        return found
-    leaves, tree = _tree.flatten(found)
-    places = shardings_of(asked, found, "eval_shape: out_shardings")
-    lying = [x if place is None else x.update(sharding=place) for x, place in zip(leaves, places)]
-    return _tree.unflatten(tree, lying)
+        return lying_as_asked(fun, weft.eval_shape(fun, *args, **kwargs))
 
 
 def make_jaxpr(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import weft
 
 from .. import _weft
-from .._core.errors import not_implemented, type_error
+from .._core.errors import not_implemented, type_error, value_error
 from .._core.shapes import ShapedArray
 from ..custom_primitive import Linear
 from . import effects
@@ -229,6 +229,12 @@ class _Operation(weft.Primitive):
         abstract_eval = self._of.rule("abstract_eval")
         assert abstract_eval is not None
         found = abstract_eval(*avals, **given.values)
+        if isinstance(found, (tuple, list)) != self._of.multiple_results:
+            name = self._of.name
+            raise value_error(
+                f"{name}.abstract_eval() method should return a tuple or a list iff {name}.multiple_results, which is "
+                f"{self._of.multiple_results}; got {found!r}"
+            )
         return list(found) if self._of.multiple_results else [found]
 
     def _inferred(self, *types: Any, given: Params) -> Any:

@@ -1,4 +1,5 @@
-"""JAX's words for an error, after Weft's: programs look for them (`pytest.raises(match=...)`), and people search."""
+"""JAX's words for an error, after Weft's: programs look for them (`pytest.raises(match=...)`), and people search. Where
+programs compare a message whole, or how it begins, JAX's stands in the place of Weft's, which is a note."""
 
 from __future__ import annotations
 
@@ -29,17 +30,39 @@ def _type(text: str) -> str:
     return f"{_DTYPES[found[1]]}{found[2]}{found[3]}" if found else text
 
 
-def in_jax_words(message: str) -> str:
-    """What JAX says where Weft says this; empty where the table has no entry."""
+def _found(table: list[tuple[re.Pattern[str], str]], message: str) -> str:
     head = message.split("\n  at ", 1)[0]
-    for pattern, words in _compiled():
+    for pattern, words in table:
         found = pattern.search(head)
         if found:
             groups = [group or "" for group in found.groups()]
             named = {f"type{i}": _type(text) for i, text in enumerate(groups)}
             kinds = {f"kind{i}": _DTYPES.get(text, text) for i, text in enumerate(groups)}
-            return words.format(*groups, **named, **kinds)
+            shapes = {f"shape{i}": _shape(text) for i, text in enumerate(groups)}
+            return words.format(*groups, **named, **kinds, **shapes)
     return ""
+
+
+def in_jax_words(message: str) -> str:
+    """What JAX says where Weft says this; empty where the table has no entry."""
+    return _found(_compiled(), message)
+
+
+@functools.cache
+def _compiled_whole() -> list[tuple[re.Pattern[str], str]]:
+    from .table import whole_words
+
+    return [(re.compile(pattern, re.DOTALL), said) for pattern, said in whole_words.WHOLE]
+
+
+def _whole(message: str) -> str:
+    """JAX's message where it stands in the place of this one; empty where it does not."""
+    return _broadcast(message) or _found(_compiled_whole(), message)
+
+
+def _shape(text: str) -> str:
+    """3,4 -> (3, 4)."""
+    return f"({text.replace(',', ', ')}{',' * (',' not in text)})"
 
 
 def _mismatches(message: str) -> str:
@@ -134,9 +157,12 @@ def _replication(message: str) -> str:
     )
 
 
+_NO_BROADCAST = re.compile(r"(?:\w+: )*?(\w+): shapes (\(.*?\)) and (\(.*?\)) do not broadcast")
+
+
 def _broadcast(message: str) -> str:
     """Of shapes that do not broadcast: JAX says it otherwise where they have as many dimensions."""
-    found = re.match(r"(?:\w+: )*?(\w+): shapes (\(.*?\)) and (\(.*?\)) do not broadcast", message)
+    found = _NO_BROADCAST.match(message)
     if not found:
         return ""
     operation, *shapes = found.groups()
@@ -209,6 +235,8 @@ def _prefixes(words: str) -> str:
 
 
 def _text(error: BaseException) -> str:
+    if len(error.args) == 1 and (words := _whole(str(error.args[0]))):
+        return words
     facts = getattr(error, "facts", None)
     if facts is not None:
         from .structures import said
@@ -238,14 +266,31 @@ _EXPLAINED = {
 }
 
 
+class _Notes:
+    """The notes of an exception whose message is JAX's: Weft's own, with the lines, is the first."""
+
+    def __get__(self, error: BaseException | None, kind: Any = None) -> Any:
+        if error is None:
+            return self
+        if "__notes__" not in error.__dict__:
+            said = str(error.args[0]) if len(error.args) == 1 else ""
+            if not said or not _whole(said):
+                raise AttributeError("__notes__")
+            error.__dict__["__notes__"] = [said]
+        return error.__dict__["__notes__"]
+
+    def __set__(self, error: BaseException, notes: Any) -> None:
+        error.__dict__["__notes__"] = notes
+
+
 def _with_words(message: str) -> str:
     if "\nJAX says: " in message:  # of an exception that passed through a trace
         return message
     words = (
-        _ranks(message)
+        _whole(message)
+        or _ranks(message)
         or _not_an_array(message)
         or _mapped_axis(message)
-        or _broadcast(message)
         or _devices(message)
         or _replication(message)
         or _in_shardings(message)
@@ -267,5 +312,6 @@ def install() -> None:
     for kind in kinds:
         if kind.__module__ != "builtins":
             kind.__str__ = _with_address if kind.__name__ in _EXPLAINED else _text
+            kind.__notes__ = _Notes()
     _errors.in_other_words = _with_words
     _weft.set_wording(_with_words)

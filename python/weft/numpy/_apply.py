@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import docs as _docs
+from .._core import watching
 from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import concrete, is_integer
@@ -150,6 +151,8 @@ def vectorize(
             fit(core, a.shape[a.ndim - len(core) :])
         loops = [a.shape[: a.ndim - len(core)] for a, core in zip(arrays, cores)]
         joint = _weft.broadcast_shapes(*loops) if loops else ()
+        if len({len(shape) for a, shape in zip(arrays, loops) if a.ndim}) > 1:
+            watching.ranks_differ("vectorize", [str(tuple(shape)) for shape in loops])
 
         def on_cores(*values):
             rest = iter(values)

@@ -13,6 +13,7 @@ from .. import _weft
 from .._core import copied as _copied
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import concrete, count, integer, is_integer, sizes
 from ..typing import DTypeLike, NestedLike
@@ -274,7 +275,9 @@ def _cuts(indices_or_sections, name: str) -> int | list[int]:
     each = list(indices_or_sections) if np.iterable(indices_or_sections) else [indices_or_sections]
     for given in each:
         if _weft.is_traced(given) and _weft.is_inexact(given.dtype):
-            concrete(float, given, what)  # raises
+            number = concrete(float, given, what)  # raises where it is not known
+            if jax_semantics() and number == int(number):
+                indices_or_sections = int(number)
     if np.iterable(indices_or_sections):
         return [integer(i, what) for i in each]
     parts = integer(indices_or_sections, what)

@@ -26,9 +26,22 @@ def with_large_integers(given: Any) -> Any:
                 elif isinstance(x, int):
                     large = large or not -(2**63) <= x < 2**64
                 elif not isinstance(x, np.number | np.bool):
-                    return given
+                    return _as_arrays(given) if _has_others(given) else given
         levels, depth = below, depth + 1
     return _with_floats(given) if large and inexact and not levels else given
+
+
+def _has_others(given: Any) -> bool:
+    if isinstance(given, (list, tuple)):
+        return any(map(_has_others, given))
+    return hasattr(given, "__jax_array__")
+
+
+def _as_arrays(given: Any) -> Any:
+    """Nested lists in which objects that stand for arrays are these."""
+    if isinstance(given, (list, tuple)):
+        return [_as_arrays(x) for x in given]
+    return given.__jax_array__() if hasattr(given, "__jax_array__") else given
 
 
 def _with_floats(given: Any) -> Any:

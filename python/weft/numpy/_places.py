@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import enum
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _weft
-from .._core.errors import index_error, is_one_of, type_error, value_error
+from .._core import options
+from .._core.errors import index_error, is_one_of, of_kind, type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import joined
 from ..batching import vmap
@@ -73,6 +76,32 @@ _COMBINE: dict[str, Any] = {
 }
 
 
+def _check_values(array: Array, values: Any) -> None:
+    """As JAX does: warns of values that the dtype of an array does not hold, and refuses other dtypes where none are
+    promoted."""
+    kind, number = array.dtype, isinstance(values, (bool, int, float, complex))
+    if kind == getattr(values, "dtype", None) or not _weft.is_operand(values):
+        return
+    sample = type(values)(0) if number else values  # it may be too large for its own dtype
+    own = _weft.result_type(sample)
+    if own == kind:
+        return
+    loses = _weft.result_type(sample, kind) != kind
+    if options.numpy_dtype_promotion.value == "strict" and (loses or not (number or _weft.abstract(values)[2])):
+        raise of_kind(
+            _weft.TypePromotionError,
+            f"dtypes {kind} and {own} meet, and numpy_dtype_promotion is 'strict', so none is converted: convert "
+            "the values with astype, or set numpy_dtype_promotion to 'standard'",
+        )
+    if loses:
+        warnings.warn(
+            f"scatter inputs have incompatible types: cannot safely cast value from dtype={own} to dtype={kind} with "
+            "jax_numpy_dtype_promotion=standard. In future JAX releases this will result in an error.",
+            FutureWarning,
+            stacklevel=3,
+        )
+
+
 def _updating(
     name: str,
     does: str,
@@ -94,6 +123,8 @@ def _updating(
         wrap_negative_indices: bool = True,
     ) -> Array:
         mode = _name_of(mode)
+        if jax_semantics():
+            _check_values(self._array, values)
         if out_sharding is not None:
             return self._lying(out_sharding, name, values, mode=mode, wrap_negative_indices=wrap_negative_indices)
         place = self._placed(wrap_negative_indices, mode)

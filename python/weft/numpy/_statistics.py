@@ -17,14 +17,14 @@ from ..typing import DTypeLike, NestedLike
 from ._choosing import clip, where
 from ._creation import linspace
 from ._cumulative import cumsum
-from ._dtypes import finfo
+from ._dtypes import finfo, issubdtype
 from ._elementwise import conjugate, real
 from ._indexing import take
 from ._matrices import diagonal
 from ._out_sharding import lying
 from ._primitives import maximum, sqrt
 from ._reductions import max, min, narrow, sum, widened
-from ._shape import _together
+from ._shape import _together, shape
 from ._sorting import argsort, searchsorted
 
 __all__ = [
@@ -552,7 +552,7 @@ def interp(
     Returns: array of the shape of x in floating point.
 
     Raises:
-        ValueError: xp and fp are no vectors of one length > 0.
+        ValueError: xp and fp are no vectors of one length > 0, x or xp is complex, or period is not one number.
 
     Example:
         >>> wnp.interp(wnp.array([0.5, 1.5, 9.0]), wnp.array([0.0, 1.0, 2.0]), wnp.array([0.0, 10.0, 40.0]))
@@ -564,14 +564,16 @@ def interp(
     for side, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
             raise value_error(f"interp: the only valid string value of {side} is 'extrapolate', but got: {value!r}")
+    if issubdtype(x.dtype, np.complexfloating):
+        raise value_error("interp: x and xp are complex, and complex numbers have no order; expected real ones")
     if period is not None:
+        if shape(period) != ():
+            raise value_error(f"interp: period must be one number, got {period!r}")
         x, xp = x % period, xp % period
-        order = argsort(xp)
-        xp, fp = take(xp, order), take(fp, order)
+        xp, fp = take(xp, order := argsort(xp)), take(fp, order)
         xp = _weft.concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
         fp = _weft.concatenate([fp[-1:], fp, fp[:1]], 0)
-    n = xp.shape[0]
-    if n == 1:
+    if (n := xp.shape[0]) == 1:
         out = _weft.broadcast_to(fp[0], x.shape)
     else:
         i = clip(searchsorted(xp, x, "right"), 1, n - 1)

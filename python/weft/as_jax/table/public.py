@@ -224,12 +224,13 @@ PUBLIC: dict[str, Served] = {
         names={
             **of("weft", "Mesh NamedSharding PartitionSpec Sharding SingleDeviceSharding"),
             **of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh get_mesh set_mesh use_mesh"),
-            **of("weft.as_jax.meshes", "use_abstract_mesh reshard auto_axes explicit_axes AbstractDevice"),
+            **of("weft.as_jax.meshes", "use_abstract_mesh reshard auto_axes explicit_axes"),
+            "AbstractDevice": "weft._sharding.devices:AbstractDevice",
             "PositionalSharding": "weft.as_jax.meshes:PositionalSharding",
         },
         absent=because("weft.NamedSharding and shard_map say how arrays are cut", "GSPMDSharding"),
     ),
-    "jax.memory": Served(names={"Space": "weft.as_jax.internals:MemorySpace"}),
+    "jax.memory": Served(names={"Space": "weft.as_jax.core:MemorySpace"}),
     "jax.core": Served(
         names={
             **of(_CORE, "AbstractValue Trace Tracer ShapedArray ParamDict Value get_aval valid_jaxtype eval_context"),

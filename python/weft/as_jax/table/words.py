@@ -320,6 +320,11 @@ WORDS: list[tuple[str, str]] = [
         "{2}:{3}",
     ),
     (
+        r"(\w+): the result.* of '[^']*' is a reference of type (\S+), the argument (\S+);",
+        "Function traced for {0} returned a mutable array reference of type {1}\n\nThe returned mutable array was "
+        "passed in as the argument {2}",
+    ),
+    (
         r"mapped reference \d+ and mapped reference",
         "only one reference to a mutable array may be passed as an argument",
     ),

@@ -1,0 +1,180 @@
+"""Messages that programs compare whole, or by how they begin: weft.as_jax gives JAX's, and Weft's own is a note."""
+
+import textwrap
+
+from as_jax_both import both, lines
+
+ASKED = """
+def asked(f, *kinds):
+    try:
+        f()
+    except kinds or (TypeError, ValueError) as error:
+        return str(error).split("\\n----")[0]  # JAX says in a note which frames it leaves out
+    return None
+"""
+
+
+def test_shapes_that_do_not_broadcast():
+    found = both(
+        ASKED
+        + textwrap.dedent("""
+        import operator
+        x, y, z = jnp.zeros(3), jnp.zeros(4), jnp.zeros((2, 4))
+        operators = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+                     "eq": operator.eq, "lt": operator.lt, "max": jnp.maximum}
+        for name, f in operators.items():
+            out[name] = asked(lambda: f(x, y))
+            out["jit " + name] = asked(lambda: jax.jit(f)(x, y))
+            out["ranks " + name] = asked(lambda: f(x, z))
+        out["grad"] = asked(lambda: jax.grad(lambda a, b: (a * b).sum())(x, y))
+        out["vmap"] = asked(lambda: jax.vmap(lambda a, b: a + b)(jnp.zeros((5, 3)), jnp.zeros((5, 4))))
+        """)
+    )
+    assert None not in found.values()
+
+
+def test_gradients_of_what_is_no_scalar():
+    found = both(
+        ASKED
+        + textwrap.dedent("""
+        x = np.zeros(3, np.float32)
+        for name, take in {"grad": jax.grad, "value_and_grad": jax.value_and_grad}.items():
+            for shape in ((3,), (1,), (2, 3), (2, 3, 4)):
+                out[f"{name} {shape}"] = asked(lambda: take(lambda v: jnp.ones(shape) * v[0])(x))
+                out[f"jit {name} {shape}"] = asked(lambda: jax.jit(take(lambda v: jnp.ones(shape) * v[0]))(x))
+            for result in ("(v, v)", "[v]", "()", "{'a': v}"):
+                said = asked(lambda: take(lambda v: eval(result, {"v": v.sum()}))(x))
+                out[f"{name} {result}"] = said.partition("Output")[0]
+        """)
+    )
+    assert None not in found.values()
+
+
+def test_arguments_of_functions():
+    found = both(
+        ASKED
+        + textwrap.dedent("""
+        from jax._src.numpy import hijax
+        from jax.extend import core
+        x, v = jnp.ones((4, 3)), jnp.arange(10)
+        out["pinv"] = asked(lambda: jnp.linalg.pinv(x, rcond=1e-2, rtol=1e-2))
+        out["rank"] = asked(lambda: jnp.linalg.matrix_rank(x, rtol=1e-2, tol=1e-2))
+        for length in (5, 11, 0):
+            out[f"scan {length}"] = asked(lambda: lax.scan(lambda *a: a, 0, v, length=length))
+        for name, at in {"above": ([0, 3], [0, 1]), "below": ([0, -1], [0, 1]), "second": ([0, 1], [0, 4])}.items():
+            for order in "CF":
+                index = tuple(map(jnp.array, at))
+                out[f"ravel {name} {order}"] = asked(lambda: jnp.ravel_multi_index(index, (3, 4), order=order))
+        two, three = jnp.arange(2.0), jnp.arange(3.0)
+        out["interp"] = asked(lambda: jnp.interp(0.0, two, three))
+        out["ranks"] = asked(lambda: jnp.interp(0.0, x, x))
+        for side in ("left", "right"):
+            out[side] = asked(lambda: jnp.interp(0.0, three, three, **{side: "interpolate"}))
+        out["complex"] = asked(lambda: jnp.interp(1j, 1j * np.arange(3.0), np.arange(3.0)))
+        out["period"] = asked(lambda: jnp.interp(0.0, three, three, period=np.array([1.0]))).partition(";")[0]
+        search = lambda a, q, **more: asked(lambda: hijax.searchsorted(a, q, **{**known, **more}))
+        known = dict(side="left", method="scan", dimension=0, batch_dims=0, dtype=np.dtype("int32"))
+        for name, more in {"side": {"side": "none"}, "method": {"method": "none"}, "batch": {"batch_dims": -1},
+                           "dimension": {"dimension": 2}}.items():
+            out["searchsorted " + name] = search(three, two, **more)
+        for name, many in {"one": False, "several": True}.items():
+            p = core.Primitive("foo")
+            p.multiple_results = many
+            p.def_impl(lambda a: a)
+            p.def_abstract_eval(lambda a: a if many else [a])
+            out["types " + name] = asked(lambda: jax.jit(p.bind)(1.0)).partition(" or ")[0]
+        out["key"] = asked(lambda: jax.random.PRNGKey(jax.random.key(0))).partition(",")[0]
+        """)
+    )
+    assert None not in found.values()
+
+
+def test_wefts_own_message_is_a_note():
+    found = lines(
+        """
+        import traceback
+        try:
+            jnp.zeros(3) + jnp.zeros(4)
+        except ValueError as error:
+            error.add_note("added")
+            out["message"], out["notes"] = str(error), error.__notes__
+            out["shown"] = "".join(traceback.format_exception_only(error)).splitlines()[:2]
+        try:
+            jax.jit(3)
+        except TypeError as error:
+            out["none"] = hasattr(error, "__notes__")
+            error.add_note("added")
+            out["other"] = error.__notes__
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    assert found["message"] == "add got incompatible shapes for broadcasting: (3,), (4,)."
+    first, second = found["notes"]
+    assert first.startswith("add: shapes (3,) and (4,) do not broadcast: 3 against 4") and "  at " in first
+    assert second == "added" and found["shown"][1].startswith("add: shapes")
+    assert found["none"] is False and found["other"] == ["added"]
+
+
+def test_references_that_are_arguments_and_results():
+    found = lines(
+        """
+        x, y = jax.new_ref(jnp.arange(3)), jax.new_ref(jnp.ones(2))
+        for name, f, args in (
+            ("one", lambda a_ref: a_ref, (x,)),
+            ("second", lambda a_ref, b_ref: b_ref, (x, y)),
+            ("in a tuple", lambda a_ref, b_ref: (1, a_ref), (x, y)),
+            ("in a dictionary", lambda a: a["r"], ({"r": x},)),
+        ):
+            try:
+                jax.jit(f)(*args)
+            except ValueError as error:
+                out[name] = str(error)
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    for name, argument in (("one", "a_ref"), ("second", "b_ref"), ("in a tuple", "a_ref"), ("in a dictionary", "a")):
+        assert f"was passed in as the argument {argument}" in found[name], found[name]
+
+
+def test_functions_of_one_line_are_explained():
+    found = lines(
+        """
+        import logging
+        class Kept(logging.Handler):
+            def emit(self, record):
+                out.setdefault("said", []).append(record.getMessage())
+        logging.getLogger().addHandler(Kept())
+        logging.getLogger("weft").addHandler(Kept())
+        with jax.explain_cache_misses(True):
+            for _ in range(2):
+                jax.jit(lambda x: 2 * x)(3)
+            jax.jit(lambda x: 4 * x)(3)
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    again = ["another function defined on the same line" in text for text in found["said"] if "never seen" in text]
+    assert again in ([False, True, False], [False, False, True, True, False, False])  # one handler or both
+
+
+def test_mapped_results_without_an_axis():
+    found = lines(
+        """
+        x = jnp.ones(2)
+        for name, options in {"none": {}, "named": {"axis_name": "foo"}}.items():
+            for wrap, g in {"plain": lambda f: f, "jit": jax.jit, "twice": jax.vmap}.items():
+                f = jax.vmap(lambda v: v, out_axes=None, **options)
+                try:
+                    g(f)(x if wrap != "twice" else jnp.ones((2, 2)))
+                except ValueError as error:
+                    out[f"{name} {wrap}"] = str(error)
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    assert len(found) == 6
+    for name, said in found.items():
+        axis = " (axis_name=foo)" if name.startswith("named") else ""
+        assert f"vmap has mapped output{axis} but out_axes is None; at vmap out_axes" in said, (name, said)
