@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,13 +30,18 @@ using Place = Assignment::Buffer::Place;
   throw Error(ErrorKind::kUnsupported, "explicit-alloc: " + what + " have no explicit memory form", loc);
 }
 
-bool HasTapes(const Fn& fn) {
-  return AnyFunction(fn, [](const Fn& f) {
-    for (uint32_t v = 0; v < f.num_vars(); ++v) {
-      if (f.TypeOf(Var{v}).dtype == DType::kTape) return true;
+// Where a tape is made, if one is.
+std::optional<Loc> MakerOfTape(const Fn& fn) {
+  std::optional<Loc> at;
+  AnyFunction(fn, [&](const Fn& f) {
+    for (const Eqn& e : f.eqns()) {
+      for (uint32_t r = 0; r < e.num_results; ++r) {
+        if (f.TypeOf(e.result(static_cast<int>(r))).dtype == DType::kTape) at = e.loc;
+      }
     }
-    return false;
+    return at.has_value();
   });
+  return at;
 }
 
 // What is known while a body is written.
@@ -390,7 +396,7 @@ class Writer {
 
 FnRef ExplicitMemory(const FnRef& fn) {
   if (!fn->Symbols().empty()) Refuse("programs of symbolic sizes");
-  if (HasTapes(*fn)) Refuse("loops that record on tapes");
+  if (const std::optional<Loc> at = MakerOfTape(*fn)) Refuse("loops that record on tapes", *at);
   const FnRef flat = WithoutCalls(fn, Functions::kInlined);
   const FnRef made = Writer(flat).Write();
   VerifyMemory(*made);

@@ -395,6 +395,14 @@ def test_the_command_lays_out_memory(tmp_path):
         sized = weft.make_ir(wnp.sin)(weft.ShapeDtype(("n",), "float32"))
         sized.optimized("explicit-alloc")
 
+    def looped(x):
+        return weft.lax.fori_loop(0, x.astype("int32"), lambda i, c: wnp.sin(c) * x, x)
+
+    with pytest.raises(
+        NotImplementedError, match=r"record on tapes have no(.|\n)*explanations_test\.py:\d+ in .*looped"
+    ):
+        weft.make_ir(weft.grad(looped))(3.0).optimized("optimize", "explicit-alloc")
+
 
 # Programs transformed and compiled (S0-02).
 
