@@ -21,7 +21,7 @@ std::atomic<uint64_t> g_plan{0};
 thread_local int64_t t_plan = -1;  // none
 
 PyObject* OwnPlan(const JitObject* self) {
-  PyObject* plan = self->dict ? PyDict_GetItemString(self->dict, "_plan") : nullptr;
+  PyObject* plan = self != nullptr && self->dict ? PyDict_GetItemString(self->dict, "_plan") : nullptr;
   return plan == Py_None ? nullptr : plan;
 }
 

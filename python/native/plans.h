@@ -50,7 +50,7 @@ void NoteAgain(const std::vector<AppliedRule>& applied);
 
 // Whether the function is compiled by other passes than the default ones.
 bool HasPlan(const JitObject* self);
-// The program after the passes of the plan.
+// The program after the passes of the plan: that of the function, or without one that around the call.
 FnRef ByPlan(const JitObject* self, const FnRef& fn);
 
 }  // namespace weft::python

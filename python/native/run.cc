@@ -25,6 +25,7 @@
 #include "python/native/errors.h"
 #include "python/native/nans.h"
 #include "python/native/placed.h"
+#include "python/native/plans.h"
 #include "tracer/context.h"
 #include "tracer/trace.h"
 
@@ -128,13 +129,17 @@ std::optional<CompileRequest> ForAllSizes(const CompileRequest& request) {
 
 // Eager programs too small to be worth compiling are interpreted. An operation without compiled code is an error;
 // nothing falls back in silence.
-std::shared_ptr<Program> EagerProgram(const FnRef& fn) {
+// `optimized`: a plan has been followed already.
+std::shared_ptr<Program> EagerProgram(const FnRef& fn, bool optimized) {
   CompileRequest request = RequestFor(fn);
+  if (optimized) request.passes = {};
   if (fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork) {
     request = Interpreted(fn);
     if (!InterpretAlways()) request.backend = "operations";
     // One operation is what it is; what a transform made of a function follows the rules that compiled code does.
-    if (fn->eqns().size() > 1) request.passes = {"drop-rules", "simplify", "widen"};
+    if (fn->eqns().size() > 1 && !optimized) request.passes = {"drop-rules", "simplify", "widen"};
+  } else if (optimized) {
+    return Compile(request);
   } else if (std::optional<CompileRequest> general = ForAllSizes(request)) {
     request = *std::move(general);
   }
@@ -188,23 +193,28 @@ void InstallRunner() {
     if (On(Setting::kNoExecution)) CheckMayRun(fn->eqns().size() == 1 ? fn->eqns()[0].prim->name : fn->name());
     // Programs that are run at once, operation by operation, tend to be tiny and many.
     using Programs = std::unordered_map<FnRef, std::shared_ptr<Program>, FnHash, FnEqual>;
-    static auto& programs = *new Programs();
+    // One operation is what it is under every plan.
+    const uint64_t plan = fn->eqns().size() > 1 ? PlanAround() : 0;
+    static auto& by_plan = *new std::unordered_map<uint64_t, Programs>();
     static auto& mutex = *new ForkSafeMutex;
     std::shared_ptr<Program> program;
     {
       std::lock_guard<ForkSafeMutex> lock(mutex);
+      const Programs& programs = by_plan[plan];
       if (auto it = programs.find(fn); it != programs.end()) program = it->second;
     }
     if (!program && IsOneCallback(*fn)) {
       // Its number is that of this call alone: the program will not be seen again.
       program = Compile(Interpreted(fn));
     } else if (!program) {
+      const FnRef optimized = plan != 0 ? ByPlan(nullptr, fn) : nullptr;
       {
         Unlocked unlocked;
-        program = EagerProgram(fn);
+        program = EagerProgram(optimized != nullptr ? optimized : fn, optimized != nullptr);
       }
       Programs gone;  // without the lock: their end may run anything
       std::lock_guard<ForkSafeMutex> lock(mutex);
+      Programs& programs = by_plan[plan];
       if (programs.size() > 20000) programs.swap(gone);
       programs.emplace(fn, program);
     }

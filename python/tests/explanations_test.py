@@ -404,6 +404,28 @@ def test_the_command_lays_out_memory(tmp_path):
         weft.make_ir(weft.grad(looped))(3.0).optimized("optimize", "explicit-alloc")
 
 
+# What is run at once follows the plan around the call, too.
+
+
+@pytest.mark.parametrize("size", [4, 20000])
+@pytest.mark.parametrize("how", ["vmap", "value_and_grad", "scan", "jvp"])
+def test_programs_outside_of_jit_follow_the_plan_around(how, size):
+    naive = lambda v: wnp.log(1 + wnp.exp(v))
+    run = {
+        "vmap": lambda x: weft.vmap(naive)(x),
+        "value_and_grad": lambda x: weft.value_and_grad(lambda v: naive(v).max())(x)[0],
+        "scan": lambda x: weft.lax.scan(lambda c, v: (c, naive(v)), 0.0, x[None])[1],
+        "jvp": lambda x: weft.jvp(naive, (x,), (x,))[0],
+    }[how]
+    x = wnp.full(size, 100.0)
+    for _ in range(2):  # neither is the other's, whichever was first
+        assert np.all(np.asarray(run(x)) == 100)
+        with weft.optimization("none"):
+            assert np.all(np.isinf(run(x)))
+        with weft.optimization(disable=["softplus"]):
+            assert np.all(np.isinf(run(x)))
+
+
 # Programs transformed and compiled (S0-02).
 
 
