@@ -272,8 +272,8 @@ def optimization(
     passes: Sequence[str | Callable[[IR], IR]] | None = None,
     disable: Sequence[str] | None = None,
 ) -> Iterator[None]:
-    """A context manager: functions that are jitted and called inside it, in this thread, are optimised like this, and so
-    are transforms and loops that run outside of jit. A function with passes of its own (jit(passes=...)) keeps these.
+    """A context manager: functions that are jitted and called inside it, in this thread, are optimised like this, and
+    transforms and loops that run outside of jit. A function with passes of its own (jit(passes=...)) keeps these.
 
     Args:
         optimize: "none", "fast_compile" or "fast_run", the default.
