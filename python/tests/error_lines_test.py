@@ -631,6 +631,7 @@ WITHOUT_LINE = {
     "as_jax/served.py": {"AttributeError", "error"},
     "as_jax/settings.py": {"AttributeError"},
     "as_jax/stages.py": {"AttributeError"},
+    "as_jax/wording.py": {"AttributeError"},
     # JAX's own kind, for libraries that catch it.
     "as_jax/check_jaxprs.py": {"JaxprTypeError", "_invalid"},
     # As JAX refuses a class that says too little.
