@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_split.h"
 #include "base/fork_safe_mutex.h"
 #include "ir/error.h"
@@ -297,8 +298,15 @@ bool CallsLibrary(const FormulaRule& row) {
 // Such calls are worth their time for so many elements; for more with the licence `rounding`.
 constexpr int64_t kMostLibraryCalls = 256;
 
+// Of the tree's rules that are formulas, a primitive that must have made an operand. Not in SimplifyRule, which plugins
+// share. Written before there are any rules, once.
+absl::flat_hash_map<const SimplifyRule*, const Prim*>& KeysOfFormulas() {
+  static auto& keys = *new absl::flat_hash_map<const SimplifyRule*, const Prim*>();
+  return keys;
+}
+
 // A row of formulas as a rule.
-std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
+std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row, const Prim** key = nullptr) {
   struct Parsed {
     Formula pattern, replacement;
     std::unique_ptr<Formula> where;
@@ -333,7 +341,7 @@ std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row) {
   auto rule = std::make_unique<SimplifyRule>(
       SimplifyRule{row.name, roots[0]->name.c_str(), row.licence, apply, nullptr, false, RuleTime::kStabilizing, &row});
   for (size_t i = 1; i < roots.size(); ++i) rule->other_prims.push_back(roots[i]->name.c_str());
-  rule->reads = parsed->pattern.Key();
+  if (key != nullptr) *key = parsed->pattern.Key();
   return rule;
 }
 
@@ -344,16 +352,22 @@ std::vector<const SimplifyRule*> RulesOfTheTree();
 struct RuleSet {
   explicit RuleSet(std::vector<const SimplifyRule*> rules) : all(std::move(rules)), by_prim(AllPrims().size()) {
     for (const SimplifyRule* r : all) {
-      by_prim[static_cast<size_t>(FindPrim(r->prim).id)].push_back(r);
-      for (const char* other : r->other_prims) by_prim[static_cast<size_t>(FindPrim(other).id)].push_back(r);
+      const auto key = KeysOfFormulas().find(r);
+      const Entry entry{r, key == KeysOfFormulas().end() ? nullptr : key->second};
+      by_prim[static_cast<size_t>(FindPrim(r->prim).id)].push_back(entry);
+      for (const char* other : r->other_prims) by_prim[static_cast<size_t>(FindPrim(other).id)].push_back(entry);
     }
   }
-  absl::Span<const SimplifyRule* const> Of(const Prim& prim) const {
+  struct Entry {
+    const SimplifyRule* rule;
+    const Prim* reads;  // one that must have made an operand; null: whatever has made them
+  };
+  absl::Span<const Entry> Of(const Prim& prim) const {
     const auto i = static_cast<size_t>(prim.id);
-    return i < by_prim.size() ? absl::MakeConstSpan(by_prim[i]) : absl::Span<const SimplifyRule* const>();
+    return i < by_prim.size() ? absl::MakeConstSpan(by_prim[i]) : absl::Span<const Entry>();
   }
   std::vector<const SimplifyRule*> all;
-  std::vector<std::vector<const SimplifyRule*>> by_prim;
+  std::vector<std::vector<Entry>> by_prim;
 };
 
 std::atomic<const RuleSet*>& CurrentRules() {
@@ -371,8 +385,8 @@ std::optional<Atom> FirstRule(Builder& b, const Eqn& e, const Atoms& x, const Us
     const Eqn* made = b.Definition(a);
     if (made != nullptr) makers.push_back(made->prim);
   }
-  for (const SimplifyRule* rule : CurrentRules().load(std::memory_order_acquire)->Of(*e.prim)) {
-    if (rule->reads != nullptr && std::find(makers.begin(), makers.end(), rule->reads) == makers.end()) continue;
+  for (const auto& [rule, reads] : CurrentRules().load(std::memory_order_acquire)->Of(*e.prim)) {
+    if (reads != nullptr && std::find(makers.begin(), makers.end(), reads) == makers.end()) continue;
     if (!use(*rule) || !licences.Allow(rule->licence)) continue;
     std::optional<Atom> value = RuleWatch::Try(rule->name, b, e, x, [&] { return rule->apply(b, e, x); });
     if (value) return value;
@@ -404,7 +418,11 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);
   for (const SimplifyRule& r : ScaleRules()) rules.push_back(&r);
   const auto formulas = static_cast<ptrdiff_t>(rules.size());
-  for (const FormulaRule& row : StableFormulas()) rules.push_back(RuleOf(row).release());
+  for (const FormulaRule& row : StableFormulas()) {
+    const Prim* key = nullptr;
+    rules.push_back(RuleOf(row, &key).release());
+    if (key != nullptr) KeysOfFormulas().emplace(rules.back(), key);
+  }
   // The more a pattern says, the earlier it is looked for: 1 - sqrt(1 - x) before 1 - x.
   std::stable_sort(rules.begin() + formulas, rules.end(), [](const SimplifyRule* x, const SimplifyRule* y) {
     return std::strlen(x->formula->pattern) > std::strlen(y->formula->pattern);

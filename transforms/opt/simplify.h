@@ -34,7 +34,6 @@ struct SimplifyRule {
   RuleTime time = RuleTime::kSimplifying;
   const FormulaRule* formula = nullptr;       // the row that it was made of
   std::vector<const char*> other_prims = {};  // of equations that say the same in another way
-  const Prim* reads = nullptr;                // one that must have made an operand; null: whatever has made them
 };
 // Rules of one primitive are tried in this order.
 const std::vector<const SimplifyRule*>& SimplifyRules();
