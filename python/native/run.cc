@@ -194,7 +194,8 @@ void InstallRunner() {
     // Programs that are run at once, operation by operation, tend to be tiny and many.
     using Programs = std::unordered_map<FnRef, std::shared_ptr<Program>, FnHash, FnEqual>;
     // One operation is what it is under every plan.
-    const uint64_t plan = fn->eqns().size() > 1 ? PlanAround() : 0;
+    const bool is_one = fn->eqns().size() == 1 && fn->eqns()[0].regions.empty();
+    const uint64_t plan = is_one ? 0 : PlanAround();
     static auto& by_plan = *new std::unordered_map<uint64_t, Programs>();
     static auto& mutex = *new ForkSafeMutex;
     std::shared_ptr<Program> program;

@@ -422,7 +422,7 @@ def test_programs_outside_of_jit_follow_the_plan_around(how, size):
         assert np.all(np.asarray(run(x)) == 100)
         with weft.optimization("none"):
             assert np.all(np.isinf(run(x)))
-        with weft.optimization(disable=["softplus"]):
+        with weft.optimization(passes=["cse", "dce"]):
             assert np.all(np.isinf(run(x)))
 
 
