@@ -269,8 +269,8 @@ Atom Guard::Of(const Atom& a, const Need& need, int depth) {
     in[i] = guarded;
   }
   const Harmless& harmless = HarmlessOperands()[*e.prim];
-  for (int i = 0; harmless.operand >= 0 && i < harmless.count; ++i) {
-    Atom& x = in[static_cast<size_t>(harmless.operand + i)];
+  for (int i = harmless.operand; i >= 0 && i < harmless.operand + harmless.count; ++i) {
+    Atom& x = in[static_cast<size_t>(i)];
     static const Prim& integer_pow = FindPrim("integer_pow");
     const bool grows = e.prim != &integer_pow || e.attrs.GetInt("y") < 0 || e.attrs.GetInt("y") > 2;
     if (x.is_var() && grows && b_.TypeOf(x).dims == dims && IsFloat(b_.DTypeOf(x)) && !IsGuarded(x, need)) {

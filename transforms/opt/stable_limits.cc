@@ -47,9 +47,8 @@ struct Polynomial {
 std::optional<Polynomial> Product(const Polynomial& x, const Polynomial& y) {
   if (x.Degree() + y.Degree() > kHighest) return std::nullopt;
   Polynomial out;
-  for (int i = 0; i <= x.Degree(); ++i) {
-    for (int j = 0; j <= y.Degree(); ++j)
-      out.of[static_cast<size_t>(i + j)] += x.of[static_cast<size_t>(i)] * y.of[static_cast<size_t>(j)];
+  for (size_t i = 0; i <= static_cast<size_t>(x.Degree()); ++i) {
+    for (size_t j = 0; j <= static_cast<size_t>(y.Degree()); ++j) out.of[i + j] += x.of[i] * y.of[j];
   }
   return out;
 }
