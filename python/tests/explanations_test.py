@@ -1,9 +1,11 @@
 """What made an operation, which rules applied, which of them changes a result; programs transformed and compiled."""
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -424,6 +426,26 @@ def test_programs_outside_of_jit_follow_the_plan_around(how, size):
             assert np.all(np.isinf(run(x)))
         with weft.optimization(passes=["cse", "dce"]):
             assert np.all(np.isinf(run(x)))
+
+
+def test_threads_follow_the_plans_around_their_own_calls():
+    naive = lambda v: wnp.log(1 + wnp.exp(v))
+    wrong = []
+
+    def run(plain):
+        for i in range(20):
+            x = wnp.full(4 + i % 7 + (20000 if i % 3 == 0 else 0), 100.0)
+            with weft.optimization("none") if plain else contextlib.nullcontext():
+                found = np.asarray(weft.vmap(naive)(x))
+            if not (np.isinf(found) if plain else found == 100).all():
+                wrong.append((plain, i))
+
+    threads = [threading.Thread(target=run, args=(k % 2 == 0,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
 
 
 # Programs transformed and compiled (S0-02).
