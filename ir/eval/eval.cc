@@ -75,7 +75,12 @@ Tensors EvalEqn(const Eqn& eqn, const Tensors& operands) {
 namespace {
 std::atomic<int64_t> g_eval_count{0};
 thread_local EvaluatedElements* t_evaluated = nullptr;
+thread_local EvaluatedEquations* t_equations = nullptr;
 }  // namespace
+
+EvaluatedEquations::EvaluatedEquations(See see) : see_(std::move(see)), outer_(t_equations) { t_equations = this; }
+EvaluatedEquations::~EvaluatedEquations() { t_equations = outer_; }
+const EvaluatedEquations::See* EvaluatedEquations::Here() { return t_equations ? &t_equations->see_ : nullptr; }
 
 EvaluatedElements::EvaluatedElements() : outer_(t_evaluated) { t_evaluated = this; }
 EvaluatedElements::~EvaluatedElements() { t_evaluated = outer_; }
@@ -129,6 +134,7 @@ Tensors EvalSteps(const Fn& fn, const Tensors& args, const StepOfEqn& step_of) {
         PollInterrupt();  // a trip of a loop, maybe
         return Eval(f, a);
       });
+  const EvaluatedEquations::See* const see = EvaluatedEquations::Here();
   Tensors operands;
   for (size_t i = 0; i < fn.eqns().size(); ++i) {
     const Eqn& e = fn.eqns()[i];
@@ -145,8 +151,9 @@ Tensors EvalSteps(const Fn& fn, const Tensors& args, const StepOfEqn& step_of) {
         WEFT_CHECK(out[r].dtype() == expected.dtype && HasShape(out[r], expected.dims))
             << e.prim->name << ": eval gave " << out[r].type() << ", infer says " << expected;
         EvaluatedElements::Add(e.prim->name, out[r].size());
-        env[e.first_result + r] = std::move(out[r]);
       }
+      if (see != nullptr) (*see)(e, out);
+      for (uint32_t r = 0; r < e.num_results; ++r) env[e.first_result + r] = std::move(out[r]);
     } catch (Error& error) {
       error.set_loc(e.loc);
       throw;

@@ -1,4 +1,5 @@
-// Counts what the reference interpreter computes: tests prove by it that lazy things stay lazy.
+// What the reference interpreter computes, seen from outside: tests prove by counts that lazy things stay lazy, and
+// weft.debug_nans finds the operation inside a loop.
 //
 //   EvaluatedElements count;
 //   Eval(*fn, args);
@@ -7,8 +8,12 @@
 #define WEFT_IR_EVAL_EVALUATED_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+
+#include "ir/fn.h"
+#include "ir/tensor.h"
 
 namespace weft {
 
@@ -24,6 +29,21 @@ class EvaluatedElements {
  private:
   std::map<std::string, int64_t> counts_;
   EvaluatedElements* outer_;
+};
+
+// While it lives, `see` gets every equation that this thread evaluates, with its results: those of regions first, in
+// the order in which they run. What it throws ends the evaluation.
+class EvaluatedEquations {
+ public:
+  using See = std::function<void(const Eqn& eqn, const Tensors& results)>;
+  explicit EvaluatedEquations(See see);
+  ~EvaluatedEquations();
+  EvaluatedEquations(const EvaluatedEquations&) = delete;
+  static const See* Here();  // null: nobody looks
+
+ private:
+  See see_;
+  EvaluatedEquations* outer_;
 };
 
 }  // namespace weft

@@ -151,7 +151,7 @@ void CheckPartForNans(const Traced& traced, const OnDevices& on, const std::opti
     for (const Value& v : *args) arguments.push_back(StackFor(there, arguments.size(), v));
     for (const Value& v : traced.captures) arguments.push_back(StackFor(there, arguments.size(), v));
     return RunProgram(*program, std::move(arguments));
-  });
+  }, /*whole_arrays=*/false);
 }
 
 }  // namespace

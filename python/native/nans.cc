@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/eval/eval.h"
+#include "ir/eval/evaluated.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "python/native/errors.h"
@@ -52,8 +54,33 @@ Atom AnyInf(Builder& b, const Atom& x) {
   return Any(b, b.Emit1(FindPrim("and"), {not_finite, b.Emit1(FindPrim("eq"), {x, x})}));
 }
 
+// Without what only prints, which is not to print again.
+FnRef Silent(const FnRef& fn) {
+  if (!fn->HasEffects()) return fn;
+  Builder b(fn->name());
+  Atoms env(static_cast<size_t>(fn->num_vars()));
+  for (size_t i = 0; i < fn->params().size(); ++i) {
+    const Param& p = fn->params()[i];
+    env[i] = b.Parameter(p.type, p.name, p.kind);  // parameters are the first variables
+  }
+  const auto read = [&](const Atoms& atoms) {
+    Atoms found;
+    for (const Atom& a : atoms) found.push_back(a.is_var() ? env[a.id()] : a);
+    return found;
+  };
+  for (const Eqn& e : fn->eqns()) {
+    if (e.num_results == 0) continue;
+    Eqn silent = e;
+    for (FnRef& region : silent.regions) region = Silent(region);
+    b.set_loc(e.loc);
+    const Atoms out = b.Clone(silent, read(e.operands));
+    std::copy(out.begin(), out.end(), env.begin() + e.first_result);
+  }
+  return b.Build(read(fn->results()), /*keep_dead=*/true);
+}
+
 // The same parameters; for each watched equation of `fn` (calls have been inlined), whether it gives what is looked
-// for. What only prints does not print again.
+// for.
 struct Watch {
   FnRef fn;
   std::vector<std::pair<const Eqn*, const char*>> eqns;  // by result, with what it would hold
@@ -64,11 +91,10 @@ Watch WatchEverything(const Fn& fn) {
   Atoms env(static_cast<size_t>(fn.num_vars()));
   for (size_t i = 0; i < fn.params().size(); ++i) {
     const Param& p = fn.params()[i];
-    env[i] = b.Parameter(p.type, p.name, p.kind);  // parameters are the first variables
+    env[i] = b.Parameter(p.type, p.name, p.kind);
   }
   Atoms flags;
   for (const Eqn& e : fn.eqns()) {
-    if (e.num_results == 0) continue;
     Atoms operands;
     for (const Atom& a : e.operands) operands.push_back(a.is_var() ? env[a.id()] : a);
     b.set_loc(e.loc);
@@ -90,6 +116,53 @@ Watch WatchEverything(const Fn& fn) {
   return watch;
 }
 
+// `fn` up to an equation of it, whose operands it returns.
+FnRef OperandsOf(const Fn& fn, const Eqn& eqn) {
+  Builder b(fn.name());
+  Atoms env(static_cast<size_t>(fn.num_vars()));
+  for (size_t i = 0; i < fn.params().size(); ++i) {
+    const Param& p = fn.params()[i];
+    env[i] = b.Parameter(p.type, p.name, p.kind);
+  }
+  const auto read = [&](const Atoms& atoms) {
+    Atoms found;
+    for (const Atom& a : atoms) found.push_back(a.is_var() ? env[a.id()] : a);
+    return found;
+  };
+  for (const Eqn& e : fn.eqns()) {
+    if (&e == &eqn) break;
+    b.set_loc(e.loc);
+    const Atoms out = b.Clone(e, read(e.operands));
+    std::copy(out.begin(), out.end(), env.begin() + e.first_result);
+  }
+  return b.Build(read(eqn.operands));
+}
+
+// An operation whose result holds what is looked for.
+struct Culprit {
+  std::string prim;
+  const char* found;
+  Loc loc;
+};
+
+// The first that runs in the regions of an equation on given operands, by the interpreter; the equation itself where
+// none does, as the interpreter sees it.
+Culprit InRegions(const Eqn& eqn, const Tensors& operands, Culprit itself) {
+  try {
+    const EvaluatedEquations watched([](const Eqn& e, const Tensors& results) {
+      for (const Tensor& t : results) {
+        if (const char* found = Found(t)) throw Culprit{e.prim->name, found, e.loc};
+      }
+    });
+    const Unlocked unlocked;
+    EvalEqn(eqn, operands);
+  } catch (const Culprit& inside) {
+    return inside;
+  } catch (const Error&) {  // what the interpreter cannot do
+  }
+  return itself;
+}
+
 }  // namespace
 
 std::vector<bool> HoldNans(const Tensors& tensors) {
@@ -104,11 +177,11 @@ void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensor
   const std::vector<bool> nans = HoldNans(results);
   if (std::find(nans.begin(), nans.end(), true) == nans.end()) return;
   RaiseForNans(fn, args ? std::optional(HoldNans(*args)) : std::nullopt, nans,
-               [&](const FnRef& watch) { return RunProgram(*ProgramOf(watch), *args); });
+               [&](const FnRef& watch) { return RunProgram(*ProgramOf(watch), *args); }, /*whole_arrays=*/true);
 }
 
 void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args, const std::vector<bool>& results,
-                  const std::function<Tensors(const FnRef&)>& run) {
+                  const std::function<Tensors(const FnRef&)>& run, bool whole_arrays) {
   const auto result = std::find(results.begin(), results.end(), true) - results.begin();
   if (result == static_cast<int64_t>(results.size())) return;
   std::string message;
@@ -120,7 +193,7 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
     message = "result " + std::to_string(result) + " of '" + fn->name() + holds +
               "; which operation made it cannot be told, since an argument was donated";
   } else {
-    const FnRef inlined = InlineEveryCall(fn);
+    const FnRef inlined = Silent(InlineEveryCall(fn));
     const Watch watch = WatchEverything(*inlined);
     const Tensors flags = run(watch.fn);
     size_t first = 0;
@@ -134,10 +207,12 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
     }
     if (first < flags.size()) {
       const Eqn& e = *watch.eqns[first].first;
-      const std::string of = e.loc.DerivativeOf();
-      message = "'" + e.prim->name + (of.empty() || of == e.prim->name ? "'" : "' in the derivative of '" + of + "'") +
-                " gives " + watch.eqns[first].second + (given.empty() ? "" : " (" + given + ")");
-      loc = e.loc;
+      Culprit culprit{e.prim->name, watch.eqns[first].second, e.loc};
+      if (!e.regions.empty() && whole_arrays) culprit = InRegions(e, run(OperandsOf(*inlined, e)), culprit);
+      const std::string of = culprit.loc.DerivativeOf();
+      message = "'" + culprit.prim + (of.empty() || of == culprit.prim ? "'" : "' in the derivative of '" + of + "'") +
+                " gives " + culprit.found + (given.empty() ? "" : " (" + given + ")");
+      loc = culprit.loc;
     } else {
       message = given.empty() ? "result " + std::to_string(result) + " of '" + fn->name() + holds : given;
     }

@@ -22,9 +22,10 @@ void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensor
 
 // The parts of it, for programs of which a process has a piece: which tensors hold one ...
 std::vector<bool> HoldNans(const Tensors& tensors);
-// ... and the error, unless no result does. `run` runs another function of the same arguments.
+// ... and the error, unless no result does. `run` runs another function of the same arguments; `whole_arrays`: its
+// results are whole arrays, by which the interpreter finds an operation inside a loop or a branch, not parts of them.
 void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args, const std::vector<bool>& results,
-                  const std::function<Tensors(const FnRef&)>& run);
+                  const std::function<Tensors(const FnRef&)>& run, bool whole_arrays);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_NATIVE_NANS_H_

@@ -63,12 +63,75 @@ def test_what_is_left_out_does_not_count():
     assert weft.jit(lambda x: wnp.where(x > 0, wnp.log(x), 0.0))(-1.0) == 0
 
 
-def test_loops_are_named():
-    def walk(x):
-        return weft.fori_loop(0, 3, lambda i, c: wnp.sqrt(c - 1.0), x)  # here
+def roots(c):
+    return wnp.sqrt(c - 1.0)  # here
 
-    message = raised(weft.jit(walk), 1.5)
-    assert "gives a NaN" in message and line_of(walk, "# here") in message
+
+def in_scan(x):
+    return weft.scan(lambda c, y: (roots(c) * y, c), x, wnp.ones(3))[0]
+
+
+def in_cond(x):
+    return weft.cond(x > 0, lambda x: roots(x), lambda x: x, x - 1)
+
+
+def in_while(x):
+    return weft.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, roots(c[1])), (0, x))[1]
+
+
+IN_REGIONS = {
+    "fori_loop": lambda x: weft.fori_loop(0, 3, lambda i, c: roots(c), x),
+    "while_loop": in_while,
+    "scan": in_scan,
+    "cond": in_cond,
+    "map": lambda x: weft.map(lambda y: roots(y - x), wnp.ones(3)),
+    "scan in scan": lambda x: weft.scan(lambda c, y: (in_scan(c), y), x, wnp.ones(2))[0],
+    "cond in scan": lambda x: weft.scan(lambda c, y: (in_cond(c), y), x, wnp.ones(2))[0],
+    "scan in cond": lambda x: weft.cond(x > 0, in_scan, lambda x: x, x),
+    "checkpoint": lambda x: weft.checkpoint(in_scan)(x),
+}
+
+
+@pytest.mark.parametrize("name", IN_REGIONS)
+@pytest.mark.parametrize("jitted", [False, True])
+def test_operations_in_loops_and_branches_are_named(name, jitted):
+    f = IN_REGIONS[name]
+    message = raised(weft.jit(f) if jitted else f, 1.5)
+    assert message.startswith("'sqrt' gives a NaN") and line_of(roots, "# here") in message
+
+
+@pytest.mark.parametrize("name", [n for n in IN_REGIONS if "while" not in n])
+def test_operations_in_derivatives_of_loops_are_named(name):
+    """The value is finite (of the square root of 0), its derivative is not."""
+
+    def f(x):
+        return IN_REGIONS[name](x) * 0.0
+
+    message = raised(weft.jit(weft.grad(f)), 1.5)
+    assert "gives a NaN" in message and line_of(roots, "# here") in message
+
+
+def test_mapped_loops_too():
+    message = raised(weft.jit(weft.vmap(in_scan)), wnp.array([9.0, 1.5]))
+    assert message.startswith("'sqrt' gives a NaN") and line_of(roots, "# here") in message
+
+
+def test_loops_over_one_array_after_another():
+    def f(x, y):
+        a = weft.scan(lambda c, v: (c + v, c), x, y)[1]  # finite
+        return weft.scan(lambda c, v: (c + wnp.log(v), c), x, a)[0]  # here
+
+    message = raised(weft.jit(f), -1.0, wnp.ones(3))
+    assert message.startswith("'log' gives a NaN") and line_of(f, "# here") in message
+
+
+def test_printing_in_a_loop_does_not_repeat(capfd):
+    def body(c, y):
+        weft.debug.print("seen {}", c)
+        return roots(c), y
+
+    raised(weft.jit(lambda x: weft.scan(body, x, wnp.ones(2))[0]), 0.5)
+    assert capfd.readouterr().out.count("seen") == 2
 
 
 def test_nested_functions_are_looked_into():
