@@ -489,6 +489,26 @@ def test_stage_shows_the_program_of_a_device():
         weft.jit(lambda x: x).lower(1.0).as_text("partitioned")
 
 
+def test_the_program_of_a_device_follows_the_plan_that_it_was_lowered_by():
+    def f(x):
+        return wnp.log1p(wnp.exp(x)) * 1.0
+
+    def program(**plan):
+        return weft.jit(f, **plan).lower(put(arrays(8), P("x")))
+
+    assert "log1p" in program(optimize="none").as_text("partitioned")
+    assert "log1p" not in program().as_text("partitioned")
+    kept = program(disable=["softplus-of-log1p"])
+    assert "log1p" in kept.as_text("partitioned")
+    with weft.optimization("none"):
+        around = program()
+        assert "log1p" not in program(optimize="fast_run").as_text("partitioned")
+    assert "log1p" in around.as_text("partitioned")
+    by_default = program()
+    with weft.optimization("none"):
+        assert "log1p" not in by_default.as_text("partitioned")
+
+
 # --- JAX --------------------------------------------------------------------------------------------------------------
 
 JAX_PROGRAM = """

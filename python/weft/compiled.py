@@ -26,7 +26,7 @@ from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .described import Described, MemoryAnalysis, Placed, in_places, places_asked_for
 from .jitted import ALL, UsesReferences, _call_stateful, _refuse, lowered, trace_jitted
-from .optimization import being_lowered, explain, plan_here, plan_of
+from .optimization import being_lowered, explain, following, plan_here, plan_of
 from .program import IR
 from .recording import Recorded, check_options_of_recordings
 from .scripted import Script
@@ -320,7 +320,8 @@ class Lowered(Described):
             >>> weft.jit(lambda x: x + 1).lower(1.0).comms()
             []
         """
-        return _communication.comms(self._traced, self._shardings, self._names, self._fixed_order)
+        with following(self._plan):
+            return _communication.comms(self._traced, self._shardings, self._names, self._fixed_order)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text.
@@ -337,7 +338,8 @@ class Lowered(Described):
             'fn f(x: f32[]) -> (f32[]) {'
         """
         if dialect == "partitioned":
-            return _partitioning.partitioned_text(self._traced, self._shardings, self._fixed_order)
+            with following(self._plan):
+                return _partitioning.partitioned_text(self._traced, self._shardings, self._fixed_order)
         if dialect is None and not _weft.setting(_options.JAX_SEMANTICS):
             return self._ir.text_with_locations() if debug_info else self._ir.text
         if dialect not in (None, "stablehlo"):
@@ -522,7 +524,8 @@ class Compiled(Placed):
             True
         """
         lowered = self._lowered
-        sent = _communication.sent(lowered._traced, lowered._shardings, lowered._fixed_order)
+        with following(lowered._plan):
+            sent = _communication.sent(lowered._traced, lowered._shardings, lowered._fixed_order)
         return lowered.stage("schedule") + sent
 
     def memory_analysis(self) -> MemoryAnalysis:

@@ -204,6 +204,16 @@ def being_lowered(own: Plan | None) -> Iterator[None]:
             _weft.set_plan_of_thread(before)
 
 
+@contextlib.contextmanager
+def following(plan: Plan | None) -> Iterator[None]:
+    """Inside, programs are cut over meshes as where this plan is followed; None: the default."""
+    before = _weft.set_plan_of_thread(0 if plan is None else plan.number)
+    try:
+        yield
+    finally:
+        _weft.set_plan_of_thread(before)
+
+
 def _number(plan: Plan | None) -> int:
     if plan is None:
         return 0
