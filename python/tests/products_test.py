@@ -84,6 +84,22 @@ PROGRAMS = {
     "trace of three": (lambda np, lib, a, b, c: np.trace(a @ b @ c), (A, B[:, :2], C[:2]), ["product-diagonal"]),
     "diag of product": (lambda np, lib, a, b: np.diag(a @ b), (A, B), ["product-diagonal"]),
     "row norms": (lambda np, lib, a: np.diag(a @ a.T), (A,), ["product-diagonal"]),
+    "trace of kron": (
+        lambda np, lib, a, b: np.trace(np.kron(a, b)),
+        (A[:8, :8], B[:5, :5]),
+        ["product-diagonal"],
+    ),
+    "diag of kron": (lambda np, lib, a, b: np.diag(np.kron(a, b)), (A[:8, :8], B[:5, :5]), ["product-diagonal"]),
+    "kron of three": (
+        lambda np, lib, a, b, c: np.trace(np.kron(np.kron(a, b), c)),
+        (A[:4, :4], B[:3, :3], C[:5, :5]),
+        [],
+    ),
+    "trace of products of kron": (
+        lambda np, lib, a, b: np.trace(np.kron(a, b) @ np.kron(b, a).T),
+        (A[:6, :6], B[:6, :6]),
+        [],
+    ),
     "AB+AC": (lambda np, lib, a, b, c: a @ b + a @ c, (A, B, C), ["product-common-factor"]),
     "AC-BC": (lambda np, lib, a, b, c: a @ c - b @ c, (A, B, C), ["product-common-factor"]),
     "low rank": (lambda np, lib, a, u, v: (a + np.outer(u, v)) @ v, (A, V, W), ["product-of-sum"]),

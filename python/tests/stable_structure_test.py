@@ -69,6 +69,14 @@ LOSSES = {
     "times one-hot": (lambda x, p: wnp.log((p(x) * ONE_HOT).sum(-1)), picked),
     "times nn.one_hot": (lambda x, p: wnp.log((nn.one_hot(labels(), 5).astype(x.dtype) * p(x)).sum(1)), picked),
     "where": (lambda x, p: wnp.log(wnp.where(wnp.asarray(ONE_HOT) > 0, p(x), 0.0).sum(-1)), picked),
+    "masked": (
+        lambda x, p: (ONE_HOT * wnp.log(wnp.where(wnp.asarray(ONE_HOT) > 0, p(x), 1.0))).sum(-1),
+        picked,
+    ),
+    "masked, the other way": (
+        lambda x, p: (ONE_HOT * wnp.log(wnp.where(wnp.asarray(ONE_HOT) == 0, 1.0, p(x)))).sum(-1),
+        picked,
+    ),
     "einsum": (lambda x, p: wnp.log(wnp.einsum("ij,ij->i", nn.one_hot(labels(), 5), p(x))), picked),
     "vmap, index": (lambda x, p: weft.vmap(lambda r, k: wnp.log(p(r)[k]))(x, labels()), picked),
     "vmap, index last": (lambda x, p: weft.vmap(lambda r, k: wnp.log(p(r))[k])(x, labels()), picked),
@@ -150,6 +158,7 @@ def test_products_of_exponentials():
     assert np.isfinite(weft.grad(lambda a: wnp.log(wnp.exp(a) @ y).sum())(x)).all()
 
 
+CHOSEN = np.array([True, False, True])
 MOVES = {
     "slice": lambda v: v[1:3],
     "element": lambda v: v[0],
@@ -159,6 +168,8 @@ MOVES = {
     "reversed": lambda v: v[::-1],
     "joined": lambda v: wnp.concatenate([v, v]),
     "padded": lambda v: wnp.pad(v, (1, 1), constant_values=0.5),
+    "chosen": lambda v: wnp.where(wnp.asarray(CHOSEN), v, 0.5),
+    "not chosen": lambda v: wnp.where(~wnp.asarray(CHOSEN), 0.5, v),
 }
 FORMULAS = {
     "softplus": (lambda m, x: wnp.log(1 + m(wnp.exp(x))), lambda m, x: np.logaddexp(0, x)),
@@ -179,6 +190,8 @@ def test_formulas_of_what_is_moved(formula, move):
     numbers = lambda v: np.where(np.isnan(v), fixed, v)
     mark = {
         "padded": lambda v: np.pad(v, (1, 1), constant_values=np.nan),
+        "chosen": lambda v: np.where(CHOSEN, v, np.nan),
+        "not chosen": lambda v: np.where(CHOSEN, v, np.nan),
     }.get(move, lambda v: np.asarray(moved(wnp.asarray(v.astype(np.float32)))))
     want = numbers(mark(exact(moved, x.astype(np.float64))))
     np.testing.assert_allclose(weft.jit(lambda v: f(moved, v))(x), want, rtol=1e-6, atol=1e-7)
@@ -330,6 +343,12 @@ NORMS = {
         x.reshape(2, 2) / wnp.linalg.norm(x.reshape(2, 2), axis=1, keepdims=True),
         0.0,
     ).sum(),
+    "kept away twice": lambda x: wnp.where(
+        wnp.sum(x * x) > 0, wnp.sqrt(wnp.where(wnp.sum(x * x) > 0, wnp.sum(x * x), 1.0)), 0.0
+    ),
+    "kept away": lambda x: wnp.sqrt(wnp.where(wnp.sum(x * x) > 0, wnp.sum(x * x), 1.0)),
+    "a quotient kept away": lambda x: (1 / wnp.where(x > 0, wnp.exp(x) - 1, 1.0)).sum(),
+    "a logarithm kept away": lambda x: wnp.log(wnp.where(x != 0, x**2, 1.0)).sum(),
     "pairs": lambda x: wnp.where(~wnp.eye(4, dtype=bool), wnp.sqrt((x[:, None] + 1 - x[None]) ** 2), 0.0).sum(),
 }
 

@@ -294,6 +294,32 @@ bool ProductNetwork::AddEquation(const Eqn& e, const Atoms& x, const std::string
   return true;
 }
 
+// Leaves a letter that a term has twice once: the elements where both dimensions have the same index.
+bool ProductNetwork::TakeDiagonals(Term& t) {
+  for (size_t i = 0; i < t.letters.size(); ++i) {
+    const char c = t.letters[i];
+    const size_t j = t.letters.find(c, i + 1);
+    if (j == std::string::npos) continue;
+    if (!b_.TypeOf(t.atom).is_static()) return false;
+    // Of rows and columns at the end, one after the other, each (n + 1)th.
+    Ints perm = OtherDims(static_cast<int>(t.letters.size()), {static_cast<int64_t>(i), static_cast<int64_t>(j)});
+    std::string others;
+    for (const int64_t d : perm) others += t.letters[static_cast<size_t>(d)];
+    perm.push_back(static_cast<int64_t>(i));
+    perm.push_back(static_cast<int64_t>(j));
+    const int64_t n = dims_[static_cast<size_t>(c)].value();
+    Dims flat = DimsOf(others);
+    flat.push_back(n * n);
+    Ints start(flat.size(), 0), strides(flat.size(), 1), limit = StaticSizes(flat, "a diagonal");
+    strides.back() = n + 1;
+    t.atom = weft::Slice(b_, Reshape(b_, Transpose(b_, t.atom, perm), flat), start, limit, strides);
+    t.letters = others + c;
+    t.sparse.reset();
+    return TakeDiagonals(t);
+  }
+  return true;
+}
+
 bool ProductNetwork::Resolve(const std::string& out) {
   out_ = out;
   for (auto [p, q] : equal_) {  // as the letters are called by then
@@ -307,7 +333,8 @@ bool ProductNetwork::Resolve(const std::string& out) {
       rename(t.letters);
     }
     for (auto& [from, parts] : split_) {
-      if (from == q || parts.find(q) != std::string::npos) return false;
+      if (parts.find(q) != std::string::npos) return false;
+      if (from == q) from = p;  // the diagonal of what is several dimensions in one
     }
     for (auto& [x, y] : equal_) {
       if (x == q) x = p;
@@ -346,15 +373,15 @@ bool ProductNetwork::Resolve(const std::string& out) {
   for (Term& t : terms_) {
     std::string seen;
     for (const char c : t.letters) {
-      if (c == kUnit) continue;
-      if (seen.find(c) != std::string::npos) return false;  // a diagonal of what is not taken apart
-      seen += c;
+      if (c != kUnit) seen += c;
     }
-    named |= SetOf(seen);
-    if (seen == t.letters) continue;
-    t.atom = Reshape(b_, t.atom, DimsOf(seen));
-    t.letters = seen;
-    t.sparse.reset();
+    if (seen != t.letters) {
+      t.atom = Reshape(b_, t.atom, DimsOf(seen));
+      t.letters = seen;
+      t.sparse.reset();
+    }
+    if (!TakeDiagonals(t)) return false;
+    named |= SetOf(t.letters);
   }
   // What is summed and nothing varies along.
   for (size_t i = 0; i < dims_.size(); ++i) {

@@ -54,6 +54,7 @@ class ProductNetwork {
   char NewLetter(const Dim& size);
   bool AddEquation(const Eqn& e, const Atoms& x, const std::string& letters, bool root);
   bool ThroughView(Atom& a, std::string& letters);
+  bool TakeDiagonals(Term& t);
   bool Resolve(const std::string& out);
   double Size(Set letters) const;
   static Set SetOf(const std::string& letters);

@@ -1,6 +1,4 @@
 // Stable forms of what is moved: the logarithm of some elements of a softmax is those elements of its logarithm.
-#include <cmath>
-
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "ir/prims/indexing.h"
@@ -122,17 +120,15 @@ class OfMoved {
     if (e->prim->family == Family::kReduction && (steps_.size() != 1 || !kIncreasing.Has(*steps_[0].e.prim)))
       return std::nullopt;
     // A choice keeps what is not chosen away from the function, where that may be infinite or NaN, and from its
-    // derivative. But a NaN keeps nothing away, which stands outside of arrays.
-    if (e->prim == &PrimsOfMoves().select && !IsNan(e->operands[1]) && !IsNan(e->operands[2])) return std::nullopt;
+    // derivative. A number in its place is as well chosen afterwards: log(where(m, p, 1)).
+    if (e->prim == &PrimsOfMoves().select && Splat(b_, e->operands[1]) == nullptr &&
+        Splat(b_, e->operands[2]) == nullptr)
+      return std::nullopt;
     const auto first = static_cast<size_t>(moved.first);
     return std::pair(first, moved.count == 0 ? e->operands.size() : first + static_cast<size_t>(moved.count));
   }
 
  private:
-  bool IsNan(const Atom& a) const {
-    const Atom* number = Splat(b_, a);
-    return number != nullptr && std::isnan(number->literal().Get(0).real());
-  }
   // Element by element inside of what computes `a`.
   std::optional<Atom> OfRegions(const Atom& a, int depth) {
     return InRegions(b_, a, std::nullopt, [&](Builder& inside, const Atom& result, const std::optional<Atom>&) {
