@@ -84,7 +84,9 @@ TEST_P(GeneralizedSamplesTest, SpecializedAreWhatTheyWereMadeOf) {
       for (const Param& p : f->params()) types.push_back(p.type);
       EXPECT_TRUE(FnEqual{}(Specialize(general, MatchArguments(*general, types)), f)) << Print(*general) << Print(*f);
     }
-    if (!s.regions.empty()) EXPECT_FALSE(Generalize(f, 0));
+    if (!s.regions.empty()) {
+      EXPECT_FALSE(Generalize(f, 0));
+    }
   }
 }
 

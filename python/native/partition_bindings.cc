@@ -3,6 +3,7 @@
 
 #include "python/native/bindings.h"
 #include "python/native/jit_mesh.h"
+#include "python/native/plans.h"
 #include "python/native/typed_layouts.h"
 #include "transforms/opt/pass.h"
 #include "transforms/shard/deterministic.h"
@@ -218,6 +219,7 @@ void BindPartition(py::module_& m) {
       options.params_in_parts.push_back(LayoutOf(mesh, Sharding{{}, names}).partial);
     for (const Strings& names : results_in_parts)
       options.results_in_parts.push_back(LayoutOf(mesh, Sharding{{}, names}).partial);
+    const WatchOfTrace watch;  // the plan around leaves out rules here, too
     Partitioned p;
     std::vector<CheaperLayout> less;
     {

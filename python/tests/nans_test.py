@@ -84,7 +84,7 @@ IN_REGIONS = {
     "while_loop": in_while,
     "scan": in_scan,
     "cond": in_cond,
-    "map": lambda x: weft.map(lambda y: roots(y - x), wnp.ones(3)),
+    "map": lambda x: weft.map(lambda y: roots(x * y - x), wnp.ones(3)).sum(),
     "scan in scan": lambda x: weft.scan(lambda c, y: (in_scan(c), y), x, wnp.ones(2))[0],
     "cond in scan": lambda x: weft.scan(lambda c, y: (in_cond(c), y), x, wnp.ones(2))[0],
     "scan in cond": lambda x: weft.cond(x > 0, in_scan, lambda x: x, x),
