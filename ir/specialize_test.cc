@@ -17,14 +17,14 @@ namespace {
 TEST(GeneralizeTest, EqualSizesAreOneSymbol) {
   const FnRef f = ParseFn(
       "fn f(x: f32[60,50], y: f32[50], k: f32[3]) -> (f32[60,50]) {\n"
-      "  a: f32[60,50] = broadcast y [dims=[1], shape=[60,50]]\n"
+      "  a: f32[60,50] = broadcast[dims=[1], shape=<60,50>] y\n"
       "  b: f32[60,50] = mul x a\n"
       "  return b\n}\n");
   const FnRef general = Generalize(f, 4);
   ASSERT_TRUE(general);
   EXPECT_EQ(Print(*general),
             "fn f(x: f32[n0,n1], y: f32[n1], k: f32[3]) -> (f32[n0,n1]) {\n"
-            "  a: f32[n0,n1] = broadcast y [dims=[1], shape=[n0,n1]]\n"
+            "  a: f32[n0,n1] = broadcast[dims=[1], shape=<n0,n1>] y\n"
             "  b: f32[n0,n1] = mul x a\n"
             "  return b\n}\n");
   EXPECT_TRUE(FnEqual{}(Specialize(general, {{"n0", 60}, {"n1", 50}}), f));
@@ -34,7 +34,7 @@ TEST(GeneralizeTest, FunctionsThatOnlySizesTellApartBecomeOne) {
   const auto of_size = [](int64_t rows, int64_t columns) {
     Builder b("f");
     const Atom x = b.Parameter({DType::kF64, {rows, columns}}), y = b.Parameter({DType::kF64, {rows, 7}});
-    const Atom both = b.Emit1(FindPrim("concatenate"), {x, y}, {{"axis", int64_t{1}}});
+    const Atom both = b.Emit1(FindPrim("concatenate"), {x, y}, {{"dim", int64_t{1}}});
     return b.Build({b.Emit1(FindPrim("sin"), {both})});
   };
   const FnRef general = Generalize(of_size(60, 50), 8);

@@ -138,20 +138,23 @@ void CheckPartForNans(const Traced& traced, const OnDevices& on, const std::opti
   if (std::find(nans.begin(), nans.end(), true) == nans.end()) return;
   std::optional<std::vector<bool>> given;
   if (kept) given = HoldNansAnywhere(*on.fn, *stacks, &kept);
-  RaiseForNans(traced.fn, given, nans, [&](const FnRef& watch) {
-    Traced watched = traced;
-    watched.fn = watch;
-    watched.weak_results.assign(watch->results().size(), false);
-    std::vector<PyObject*> shardings;
-    for (const Value& v : *args) shardings.push_back(ShardingOf(v));
-    const OnDevices there = PlaceProgram(watched, shardings, same_bits, "cpu");
-    WEFT_CHECK(there.part) << "the watched program is for no mesh";
-    const std::shared_ptr<Program> program = ProgramOf(there.fn, {.same_bits = same_bits});
-    Tensors arguments;
-    for (const Value& v : *args) arguments.push_back(StackFor(there, arguments.size(), v));
-    for (const Value& v : traced.captures) arguments.push_back(StackFor(there, arguments.size(), v));
-    return RunProgram(*program, std::move(arguments));
-  }, /*whole_arrays=*/false);
+  RaiseForNans(
+      traced.fn, given, nans,
+      [&](const FnRef& watch) {
+        Traced watched = traced;
+        watched.fn = watch;
+        watched.weak_results.assign(watch->results().size(), false);
+        std::vector<PyObject*> shardings;
+        for (const Value& v : *args) shardings.push_back(ShardingOf(v));
+        const OnDevices there = PlaceProgram(watched, shardings, same_bits, "cpu");
+        WEFT_CHECK(there.part) << "the watched program is for no mesh";
+        const std::shared_ptr<Program> program = ProgramOf(there.fn, {.same_bits = same_bits});
+        Tensors arguments;
+        for (const Value& v : *args) arguments.push_back(StackFor(there, arguments.size(), v));
+        for (const Value& v : traced.captures) arguments.push_back(StackFor(there, arguments.size(), v));
+        return RunProgram(*program, std::move(arguments));
+      },
+      /*whole_arrays=*/false);
 }
 
 }  // namespace

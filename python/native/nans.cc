@@ -176,8 +176,9 @@ bool LooksForNans() { return SettingsHere().HasAny(kSettingsOfNans); }
 void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensors& results) {
   const std::vector<bool> nans = HoldNans(results);
   if (std::find(nans.begin(), nans.end(), true) == nans.end()) return;
-  RaiseForNans(fn, args ? std::optional(HoldNans(*args)) : std::nullopt, nans,
-               [&](const FnRef& watch) { return RunProgram(*ProgramOf(watch), *args); }, /*whole_arrays=*/true);
+  RaiseForNans(
+      fn, args ? std::optional(HoldNans(*args)) : std::nullopt, nans,
+      [&](const FnRef& watch) { return RunProgram(*ProgramOf(watch), *args); }, /*whole_arrays=*/true);
 }
 
 void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args, const std::vector<bool>& results,

@@ -114,6 +114,8 @@ FnRef DropDifferentiationRules(FnRef fn) {
       return b.Inline(*DropDifferentiationRules(inner.fn), inner.args);
     }
     if (e.prim->region_use != RegionUse::kWithRules) return std::nullopt;
+    // What it is of its operands is seen no more when its regions are inlined: a system of a triangular matrix.
+    if (std::optional<Atoms> made = SimplifyEqn(b, e, operands, /*lowering=*/true)) return made;
     // Its regions may be rules alone, from which its map is found.
     const bool linear = Is<"custom_linear">(*e.prim);
     return b.Inline(linear ? *LinearMap(e.regions, e.loc) : *e.regions[0], operands);

@@ -5,6 +5,7 @@
 
 #include "ir/ops.h"
 #include "ir/prim_table.h"
+#include "ir/prims/indexing.h"
 #include "transforms/opt/formula.h"
 
 namespace weft {
@@ -15,7 +16,7 @@ struct Sought {
              &transpose = FindPrim("transpose"), &select = FindPrim("select"), &convert = FindPrim("convert"),
              &eq = FindPrim("eq"), &ge = FindPrim("ge"), &le = FindPrim("le"), &lt = FindPrim("lt"),
              &gt = FindPrim("gt"), &lu = FindPrim("lu"), &slice = FindPrim("slice"), &gather = FindPrim("gather"),
-             &add = FindPrim("add");
+             &concatenate = FindPrim("concatenate"), &add = FindPrim("add");
 };
 const Sought& Prims() {
   static const Sought prims;
@@ -145,6 +146,17 @@ bool IsConstantAlong(const Builder& b, const Atom& a, int dim, int depth) {
   if (!dims) return false;
   const int64_t inner = (*dims)[static_cast<size_t>(dim)];
   return inner < 0 || IsConstantAlong(b, e->operands[0], static_cast<int>(inner), depth - 1);
+}
+
+bool TakesDiagonal(const Builder& b, const Eqn& e, const Atoms& x) {
+  if (e.prim != &Prims().gather || b.TypeOf(x[0]).rank() != 2 || b.TypeOf(x[1]).rank() != 2) return false;
+  const GatherDims g = GatherDims::Of(e.attrs);
+  if (g.collapsed_dims != Ints{0, 1} || g.start_index_map != Ints{0, 1} || g.mode == "fill") return false;
+  const Dims& dims = b.TypeOf(x[0]).dims;
+  if (!(dims[0] == dims[1]) || !(b.TypeOf(x[1]).dims[0] == dims[0])) return false;
+  const Eqn* both = b.Definition(x[1]);
+  if (both == nullptr || both->prim != &Prims().concatenate || both->operands.size() != 2) return false;
+  return IndexedDim(b, both->operands[0]) == 0 && IndexedDim(b, both->operands[1]) == 0;
 }
 
 std::optional<SparseArray> SparseArrayOf(const Builder& b, const Atom& a) {

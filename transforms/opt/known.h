@@ -30,6 +30,9 @@ std::optional<Ints> ViewDims(const Builder& b, const Eqn& e, const Dims& result)
 // Whether a value is the same along a dimension, through changes of shape.
 bool IsConstantAlong(const Builder& b, const Atom& a, int dim, int depth = 12);
 
+// Whether an equation takes the diagonal of a square matrix: the elements (i, i), all of them.
+bool TakesDiagonal(const Builder& b, const Eqn& e, const Atoms& x);
+
 // An array that is 0 but where two indices, or an index and a number of the program, compare.
 struct SparseArray {
   enum class Kind : uint8_t {

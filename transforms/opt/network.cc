@@ -9,6 +9,7 @@
 #include "ir/prims/contraction.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/matrix_forms.h"
 #include "transforms/opt/rewrite.h"
 
 namespace weft {
@@ -48,18 +49,6 @@ double Elements(const Dims& dims) {
   double n = 1;
   for (const Dim& d : dims) n *= d.is_static() ? static_cast<double>(d.value()) : 64;
   return n;
-}
-
-// Whether e takes the diagonal of a matrix: the elements (i, i), all of them.
-bool TakesDiagonal(const Builder& b, const Eqn& e, const Atoms& x) {
-  if (e.prim != &Prims().gather || b.TypeOf(x[0]).rank() != 2 || b.TypeOf(x[1]).rank() != 2) return false;
-  const GatherDims g = GatherDims::Of(e.attrs);
-  if (g.collapsed_dims != Ints{0, 1} || g.start_index_map != Ints{0, 1} || g.mode == "fill") return false;
-  const Dims& dims = b.TypeOf(x[0]).dims;
-  if (!(dims[0] == dims[1]) || !(b.TypeOf(x[1]).dims[0] == dims[0])) return false;
-  const Eqn* both = b.Definition(x[1]);
-  if (both == nullptr || both->prim != &Prims().concatenate || both->operands.size() != 2) return false;
-  return IndexedDim(b, both->operands[0]) == 0 && IndexedDim(b, both->operands[1]) == 0;
 }
 
 }  // namespace
@@ -301,18 +290,12 @@ bool ProductNetwork::TakeDiagonals(Term& t) {
     const size_t j = t.letters.find(c, i + 1);
     if (j == std::string::npos) continue;
     if (!b_.TypeOf(t.atom).is_static()) return false;
-    // Of rows and columns at the end, one after the other, each (n + 1)th.
     Ints perm = OtherDims(static_cast<int>(t.letters.size()), {static_cast<int64_t>(i), static_cast<int64_t>(j)});
     std::string others;
     for (const int64_t d : perm) others += t.letters[static_cast<size_t>(d)];
     perm.push_back(static_cast<int64_t>(i));
     perm.push_back(static_cast<int64_t>(j));
-    const int64_t n = dims_[static_cast<size_t>(c)].value();
-    Dims flat = DimsOf(others);
-    flat.push_back(n * n);
-    Ints start(flat.size(), 0), strides(flat.size(), 1), limit = StaticSizes(flat, "a diagonal");
-    strides.back() = n + 1;
-    t.atom = weft::Slice(b_, Reshape(b_, Transpose(b_, t.atom, perm), flat), start, limit, strides);
+    t.atom = DiagonalOf(b_, Transpose(b_, t.atom, perm));
     t.letters = others + c;
     t.sparse.reset();
     return TakeDiagonals(t);

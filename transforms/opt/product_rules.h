@@ -8,6 +8,7 @@
 namespace weft {
 
 absl::Span<const SimplifyRule> ProductRules();  // product_rules.cc: sums of products, powers, solutions of systems
+absl::Span<const SimplifyRule> SystemRules();   // system_rules.cc: systems of equations whose matrix is known
 absl::Span<const SimplifyRule> PartRules();     // part_rules.cc: no more is computed than is read
 absl::Span<const SimplifyRule> ScaleRules();    // scale_rules.cc: factors that products are scaled by
 

@@ -415,6 +415,7 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : LimitRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableMoves()) rules.push_back(&r);
   for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
+  for (const SimplifyRule& r : SystemRules()) rules.push_back(&r);
   for (const SimplifyRule& r : PartRules()) rules.push_back(&r);
   for (const SimplifyRule& r : ScaleRules()) rules.push_back(&r);
   const auto formulas = static_cast<ptrdiff_t>(rules.size());

@@ -66,7 +66,9 @@ def _log_determinant() -> Callable[[Array], tuple[Array, Array]]:
         lu, pivots, _ = _weft.bind("lu", [a], {})
         d = _diagonal(lu, 0, -2, -1)
         size = _weft.absolute(d)
-        sign = _weft.reduce("reduce_prod", d / _weft.where(size == 0, 1, size).astype(d.dtype), -1, False)
+        is_complex = d.dtype != size.dtype
+        each = d / _weft.where(size == 0, 1, size) if is_complex else _weft.bind_elementwise("sign", (d,), {})
+        sign = _weft.reduce("reduce_prod", each, -1, False)
         return sign * _sign_of(pivots).astype(d.dtype), _weft.reduce("reduce_sum", log(size), -1, False)
 
     @log_determinant.defjvp
