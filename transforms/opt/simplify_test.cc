@@ -43,10 +43,10 @@ FnRef SampleIn(DType dtype, const SimplifyRule& rule) {
 
 // `fn` with its last equation replaced by what the rule gives; null where it does not apply.
 FnRef Applied(const SimplifyRule& rule, const FnRef& fn) {
-  size_t index = 0;
+  int64_t index = 0;
   bool applied = false;
   const FnRef g = Rewrite(fn, [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-    if (++index != fn->eqns().size()) return std::nullopt;
+    if (++index != fn->NumEqns()) return std::nullopt;  // regions come first
     EXPECT_EQ(e.prim->name, rule.prim) << rule.name;
     const std::optional<Atom> value = rule.apply(b, e, x);
     applied = value.has_value();

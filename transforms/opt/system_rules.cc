@@ -261,7 +261,7 @@ const std::vector<SimplifyRule>& Rules() {
             y = convert[dtype=i32] w; z = reduce_sum[dims=[0]] y; aa = and z 1:i32; ab = eq aa 1:i32
             ac = select ab -1:i32 1:i32; ad = convert[dtype=f32] ac; r = mul v ad; return r })"),
        false, RuleTime::kStabilizing},
-      {"determinant-of-triangle", "reduce_sum", Licence::kProducts, LogDeterminantOfTriangle,
+      {"determinant-of-triangle", "reduce_sum", Licence::kAccurate, LogDeterminantOfTriangle,
        Kept(std::string(kDeterminant) + "v = abs u; w = log v; r = reduce_sum[dims=[0]] w; return r }"), false,
        RuleTime::kStabilizing},
   };
