@@ -9,9 +9,9 @@ import weft
 import weft.numpy as wnp
 from weft import lax
 
-N = 50
+N = 100
 RNG = np.random.default_rng(7)
-A = (RNG.normal(size=(N, N)) / 8 + 2 * np.eye(N)).astype(np.float32)
+A = (RNG.normal(size=(N, N)) / 12 + 2 * np.eye(N)).astype(np.float32)
 B = RNG.normal(size=(N, 3)).astype(np.float32)
 V = RNG.normal(size=N).astype(np.float32)
 D = np.abs(V) + np.float32(0.5)

@@ -97,7 +97,7 @@ std::optional<Atom> SolveByTriangle(Builder& b, const Eqn& e, const Atoms& x) {
 }
 
 // Rows from which on half of a factorisation is more than what looking at the factor takes.
-constexpr int64_t kLeastRows = 48;
+constexpr int64_t kLeastRows = 96;
 
 // By the Cholesky factor; where there is none, since rounding or a negative number has made the matrix indefinite, as
 // it is written.
@@ -253,7 +253,7 @@ const std::vector<SimplifyRule>& Rules() {
       {"solve-gram", "linear_solve", Licence::kProducts, SolveByCholesky,
        Kept(SystemOf(unit + "k = add j 1:i32; g = eq i k; n = convert[dtype=f32] g; m = mul n -1.0:f32; o = add m d; "
                             "w = contract[spec=\"az,yz->ay\"] o o; a = add w f",
-                     "48")),
+                     "96")),
        false, RuleTime::kLowering},
       {"determinant-of-triangle", "mul", Licence::kProducts, DeterminantOfTriangle,
        Kept(std::string(kDeterminant) +
