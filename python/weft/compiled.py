@@ -523,10 +523,9 @@ class Compiled(Placed):
             >>> "kernel" in weft.jit(lambda x: x + 1).lower(wnp.ones(3)).compile().as_text()
             True
         """
-        lowered = self._lowered
-        with following(lowered._plan):
-            sent = _communication.sent(lowered._traced, lowered._shardings, lowered._fixed_order)
-        return lowered.stage("schedule") + sent
+        low = self._lowered
+        with following(low._plan):
+            return low.stage("schedule") + _communication.sent(low._traced, low._shardings, low._fixed_order)
 
     def memory_analysis(self) -> MemoryAnalysis:
         """How much memory the program takes.

@@ -112,15 +112,12 @@ Triangle Zeros(const Builder& b, const Atom& a, int depth) {
   const Atoms& x = e->operands;
   const auto of = [&](size_t i) { return b.TypeOf(x[i]).dims == type.dims ? Zeros(b, x[i], depth - 1) : Triangle{}; };
   if (e->prim == &p.select) {
-    if (!IsZero(b, x[2])) return {};
-    const std::optional<Band> band = BandOf(b, x[0]);
-    return Both(band ? OfBand(*band) : Triangle{}, of(1));
+    // Where the predicate never holds, it is the last operand alone.
+    const Triangle never = OfBand(BandOf(b, x[0]).value_or(Band{})), first = of(1), second = of(2);
+    return {(never.zero_above || first.zero_above) && second.zero_above,
+            (never.zero_below || first.zero_below) && second.zero_below};
   }
-  if (e->prim == &p.convert) {
-    if (b.DTypeOf(x[0]) != DType::kBool) return of(0);
-    const std::optional<Band> band = BandOf(b, x[0]);
-    return band ? OfBand(*band) : Triangle{};
-  }
+  if (e->prim == &p.convert) return b.DTypeOf(x[0]) == DType::kBool ? OfBand(BandOf(b, x[0]).value_or(Band{})) : of(0);
   if (e->prim == &p.mul) return Both(of(0), of(1));
   if (e->prim == &p.div) {
     const Atom* number = Splat(b, x[1]);

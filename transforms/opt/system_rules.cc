@@ -202,7 +202,7 @@ std::optional<Atom> LogDeterminantOfTriangle(Builder& b, const Eqn& e, const Ato
   of = of ? DefinedBy(b, of->operands[0], Prims().abs) : nullptr;
   of = of ? b.Definition(of->operands[0]) : nullptr;
   const std::optional<Atom> matrix = of ? TriangleWithDiagonal(b, *of) : std::nullopt;
-  if (!matrix) return std::nullopt;
+  if (!matrix || !IsFloat(b.DTypeOf(*matrix))) return std::nullopt;
   return b.Emit1(*e.prim, {Log(b, Abs(b, DiagonalOf(b, *matrix)))}, e.attrs);
 }
 
@@ -243,15 +243,13 @@ const std::vector<SimplifyRule>& Rules() {
   const std::string unit = "e = eq i j; d = convert[dtype=f32] e; f = mul d 4.0:f32; ";
   static const auto& rules = *new std::vector<SimplifyRule>{
       {"solve-triangle", "linear_solve", Licence::kProducts, SolveByTriangle,
-       Kept(SystemOf(unit + "g = gt i j; n = convert[dtype=f32] g; m = mul n -1.0:f32; a = add m f")), false,
-       RuleTime::kStabilizing},
+       Kept(SystemOf(unit + "g = gt i j; a = select g -1.0:f32 f")), false, RuleTime::kStabilizing},
       {"solve-triangle", "linear_solve", Licence::kProducts, SolveByTriangle,
-       Kept(SystemOf(unit + "g = lt i j; n = convert[dtype=f32] g; m = mul n -1.0:f32; a = add m f")), false,
-       RuleTime::kStabilizing},
+       Kept(SystemOf(unit + "g = lt i j; a = select g -1.0:f32 f")), false, RuleTime::kStabilizing},
       {"solve-triangle", "linear_solve", Licence::kProducts, SolveByTriangle,
        Kept(SystemOf("e = eq i j; d = convert[dtype=f32] e; a = mul d 4.0:f32")), false, RuleTime::kStabilizing},
       {"solve-gram", "linear_solve", Licence::kProducts, SolveByCholesky,
-       Kept(SystemOf(unit + "k = add j 1:i32; g = eq i k; n = convert[dtype=f32] g; m = mul n -1.0:f32; o = add m d; "
+       Kept(SystemOf(unit + "k = add j 1:i32; g = eq i k; o = select g -1.0:f32 d; "
                             "w = contract[spec=\"az,yz->ay\"] o o; a = add w f",
                      "96")),
        false, RuleTime::kLowering},
