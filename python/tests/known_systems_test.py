@@ -67,6 +67,8 @@ def test_values(make, use):
     got = weft.jit(called(make, use, wnp))(A, D, B, V)
     wide = [x.astype(np.float64) for x in (A, D, B, V)]
     want = np.asarray(called(make, use, np)(*wide))
+    if not (use != "det" or 1e-30 < abs(want) < 1e30):
+        pytest.skip("a determinant that f32 does not have")
     condition = np.linalg.cond(MATRICES[make](np, *wide[:2]))
     size = np.abs(want).max(0, keepdims=True) if use != "slogdet" else 1 + np.abs(want)
     np.testing.assert_allclose(got / size, want / size, atol=2e-6 * condition)

@@ -110,7 +110,10 @@ Triangle Zeros(const Builder& b, const Atom& a, int depth) {
   if (e == nullptr || depth == 0 || type.rank() < 2 || e->operands.empty()) return {};
   const Sought& p = Prims();
   const Atoms& x = e->operands;
-  const auto of = [&](size_t i) { return b.TypeOf(x[i]).dims == type.dims ? Zeros(b, x[i], depth - 1) : Triangle{}; };
+  const auto of = [&](size_t i) {
+    if (IsZero(b, x[i])) return Triangle{true, true};
+    return b.TypeOf(x[i]).dims == type.dims ? Zeros(b, x[i], depth - 1) : Triangle{};
+  };
   if (e->prim == &p.select) {
     // Where the predicate never holds, it is the last operand alone.
     const Triangle never = OfBand(BandOf(b, x[0]).value_or(Band{})), first = of(1), second = of(2);
