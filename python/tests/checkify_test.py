@@ -8,6 +8,8 @@ import pytest
 
 import weft
 import weft.numpy as wnp
+from weft import _weft
+from weft._checks import interpreter
 from weft.experimental import checkify
 
 jax = pytest.importorskip("jax")
@@ -117,6 +119,23 @@ def test_nans_of_operations_are_found_where_there_are_some(name):
     for x in (wnp.array([0.5, 0.7]), wnp.array([0.5, np.nan]), wnp.array([np.inf, -np.inf]), wnp.array([-2.5, 3.0])):
         error, y = weft.jit(checkify.checkify(f, errors=checkify.nan_checks))(x)
         assert (error.get() is not None) == bool(np.isnan(np.asarray(y)).any()), (name, x)
+
+
+def test_every_operation_that_makes_a_nan_of_numbers_is_looked_at():
+    numbers = np.array([0, -0.0, 1, -1, 0.5, -2.5, 3, 1e30, -1e30, 3e38, -3e38, 1e-30, -1e-40], np.float32)
+    rng = np.random.default_rng(0)
+    texts = _weft.sample_programs()
+    makes_nans = set()
+    for name in (p["name"] for p in _weft.primitives() if p["elementwise"]):
+        for ir in map(weft.parse_ir, texts[name]):
+            types = [p.type for p in [*ir.parameters, *ir.results]]
+            if any(t.dtype != "float32" for t in types):
+                continue
+            for _ in range(20):
+                given = [rng.choice(numbers, size=p.type.shape).astype(np.float32) for p in ir.parameters]
+                if np.isnan(np.asarray(ir(*given))).any():
+                    makes_nans.add(name)
+    assert {"log", "sqrt", "div"} <= makes_nans <= set(interpreter._NAN)
 
 
 def test_gradients_of_loops():
