@@ -183,6 +183,12 @@ PROGRAMS = {
         ),
     ],
     "traces and diagonals": [
+        (
+            "trace(kron(A, B))",
+            [(40, 40), (40, 40)],
+            lambda np, lib, A, B: np.trace(np.kron(A, B)),
+            lambda np, lib, A, B: np.trace(A) * np.trace(B),
+        ),
         ("trace(A@B)", [(N, N), (N, N)], lambda np, lib, A, B: np.trace(A @ B), lambda np, lib, A, B: np.sum(A * B.T)),
         (
             "trace(A@B@C)",
@@ -596,6 +602,32 @@ PROGRAMS = {
             [(N, N), (N, N), (N,)],
             lambda np, lib, A, B, v: np.linalg.solve(A, B) @ v,
             lambda np, lib, A, B, v: np.linalg.solve(A, B @ v),
+        ),
+        (
+            "solve(tril(A), b)",
+            [(N, N), (N,)],
+            lambda np, lib, A, b: np.linalg.solve(np.tril(A), b),
+            lambda np, lib, A, b: lib.scipy.linalg.solve_triangular(A, b, lower=True),
+        ),
+        (
+            "solve(diag(d), b)",
+            [(N,), (N,)],
+            lambda np, lib, d, b: np.linalg.solve(np.diag(d), b),
+            lambda np, lib, d, b: b / d,
+        ),
+        (
+            "det(triu(A))",
+            [(N, N)],
+            lambda np, lib, A: np.linalg.slogdet(np.triu(A))[1],
+            lambda np, lib, A: np.sum(np.log(np.abs(np.diag(A)))),
+        ),
+        (
+            "solve(X@X.T + c*eye, b)",
+            [(N, N), (N,)],
+            lambda np, lib, X, b: np.linalg.solve(X @ X.T + 0.5 * np.eye(N, dtype="float32"), b),
+            lambda np, lib, X, b: lib.scipy.linalg.cho_solve(
+                (np.linalg.cholesky(X @ X.T + 0.5 * np.eye(N, dtype="float32")), True), b
+            ),
         ),
         ("inv(inv(A))", [(200, 200)], lambda np, lib, A: np.linalg.inv(np.linalg.inv(A)), lambda np, lib, A: A + 0),
         (
