@@ -604,16 +604,16 @@ PROGRAMS = {
             lambda np, lib, A, B, v: np.linalg.solve(A, B @ v),
         ),
         (
-            "solve(tril(A), b)",
+            "solve(tril(A, -1) + eye, b)",
             [(N, N), (N,)],
-            lambda np, lib, A, b: np.linalg.solve(np.tril(A), b),
-            lambda np, lib, A, b: lib.scipy.linalg.solve_triangular(A, b, lower=True),
+            lambda np, lib, A, b: np.linalg.solve(np.tril(A / N, -1) + np.eye(N, dtype="float32"), b),
+            lambda np, lib, A, b: lib.scipy.linalg.solve_triangular(A / N, b, lower=True, unit_diagonal=True),
         ),
         (
             "solve(diag(d), b)",
             [(N,), (N,)],
-            lambda np, lib, d, b: np.linalg.solve(np.diag(d), b),
-            lambda np, lib, d, b: b / d,
+            lambda np, lib, d, b: np.linalg.solve(np.diag(1 + d * d), b),
+            lambda np, lib, d, b: b / (1 + d * d),
         ),
         (
             "det(triu(A))",

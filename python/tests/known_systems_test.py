@@ -126,6 +126,24 @@ def test_no_positive_definite_matrix_is_solved_as_it_is_written():
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("use", ["solve for a vector", "det", "slogdet"])
+def test_diagonals_are_found_without_their_matrix(use):
+    for make in (
+        lambda d: wnp.diag(d),
+        lambda d: wnp.diag(wnp.sin(d)) * 2,
+        lambda d: d[1] * wnp.eye(N),
+        lambda d: wnp.tril(d[:, None] + 0 * d),
+        lambda d: wnp.triu(d[:, None] * d).T,
+        lambda d: wnp.diag(d) + wnp.eye(N),
+    ):
+        f = lambda d, v, make=make: USES[use](wnp, make(d), None, v)
+        ir = weft.make_ir(f)(D, V).optimized()
+        if "triangular_solve" not in [op.name for op in ir.walk()]:
+            assert all(len(r.type.shape) < 2 for op in ir.walk() for r in op.results), ir
+        want = USES[use](np, np.asarray(make(wnp.asarray(D))).astype(float), None, V)
+        np.testing.assert_allclose(weft.jit(f)(D, V), want, rtol=1e-3)
+
+
 def test_other_solvers_stay():
     """custom_linear_solve by another algorithm is what somebody asked for."""
 

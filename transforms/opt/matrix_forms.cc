@@ -211,9 +211,58 @@ bool IsGramAndDiagonal(const Builder& b, const Atom& a) {
   return IsSquare(b.TypeOf(a)) && IsFloat(b.DTypeOf(a)) && IsSum(b, a, kDepth, &has_gram) && has_gram;
 }
 
-Atom DiagonalOf(Builder& b, const Atom& a) {
-  // Of rows one after the other each (n + 1)th element.
+namespace {
+
+// The elements of an array that is the same along rows, columns or both, made by `e` of its operand: `view` says which
+// of the operand's dimensions each dimension of the result is.
+Atom DiagonalOfRepeated(Builder& b, const Eqn& e, const Ints& view, const Dims& diagonals) {
+  const size_t rank = view.size();
+  Ints of(view.begin(), view.end() - 1);  // by dimension of the diagonals
+  if (of.back() < 0) of.back() = view[rank - 1];
+  const Dims from = b.TypeOf(e.operands[0]).dims;
+  Dims kept;
+  Ints at;
+  for (size_t d = 0; d < of.size(); ++d) {
+    if (of[d] < 0) continue;
+    kept.push_back(from[static_cast<size_t>(of[d])]);
+    at.push_back(static_cast<int64_t>(d));
+  }
+  return Broadcast(b, Reshape(b, e.operands[0], kept), diagonals, at);
+}
+
+Atom Diagonal(Builder& b, const Atom& a, int depth) {
   const Type type = b.TypeOf(a);
+  const Dims diagonals(type.dims.begin(), type.dims.end() - 1);
+  if (const Atom* number = Splat(b, a)) return Broadcast(b, Atom(*number), diagonals, {});
+  const Eqn* found = b.Definition(a);
+  const Sought& p = Prims();
+  if (found != nullptr && depth > 0 && found->num_results == 1) {
+    const Eqn e = *found;  // emitting may move it
+    const int64_t rank = type.rank();
+    if (e.prim->is_elementwise() && std::all_of(e.operands.begin(), e.operands.end(), [&](const Atom& x) {
+          return b.TypeOf(x).rank() == 0 || b.TypeOf(x).dims == type.dims;
+        })) {
+      const auto of = [&](const Atom& x) { return b.TypeOf(x).rank() == 0 ? x : Diagonal(b, x, depth - 1); };
+      if (e.prim == &p.select) {
+        if (const std::optional<Band> band = BandOf(b, e.operands[0])) {
+          const Atom& chosen = e.operands[band->least <= 0 && band->most >= 0 ? 1 : 2];
+          const Atom made = of(chosen);
+          return b.TypeOf(made).rank() == 0 ? Broadcast(b, made, diagonals, {}) : made;
+        }
+      }
+      Atoms x;
+      for (const Atom& o : e.operands) x.push_back(of(o));
+      return b.Emit1(*e.prim, x, e.attrs);
+    }
+    if (const std::optional<Ints> view = e.operands.empty() ? std::nullopt : ViewDims(b, e, type.dims)) {
+      const int64_t row = (*view)[static_cast<size_t>(rank - 2)], column = (*view)[static_cast<size_t>(rank - 1)];
+      if (e.prim != &p.transpose && (row < 0 || column < 0)) return DiagonalOfRepeated(b, e, *view, diagonals);
+      Ints exchanged = Range(0, rank);
+      std::swap(exchanged[static_cast<size_t>(rank - 2)], exchanged[static_cast<size_t>(rank - 1)]);
+      if (e.prim == &p.transpose && *view == exchanged) return Diagonal(b, e.operands[0], depth - 1);
+    }
+  }
+  // Of rows one after the other each (n + 1)th element.
   const int64_t n = type.dims.back().value("a diagonal");
   Dims flat(type.dims.begin(), type.dims.end() - 2);
   flat.push_back(n * n);
@@ -222,5 +271,9 @@ Atom DiagonalOf(Builder& b, const Atom& a) {
   strides.back() = n + 1;
   return Slice(b, Reshape(b, a, flat), start, limit, strides);
 }
+
+}  // namespace
+
+Atom DiagonalOf(Builder& b, const Atom& a) { return Diagonal(b, a, kDepth); }
 
 }  // namespace weft

@@ -23,7 +23,8 @@ std::optional<Triangle> TriangleOf(const Builder& b, const Atom& a);
 // diagonal matrices added: symmetric, and positive definite where the numbers and the diagonals are positive.
 bool IsGramAndDiagonal(const Builder& b, const Atom& a);
 
-// The diagonals [..., n] of matrices [..., n, n].
+// The diagonals [..., n] of matrices [..., n, n]; of what is computed element by element, and of masks and what is
+// repeated, without the matrices.
 Atom DiagonalOf(Builder& b, const Atom& a);
 
 }  // namespace weft
