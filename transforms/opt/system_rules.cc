@@ -152,7 +152,9 @@ std::optional<Atom> TriangleWithDiagonal(const Builder& b, const Eqn& e) {
   if (e.operands.size() != 2 || !TakesDiagonal(b, e, e.operands)) return std::nullopt;
   const Eqn* lu = DefinedBy(b, e.operands[0], Prims().lu);
   if (lu == nullptr || e.operands[0].id() != lu->first_result) return std::nullopt;
-  return TriangleOf(b, lu->operands[0]) ? std::optional(lu->operands[0]) : std::nullopt;
+  const Type& type = b.TypeOf(lu->operands[0]);
+  return type.is_static() && type.varying.empty() && TriangleOf(b, lu->operands[0]) ? std::optional(lu->operands[0])
+                                                                                    : std::nullopt;
 }
 
 // -1 where the rows of x, of whose LU factors `lu` are the results, were exchanged an odd number of times, else 1.
