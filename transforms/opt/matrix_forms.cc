@@ -18,7 +18,7 @@ struct Sought {
   const Prim &select = FindPrim("select"), &convert = FindPrim("convert"), &eq = FindPrim("eq"), &ge = FindPrim("ge"),
              &gt = FindPrim("gt"), &le = FindPrim("le"), &lt = FindPrim("lt"), &add = FindPrim("add"),
              &sub = FindPrim("sub"), &mul = FindPrim("mul"), &div = FindPrim("div"), &transpose = FindPrim("transpose"),
-             &cholesky = FindPrim("cholesky"), &contract = FindPrim("contract");
+             &cholesky = FindPrim("cholesky"), &contract = FindPrim("contract"), &iota = FindPrim("iota");
 };
 const Sought& Prims() {
   static const Sought prims;
@@ -239,16 +239,16 @@ Atom Diagonal(Builder& b, const Atom& a, int depth) {
   if (found != nullptr && depth > 0 && found->num_results == 1) {
     const Eqn e = *found;  // emitting may move it
     const int64_t rank = type.rank();
+    if (const std::optional<Band> band = BandOf(b, a))
+      return Broadcast(b, Atom::Scalar(DType::kBool, band->least <= 0 && band->most >= 0), diagonals, {});
+    if (e.prim == &p.iota) return Iota(b, diagonals, std::min(e.attrs.GetInt("dim"), rank - 2), type.dtype);
     if (e.prim->is_elementwise() && std::all_of(e.operands.begin(), e.operands.end(), [&](const Atom& x) {
           return b.TypeOf(x).rank() == 0 || b.TypeOf(x).dims == type.dims;
         })) {
       const auto of = [&](const Atom& x) { return b.TypeOf(x).rank() == 0 ? x : Diagonal(b, x, depth - 1); };
-      if (e.prim == &p.select) {
-        if (const std::optional<Band> band = BandOf(b, e.operands[0])) {
-          const Atom& chosen = e.operands[band->least <= 0 && band->most >= 0 ? 1 : 2];
-          const Atom made = of(chosen);
-          return b.TypeOf(made).rank() == 0 ? Broadcast(b, made, diagonals, {}) : made;
-        }
+      if (const std::optional<Band> band = e.prim == &p.select ? BandOf(b, e.operands[0]) : std::nullopt) {
+        const Atom made = of(e.operands[band->least <= 0 && band->most >= 0 ? 1 : 2]);
+        return b.TypeOf(made).rank() == 0 ? Broadcast(b, made, diagonals, {}) : made;
       }
       Atoms x;
       for (const Atom& o : e.operands) x.push_back(of(o));
