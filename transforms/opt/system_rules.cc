@@ -128,7 +128,8 @@ std::optional<Atom> SolveByCholesky(Builder& b, const Eqn& e, const Atoms& x) {
     const Atom a = in[kept], l = in[kept + 1], right = in[kept + 2];
     if (by_factor) {
       const Atom half = SolveTriangle(inside, l, right, /*lower=*/true, /*transposed=*/false);
-      return std::move(inside).Build({SolveTriangle(inside, l, half, /*lower=*/true, /*transposed=*/true)});
+      const Atom solved = SolveTriangle(inside, l, half, /*lower=*/true, /*transposed=*/true);
+      return std::move(inside).Build({solved});
     }
     const Atoms lu = inside.Emit(p.lu, {a}, {});
     Atoms args(s->consts);
@@ -138,7 +139,8 @@ std::optional<Atom> SolveByCholesky(Builder& b, const Eqn& e, const Atoms& x) {
       args[i] = at == of_lu.end() ? in[next++] : lu[at->second];
     }
     args.push_back(right);
-    return std::move(inside).Build(inside.Inline(*e.regions[0], args));
+    const Atoms solved = inside.Inline(*e.regions[0], args);
+    return std::move(inside).Build(solved);
   };
   Atoms all = {found};
   all.insert(all.end(), operands.begin(), operands.end());
