@@ -487,11 +487,16 @@ def saved_residuals(function: Callable[..., Any], *args: Any, **kwargs: Any) -> 
         >>> sorted(r.primitive or r.source for r in weft.saved_residuals(lambda x: wnp.sin(x) * x, 2.0))
         ['cos', 'from the argument x', 'sin']
     """
+    return kept_and_pullback(function, args, kwargs)[0]
+
+
+def kept_and_pullback(function: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[list[Residual], Any]:
+    """What reverse mode keeps, and the program of its way back, which holds arrays of few elements itself."""
     flat = flat_function(function, args, kwargs)
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     t = trace_flat(flat, "vjp", known=False)
-    forward, _, _ = _weft.vjp(t, active)
-    return residuals_of(forward, t.num_results, flat.names)
+    forward, back, _ = _weft.vjp(t, active)
+    return residuals_of(forward, t.num_results, flat.names), back
 
 
 def print_saved_residuals(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

@@ -23,6 +23,18 @@ from .._core.errors import not_implemented, type_error, value_error
 from .._core.shapes import ShapedArray, ShapeDtype
 from ..program import IR
 from . import sizes
+from .export_places import (
+    Places,
+    around_types,
+    check_devices,
+    mesh_for,
+    module_text,
+    on_devices,
+    places_of,
+    read,
+    typed,
+    written,
+)
 from .settings import config
 from .treedefs import PyTreeDef
 
@@ -70,11 +82,11 @@ class Exported:
         in_tree, out_tree: the structures of (arguments, keyword arguments) and of the result.
         in_avals, out_avals: the types of their leaves.
         platforms: what it was made for.
+        places: how these lie on devices, and on how many.
     """
 
     ordered_effects: tuple[Any, ...] = ()
     unordered_effects: tuple[Any, ...] = ()
-    nr_devices = 1
     calling_convention_version = maximum_supported_calling_convention_version
 
     def __init__(
@@ -88,12 +100,28 @@ class Exported:
         platforms: Sequence[str],
         disabled_checks: Sequence[Any] = (),
         vjp: Exported | None = None,
+        places: Places | None = None,
     ):
         self._ir, self.fun_name, self.in_tree, self.out_tree = ir, fun_name, in_tree, out_tree
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
         self.platforms, self.disabled_safety_checks = tuple(platforms), tuple(disabled_checks)
         self.module_kept_var_idx = tuple(range(len(self.in_avals)))
         self._vjp = vjp
+        self.places = places or Places.of_one_device(len(self.in_avals), len(self.out_avals))
+        self._on: dict[Any, Callable[..., Any]] = {}
+
+    @property
+    def nr_devices(self) -> int:
+        """How many devices it was made for. What was made for one runs on any number."""
+        return self.places.devices
+
+    def in_shardings_jax(self, mesh: Any) -> tuple[weft.NamedSharding | None, ...]:
+        """How each argument lies on a mesh; None where the program does not say it."""
+        return tuple(place and weft.NamedSharding(mesh, place.spec) for place in self.places.arguments)
+
+    def out_shardings_jax(self, mesh: Any) -> tuple[weft.NamedSharding | None, ...]:
+        """How each result lies on a mesh; None where the program does not say it."""
+        return tuple(place and weft.NamedSharding(mesh, place.spec) for place in self.places.results)
 
     @property
     def uses_global_constants(self) -> bool:
@@ -101,8 +129,8 @@ class Exported:
         return any(is_symbolic_dim(size) for aval in self.in_avals for size in aval.shape)
 
     def mlir_module(self) -> str:
-        """The program as StableHLO."""
-        return str(weft.ir.to_stablehlo(self._ir))
+        """The program as StableHLO, with the names of its arguments, and how they lie on devices."""
+        return module_text(self._ir, self.places, _paths(self.in_tree), _paths(self.out_tree))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program: of the arguments' structure, shapes and dtypes it was made for."""
@@ -124,7 +152,22 @@ class Exported:
         if self.uses_global_constants:
             sizes.check(names, [aval.shape for aval in self.in_avals], [_weft.abstract(leaf)[0] for leaf in leaves])
         arrays = [_weft.astype(leaf, aval.dtype) for leaf, aval in zip(leaves, self.in_avals)]
-        return self.out_tree.unflatten(_weft.apply(self._ir._fn, arrays + self._ir.constants, self._ir._weak))
+        return self.out_tree.unflatten(self._run(arrays))
+
+    def _run(self, arrays: list[Any]) -> Any:
+        if self.nr_devices == 1 and not self._has_meshes():
+            return _weft.apply(self._ir._fn, arrays + self._ir.constants, self._ir._weak)
+        devices = check_devices(self.fun_name, self.nr_devices, arrays)
+        typed_mesh = any(place.mesh.explicit_axes for place in self.places.said)  # types say on which mesh it runs
+        if typed_mesh or (devices is None and self.nr_devices > 1):
+            return _weft.apply(self._ir._fn, arrays + self._ir.constants, self._ir._weak)
+        key = tuple(device.id for device in devices or ())
+        if key not in self._on:
+            self._on[key] = on_devices(self._ir, self.places, devices or ())
+        return self._on[key](*arrays)
+
+    def _has_meshes(self) -> bool:
+        return "mesh=mesh(" in self._ir.text
 
     def has_vjp(self) -> bool:
         """Whether vjp() gives a program."""
@@ -143,6 +186,11 @@ class Exported:
 
             cotangents = [ShapeDtype(aval.shape, aval.dtype) for aval in self.out_avals]
             specs = [*(ShapeDtype(aval.shape, aval.dtype) for aval in self.in_avals), *cotangents]
+            said = self.places.said
+            if said and not any(place.mesh.explicit_axes for place in said):
+                mesh = mesh_for(said[0].mesh, weft.devices())
+                places = (*self.in_shardings_jax(mesh), *self.out_shardings_jax(mesh))
+                backward = weft.jit(backward, in_shardings=places, out_shardings=places[:n])
             self._vjp = _exported(backward, self.platforms, self.disabled_safety_checks, specs, {})
         return self._vjp
 
@@ -161,10 +209,17 @@ class Exported:
             "arrays": [[a.dtype.name, list(a.shape), a.nbytes] for a in arrays],
             "program": len(program),
             "vjp": len(rest),
+            "devices": self.nr_devices,
+            "places": [list(map(written, places)) for places in (self.places.arguments, self.places.results)],
         }
         text = json.dumps(head).encode()
         parts = [_MAGIC, len(text).to_bytes(8, "little"), text, program, *(a.tobytes() for a in arrays), rest]
         return bytearray(b"".join(parts))
+
+
+def _paths(tree: PyTreeDef) -> list[str]:
+    """What the leaves of a structure are called in it."""
+    return list(_tree.path_texts(_tree.structure(tree.unflatten([0] * tree.num_leaves))))
 
 
 def _check(leaf: Any, aval: ShapedArray, what: str) -> None:
@@ -282,13 +337,17 @@ def _exported(
     fixed = {name: kwargs[name] for name in kwargs if name in getattr(fun, "_static_argnames", ())}
     given = {name: value for name, value in kwargs.items() if name not in fixed}
     traced = functools.partial(fun, **fixed) if fixed else fun
-    ir, shapes = weft.make_ir(traced, static_argnums=tuple(static), return_shape=True)(*args, **given)
+    with around_types((args, kwargs)):
+        ir, shapes = weft.make_ir(traced, static_argnums=tuple(static), return_shape=True)(*args, **given)
     leaves, in_tree = _tree.flatten((tuple(a for i, a in enumerate(args) if i not in static), given))
     outs, out_tree = _tree.flatten(shapes)
     like = lambda x: ShapedArray(*_weft.abstract(x)[:3])
     name = getattr(fun, "__name__", "<unnamed function>")
     trees = PyTreeDef(in_tree), PyTreeDef(out_tree)
-    return Exported(ir, name, *trees, list(map(like, leaves)), list(map(like, outs)), platforms, checks)
+    with around_types((args, kwargs)):
+        places = places_of(fun, args, kwargs, (len(leaves), len(outs)))
+    types = list(map(like, leaves)), list(map(like, outs))
+    return Exported(ir, name, *trees, *typed(types, places), platforms, checks, None, places)
 
 
 def export(
@@ -331,7 +390,8 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     types = [[_read_type(t) for t in head[name]] for name in ("in_avals", "out_avals")]
     vjp = deserialize(data[at : at + head["vjp"]]) if head["vjp"] else None
     ir = IR(fn, arrays, None, None, head["weak"])
-    return Exported(ir, head["name"], *trees, types[0], types[1], head["platforms"], (), vjp)
+    places = Places(head["devices"], *(tuple(map(read, part)) for part in head["places"]))
+    return Exported(ir, head["name"], *trees, *typed(types, places), head["platforms"], (), vjp, places)
 
 
 def default_export_platform() -> str:

@@ -11,6 +11,7 @@ import weft
 from .. import _weft
 
 _PRODUCT, _HIGH = "mixed_product", "hi_primitive"
+ONE_EQUATION = "equation="  # with a name, see one_equation
 _DEBUGGING = {"debug_print": "debug_print_call", "debug_callback": "debug_callback_call"}
 _nothing = contextlib.nullcontext()
 
@@ -55,4 +56,6 @@ def name_of_callback(steps: Sequence[Sequence[str]]) -> str:
 
 def is_hidden(part: str) -> bool:
     """Whether a part of a name stack is one of these scopes."""
+    if ONE_EQUATION in part:
+        return True
     return any(part == scope or f"({scope})" in part for scope in (_PRODUCT, _HIGH, *_DEBUGGING.values()))

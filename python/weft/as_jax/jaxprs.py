@@ -36,10 +36,11 @@ from .hidden_scopes import in_hi_primitive, name_of_callback
 from .implicit_broadcasts import without_broadcasts
 from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one
+from .one_equation import SAYS_HOW, Computed, as_one_equation
 from .precision import of_steps, without_precisions
 from .source_info_util import SourceInfo
 from .user_primitives import Primitive, call_of, kept_call
-from .weft_primitives import COLLECTIVES, JAX_NAMES, OF_PARTS, attribute_kinds, elementwise, primitive
+from .weft_primitives import COLLECTIVES, COMPUTES, JAX_NAMES, OF_PARTS, attribute_kinds, elementwise, primitive
 
 _CHANGED = {"through", "num_consts"}
 
@@ -132,7 +133,7 @@ class JaxprEqn:
         """The parameters as a text has them: functions inside by JAX's names."""
         if isinstance(self.params, ConvertParams):
             return self.params.shown
-        shown = {name: value for name, value in self.params.items() if name != "regions"}
+        shown = {name: value for name, value in self.params.items() if name not in ("regions", COMPUTES)}
         regions = self.params.get("regions") or []
         names = _SHOWN_REGIONS.get(self.primitive.name, ("jaxpr",))
         if len(names) == len(regions):
@@ -410,8 +411,20 @@ def _jaxpr(
     results = [read(result) for result in fn.results]
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
-    eqns = without_broadcasts(as_one(eqns, results), results)
+    eqns = as_one_equation(without_broadcasts(as_one(eqns, results), results), results, _merged)
     return Jaxpr(params[n:], params[:n], results, joined(eqns, results))
+
+
+def _merged(name: str, invars: list[Any], outvars: list[Any], eqns: list[JaxprEqn]) -> JaxprEqn:
+    """Equations as one."""
+    last = eqns[-1]
+    whole = Jaxpr([], invars, outvars, eqns)
+    computes = Computed(name, lambda *values: eval_jaxpr(whole, (), *values)[0])
+    said = next((eqn.params for eqn in eqns if eqn.primitive.name in (name, SAYS_HOW.get(name))), {})
+    params = {**said, COMPUTES: computes}
+    one = JaxprEqn(invars, outvars, primitive(name), params, last.source_info, last.program)
+    one.steps = last.steps
+    return one
 
 
 def of_program(fn: Any) -> Jaxpr:

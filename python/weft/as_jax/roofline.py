@@ -159,9 +159,9 @@ def _moved(context: RooflineRuleContext) -> int:
 
 
 @_rule_of(
-    "abs acos acosh add and asin asinh atan atan2 atanh cbrt ceil conj cos cosh digamma div eq erf erf_inv erfc exp "
-    "exp2 expm1 floor ge gt imag integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg not or pow "
-    "real rem round rsqrt sign sin sinh sqrt square sub tan tanh xor"
+    "abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil conj cos cosh digamma div eq "
+    "erf erf_inv erfc exp exp2 expm1 floor ge gt imag integer_pow is_finite le lgamma log log1p logistic lt max min "
+    "mul ne neg not or pow real rem round rsqrt sign sin sinh sqrt square sub tan tanh xor"
 )
 def _elementwise(context: RooflineRuleContext, *_: RooflineShape, **__: Any) -> RooflineResult:
     return RooflineResult(unfused_flops=_sizes(context.avals_out)[0].size, unfused_hbm_bytes=_moved(context))
@@ -233,7 +233,7 @@ def _gather(
     return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=2 * out.bytes + indices.bytes)
 
 
-@_rule_of("scatter scatter_add scatter_max scatter_min scatter_mul")
+@_rule_of("scatter scatter_add scatter_max scatter_min scatter_mul scatter_sub")
 def _scatter(
     context: RooflineRuleContext, x: RooflineShape, indices: RooflineShape, updates: RooflineShape, **_: Any
 ) -> RooflineResult:

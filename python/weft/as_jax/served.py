@@ -20,6 +20,7 @@ from .deprecations import warning
 from .explicit_rules import with_rules
 from .extended_dtypes import moving_elements
 from .numpy_errors import noting
+from .one_equation import in_one_equation
 from .precision import asking_precision
 from .strict import strictly
 from .strict_numpy import strictly_numpy
@@ -148,6 +149,7 @@ class ServedModule(types.ModuleType):
     def _weft_served_as(self, name: str, found: Any) -> Any:
         if self.__name__ == "jax.numpy":
             found = named(name, found)
+        found = in_one_equation(self.__name__, name, found)
         found = with_rules(self.__name__, name, with_more(self.__name__, name, found))
         found = moving_elements(self.__name__, name, found)
         found = guarded(self.__name__, name, asking_precision(self.__name__, name, found))

@@ -17,7 +17,7 @@ from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import runtime_error, type_error, value_error
 from .._core.options import keeps_calls
-from .._core.shapes import FLOAT0, ShapedArray
+from .._core.shapes import FLOAT0
 from .._core.tracing import is_float0
 from .._sharding.meshes import chosen_mesh, current_mesh, get_abstract_mesh
 from .._sharding.partitioning import OnAllDevices, axes_of_mapped, shardings_of
@@ -465,13 +465,6 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         types_of_tangents = tuple(_tree.map(lambda p: get_aval(p).to_tangent_aval(), p) for p in primals)
         applied = weft.tree_util.Partial(_LinearFunction(applied.func, types_of_tangents), *applied.args)
     return (value, applied, *aux)
-
-
-def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
-    """What reverse mode keeps: pairs of a type and where it is from."""
-    order = {"constant": 0, "literal": 0, "argument": 1}
-    found = sorted(weft.saved_residuals(f, *args, **kwargs), key=lambda kept: (order.get(kept.kind, 2), kept.position))
-    return [(ShapedArray(kept.shape, kept.dtype), kept.source) for kept in found]
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

@@ -15,6 +15,7 @@ from . import own_impls
 from .effects import no_effects
 from .hidden_scopes import one_product
 from .mixed_products import operands_of
+from .one_equation import SEVERAL, in_one_equation
 from .precision import asked
 from .user_primitives import Primitive
 
@@ -33,6 +34,8 @@ JAX_NAMES = {
     "select": "select_n",
     "spmd": "shard_map",
 }
+# The parameter of an equation that stands for several of Weft's: the program of these (one_equation).
+COMPUTES = "computes"
 # What has names of axes.
 COLLECTIVES = frozenset(["pmax", "pmin", "psum", "pvary"])
 _OUR_NAMES = {theirs: ours for ours, theirs in JAX_NAMES.items()}
@@ -63,6 +66,10 @@ class WeftPrimitive(Primitive):
 
     def impl(self, /, *args: Any, **params: Any) -> Any:
         """What Weft does for it."""
+        if COMPUTES in params:
+            return params[COMPUTES].run(*args)
+        if self._ours in SEVERAL and self._ours not in operations():
+            return in_one_equation("jax.lax", self.name, getattr(weft.lax, self.name))(*args, **params)
         if params.get("precision") is not None:
             with asked(params.pop("precision")):
                 return self.impl(*args, **params)
@@ -141,6 +148,12 @@ _MANY_RESULTS = frozenset(
         "while",
     ]
 )
+
+
+@functools.cache
+def operations() -> frozenset[str]:
+    """The names of Weft's operations."""
+    return frozenset(p["name"] for p in _weft.primitives())
 
 
 @functools.cache

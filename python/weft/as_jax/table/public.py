@@ -278,7 +278,7 @@ PUBLIC: dict[str, Served] = {
         names={
             **of("weft.ad_checkpoint", "checkpoint_name checkpoint_policies print_saved_residuals"),
             **of("weft.as_jax.rematerialised", "checkpoint remat"),
-            **of("weft.as_jax.transforms", "saved_residuals"),
+            **of("weft.as_jax.residuals", "saved_residuals"),
             **refused("jax.ad_checkpoint", "Offloadable Recompute", "policies are those of checkpoint_policies"),
         },
     ),

@@ -1,0 +1,105 @@
+"""weft.as_jax: functions that are one equation of JAX's and several operations of Weft's, what such an equation costs,
+and what reverse mode keeps of a program. Programs run under JAX, too, where it is installed."""
+
+from as_jax_both import both, lines
+
+# Functions of numbers x and arrays of integers i, whose equations have JAX's names.
+FUNCTIONS = {
+    "bessel": "lambda x: lax.bessel_i0e(lax.bessel_i0e(x)) + lax.bessel_i1e(x)",
+    "scipy": "lambda x: jax.scipy.special.i0e(x) * jax.scipy.special.i1e(x)",
+    "bound": "lambda x: lax.bessel_i1e_p.bind(x)",
+    "under vmap": "lambda x: jax.vmap(lax.bessel_i1e)(jnp.stack([x, x]))[0]",
+    "in a branch": "lambda x: lax.cond(x > 0, lax.bessel_i0e, lax.bessel_i1e, x)",
+}
+
+
+def test_functions_that_are_one_equation():
+    functions = "\n        ".join(f"functions[{name!r}] = {text}" for name, text in FUNCTIONS.items())
+    found = both(
+        f"""
+        from jax import core
+        functions = {{}}
+        {functions}
+        def names(jaxpr):
+            inner = [getattr(j, "jaxpr", j) for eqn in jaxpr.eqns if eqn.primitive.name == "cond"
+                     for j in eqn.params["branches"]]
+            return [eqn.primitive.name for eqn in jaxpr.eqns], [names(j) for j in inner]
+        for name, f in functions.items():
+            closed = jax.make_jaxpr(f)(jnp.float32(0.7))
+            (again,) = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.float32(0.7))
+            out[name + " value"] = [round(float(v), 5) for v in (f(jnp.float32(0.7)), again)]
+            out[name + " slope"] = round(float(jax.grad(f)(jnp.float32(0.7))), 5)
+            found = names(closed.jaxpr)
+            parts = found[0], *(inner[0] for inner in found[1])
+            out[name] = [[n for n in part if n.startswith("bessel")] for part in parts]
+        i, r = jnp.array([0, 2, 1]), jnp.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+        choose = lambda i, a, b, c: lax.select_n(i, a, b, c)
+        closed = jax.make_jaxpr(choose)(i, *r)
+        out["choice"] = [str(closed), [np.asarray(v).tolist() for v in jax.core.eval_jaxpr(closed.jaxpr, [], i, *r)]]
+        rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+        less = lambda x, i, u: lax.scatter_sub(x, i, u, rows)
+        args = jnp.ones((3, 2)), jnp.array([[2], [2]]), jnp.ones((2, 2))
+        closed = jax.make_jaxpr(less)(*args)
+        out["less"] = [[eqn.primitive.name.replace("-", "_") for eqn in closed.eqns], np.asarray(less(*args)).tolist()]
+        out["integers"] = str(jax.make_jaxpr(lambda i: lax.cumlogsumexp(i)[0])(i).eqns[0].outvars[0].aval)
+        """
+    )
+    assert found["bessel"] == [["bessel_i0e", "bessel_i0e", "bessel_i1e"]] and found["less"][0] == ["scatter_sub"]
+    assert found["in a branch"][1:] == [["bessel_i1e"], ["bessel_i0e"]]
+
+
+def test_names_of_parts_say_nothing_of_them():
+    found = lines(
+        """
+        def f(x):
+            with jax.named_scope("part"):
+                return lax.bessel_i1e(x) + 1.0
+        out["text"] = jax.make_jaxpr(f)(1.0).pretty_print(name_stack=True)
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    assert "bessel_i1e a # [part]" in found["text"] and "equation=" not in found["text"]
+
+
+def test_what_they_cost():
+    both(
+        """
+        import logging, sys, types
+
+        if "absl" not in sys.modules:  # of which JAX's module takes its log alone
+            sys.modules["absl"] = types.SimpleNamespace(logging=logging)
+        from jax.experimental.roofline import roofline
+
+        x, i = jnp.ones((3, 8)), jnp.zeros((3, 8), "int32")
+        rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+        programs = {
+            "bessel": (lax.bessel_i0e, x), "bessel of order 1": (lax.bessel_i1e, x),
+            "choice": (lax.select_n, i, x, x, x),
+            "less": (lambda x, i, u: lax.scatter_sub(x, i, u, rows), x, jnp.zeros((2, 1), "int32"), jnp.ones((2, 8))),
+            "sums": (lambda i: lax.cumlogsumexp(i, axis=1), i),
+        }
+        for name, (f, *args) in programs.items():
+            _, found = roofline(f)(*args)
+            out[name] = found.unfused_flops, found.unfused_hbm_bytes
+        """
+    )
+
+
+def test_what_reverse_mode_keeps():
+    found = both(
+        """
+        from jax.ad_checkpoint import checkpoint_name
+        from jax._src.ad_checkpoint import saved_residuals
+
+        def f(x, y):
+            a, b = x
+            z = checkpoint_name(jnp.sin(3.0), "z")
+            return z * ((a * b) * y) * np.array([3.0, 4.0], np.float32)
+        for name, function in {"f": f, "jit": jax.jit(f)}.items():
+            kept = saved_residuals(function, (2.0, 3.0), y=4.0)
+            out[name] = [[list(aval.shape), " ".join(source.split()[:5 if "jitted" in source else 2])]
+                         for aval, source in kept]
+        """
+    )
+    assert found["f"][0] == [[2], "from a"] and found["jit"][-1][1] == "output of jitted function 'f'"
