@@ -103,3 +103,20 @@ def test_what_reverse_mode_keeps():
         """
     )
     assert found["f"][0] == [[2], "from a"] and found["jit"][-1][1] == "output of jitted function 'f'"
+
+
+def test_slices_of_all_are_none():
+    found = both(
+        """
+        slices = {"all": lambda x: x[:4], "some": lambda x: x[1:3], "second": lambda x: x[::2],
+                  "back": lambda x: x[::-1]}
+        for name, f in slices.items():
+            closed = jax.make_jaxpr(f)(jnp.arange(4.0))
+            (result,) = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.arange(4.0))
+            strides = [eqn.params["strides"] and list(eqn.params["strides"]) for eqn in closed.eqns
+                       if eqn.primitive.name == "slice"]
+            starts = [list(eqn.params["start_indices"]) for eqn in closed.eqns if eqn.primitive.name == "slice"]
+            out[name] = [eqn.primitive.name for eqn in closed.eqns], strides, starts, result.tolist()
+        """
+    )
+    assert found["all"][0] == [] and found["some"][1] == [None] and found["second"][1] == [[2]]

@@ -12,8 +12,10 @@ from typing import Any
 
 import weft
 
+from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented, value_error
+from .settings import config
 
 
 class Effect:
@@ -145,19 +147,25 @@ runtime_tokens = _RuntimeTokens()
 
 
 class _Around(threading.local):
+    """What is around an operation that is traced: its kind, and the classes of effects that may stand in it."""
+
     def __init__(self) -> None:
-        self.kinds: list[str] = []
+        self.kinds: list[tuple[str, EffectTypeSet]] = []
 
 
 _around = _Around()
+# Of functions with rules JAX looks at effects where it checks programs (jax_enable_checks).
+_ALLOWED = {"custom_jvp": custom_derivatives_allowed_effects, "custom_vjp": custom_derivatives_allowed_effects}
 
 
 def control_flow(kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of lax, in whose functions some effects are refused."""
+    """A function that takes functions or is one, in which some effects are refused: of lax, one with rules of its own,
+    or one that pmap maps over devices."""
+    allowed = _ALLOWED.get(kind, control_flow_allowed_effects)
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        _around.kinds.append(kind)
+        _around.kinds.append((kind, allowed))
         try:
             return function(*args, **kwargs)
         finally:
@@ -170,12 +178,40 @@ def check(effects: Iterable[Any]) -> None:
     """Raises NotImplementedError or ValueError where an operation with these effects may not stand here."""
     if not effects:
         return
-    refused = control_flow_allowed_effects.filter_not_in(effects)
-    if refused and _around.kinds:
-        raise not_implemented(
-            f"Effects not supported in `{_around.kinds[-1]}`: {refused}; "
-            "effects.control_flow_allowed_effects.add_type allows a class of them"
+    for kind, allowed in reversed(_around.kinds):
+        if kind == "pmap":
+            _check_on_devices(effects)
+        elif (kind not in _ALLOWED or _checks_programs()) and (refused := allowed.filter_not_in(effects)):
+            which = "custom_derivatives" if kind in _ALLOWED else "control_flow"
+            raise not_implemented(
+                f"Effects not supported in `{kind}`: {refused}; effects.{which}_allowed_effects.add_type allows a "
+                "class of them"
+            )
+
+
+def _checks_programs() -> bool:
+    """Whether a function is traced whose program JAX would check."""
+    return _weft.is_tracing() and bool(config.read("jax_enable_checks"))
+
+
+def _check_on_devices(effects: Iterable[Any]) -> None:
+    """Raises ValueError for effects with an order where several devices have them."""
+    ordered = [eff for eff in ordered_effects.filter_in(effects) if not shardable_ordered_effects.contains(eff)]
+    if ordered and weft.device_count() > 1:
+        raise value_error(
+            f"The following ordered effects are not supported for more than 1 device: {ordered}; "
+            "effects.shardable_ordered_effects.add_type allows a class of them"
         )
+
+
+def of_devices(pmap: Callable[..., Any]) -> Callable[..., Any]:
+    """pmap, in whose functions effects with an order are refused."""
+
+    @functools.wraps(pmap)
+    def mapped(fun: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return pmap(control_flow("pmap", fun) if callable(fun) else fun, *args, **kwargs)
+
+    return mapped
 
 
 def check_lowerable(effects: Iterable[Any]) -> None:

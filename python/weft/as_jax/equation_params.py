@@ -107,6 +107,28 @@ class ProductParams(dict[str, Any]):
         raise key_error(f"the equation has no parameter {name!r}")
 
 
+class SliceParams(dict[str, Any]):
+    """Parameters of a slice, which can be asked for under JAX's names; strides that skip nothing are None there. Taken
+    one by one (items, **) they are Weft's."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        return None if name == "strides" and all(stride == 1 for stride in found) else found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """... of those under JAX's names, too."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __missing__(self, name: str) -> Any:
+        ours = name.removesuffix("_indices")
+        if ours == name or not super().__contains__(ours):
+            raise key_error(f"the equation has no parameter {name!r}")
+        return tuple(super().__getitem__(ours))
+
+
 def _dimension_numbers(spec: str) -> Any:
     """((contracted on the left, on the right), (batched on the left, on the right)) of a spec, as "ab,bc->ac"."""
     operands, result = spec.split("->")

@@ -1,5 +1,5 @@
-"""Numbers beside arrays: in JAX's programs an operation on two arrays takes a number as it is, and a dimension of size
-1 beside any other. Weft's are brought to one shape first, which the view of a program leaves out."""
+"""What JAX's programs do not have. In them an operation on two arrays takes a number as it is, and a dimension of size
+1 beside any other; Weft's are brought to one shape first. A slice of all of an array is none there."""
 
 from __future__ import annotations
 
@@ -29,6 +29,21 @@ def without_broadcasts(eqns: list[Any], results: Sequence[Any]) -> list[Any]:
             if id(atom) in wide and id(atom) not in needed:
                 eqn.invars[i] = wide[id(atom)].invars[0]
     return [eqn for eqn in eqns if not (eqn.outvars and id(eqn.outvars[0]) in wide.keys() - needed)]
+
+
+def without_whole_slices(eqns: list[Any], results: list[Any]) -> list[Any]:
+    """The equations without slices that take all of their operand; who reads one reads the operand."""
+    same: dict[int, Any] = {}
+    kept = []
+    read = lambda atom: same.get(id(atom), atom)
+    for eqn in eqns:
+        eqn.invars[:] = map(read, eqn.invars)
+        if eqn.primitive.name == "slice" and _shape(eqn.invars[0]) == _shape(eqn.outvars[0]):
+            same[id(eqn.outvars[0])] = eqn.invars[0]
+        else:
+            kept.append(eqn)
+    results[:] = map(read, results)
+    return kept
 
 
 def _shape(atom: Any) -> tuple[Any, ...]:

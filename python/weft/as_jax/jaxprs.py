@@ -31,9 +31,9 @@ from ..program import IR
 from .constraints import joined
 from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
-from .equation_params import Params, ProductParams
+from .equation_params import Params, ProductParams, SliceParams
 from .hidden_scopes import in_hi_primitive, name_of_callback
-from .implicit_broadcasts import without_broadcasts
+from .implicit_broadcasts import without_broadcasts, without_whole_slices
 from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one
 from .one_equation import SAYS_HOW, Computed, as_one_equation
@@ -403,6 +403,8 @@ def _jaxpr(
             parts[id(outvars[0])] = frozenset(given.get("unreduced", ()))
         if ours == "convert":
             given = ConvertParams(given)
+        if ours == "slice":
+            given = SliceParams(given)
         if ours == "contract":
             given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
@@ -411,7 +413,8 @@ def _jaxpr(
     results = [read(result) for result in fn.results]
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
-    eqns = as_one_equation(without_broadcasts(as_one(eqns, results), results), results, _merged)
+    eqns = without_broadcasts(as_one(without_whole_slices(eqns, results), results), results)
+    eqns = as_one_equation(eqns, results, _merged)
     return Jaxpr(params[n:], params[:n], results, joined(eqns, results))
 
 

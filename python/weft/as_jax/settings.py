@@ -53,6 +53,7 @@ _DONE_HERE = frozenset(
         "jax_check_static_indices",
         "jax_default_prng_impl",
         "jax_disable_vmap_shmap_error",
+        "jax_enable_checks",
         "jax_enable_custom_prng",
         "jax_error_checking_behavior_divide",
         "jax_error_checking_behavior_nan",

@@ -17,7 +17,7 @@ import weft
 
 from .. import compiled
 from .._core.errors import PACKAGE
-from .effects import control_flow
+from .effects import control_flow, of_devices
 from .settings import config
 
 _exclude_paths: list[str] = [PACKAGE]
@@ -151,6 +151,8 @@ def bounded(module: str, name: str, function: Any) -> Any:
     if name in _CALLING.get(module, "").split():
         kind = _CONTROL_FLOW.get(name) if module == "jax.lax" else None
         return api_boundary(control_flow(kind, function) if kind else function)
+    if (module, name) == ("jax", "pmap"):
+        return of_devices(function)
     return making_boundaries(function) if name in _MAKING.get(module, "").split() else function
 
 
@@ -158,4 +160,4 @@ def install() -> None:
     """From now on jitted functions and those with rules of their own are boundaries."""
     compiled.set_hooks(api_boundary)
     for cls in (weft.custom_jvp, weft.custom_vjp):
-        cls.__call__ = api_boundary(cls.__call__)  # type: ignore[method-assign]
+        cls.__call__ = api_boundary(control_flow(cls.__name__, cls.__call__))  # type: ignore[method-assign]
