@@ -120,3 +120,31 @@ def test_slices_of_all_are_none():
         """
     )
     assert found["all"][0] == [] and found["some"][1] == [None] and found["second"][1] == [[2]]
+
+
+def test_barriers_of_some_arguments():
+    found = lines(
+        """
+        import functools, re
+        def barriers(prevent_cse, f, *args):
+            layer = jax.checkpoint(f, prevent_cse=prevent_cse)
+            loss = lambda *args: jnp.sum(layer(*args) ** 2)
+            text = jax.jit(jax.grad(loss, tuple(range(len(args))))).lower(*args).as_text()
+            return [len(line.partition(" : ")[0].partition("optimization_barrier")[2].split(","))
+                    for line in text.splitlines() if "optimization_barrier" in line]
+        w, x = jnp.ones((3, 3)), jnp.ones(3)
+        product = lambda w, x: jnp.sin(x @ w)
+        out["each"] = barriers((False, True), product, w, x), barriers((True, True), product, w, x)
+        out["parts"] = barriers(({"w": False, "x": True},), lambda d: product(d["w"], d["x"]), {"w": w, "x": x})
+        out["none"] = barriers((False, False), product, w, x)
+        marked = jax.checkpoint(product, prevent_cse=(False, True))
+        slope = lambda f: jax.grad(lambda w: f(w, x).sum())
+        out["same"] = jnp.allclose(slope(marked)(w), slope(product)(w)).item()
+        out["equations"] = str(jax.make_jaxpr(slope(marked))(w)).count("name=")
+        """,
+        "-m",
+        "weft.as_jax",
+    )
+    (some,), (every,) = found["each"]
+    assert some == every - 1 and found["parts"] == [some] and found["none"] == []
+    assert found["same"] and found["equations"] == 0

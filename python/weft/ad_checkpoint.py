@@ -354,6 +354,10 @@ def checkpoint(
 remat = checkpoint
 
 
+# A name of arguments that a barrier leaves out: what is computed of them again may be merged with what was before.
+NO_BARRIER = "no barrier"
+
+
 def checkpoint_name(x: _T, name: str) -> _T:
     """x; its arrays have a name, by which the policies of checkpoint choose.
 

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _weft
 from .._core import composites
 from .._core.ir_view import Operation, Value
+from ..ad_checkpoint import NO_BARRIER
 from ..program import IR
 from .attributes import bool_text, direction, element_of, ints, listed, padding, quoted, shape_of, tensor_of, zero
 from .body import Body, Named, Rule
@@ -274,7 +275,7 @@ def _call(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
     if (known := composites.of_function(op.regions[0].__name__)) is not None:
         return _composite(b, op.regions[0], known, operands, types)
     if op.attributes.get("out_of_line") and operands:
-        operands = _barrier(b, operands)
+        operands = _barred(b, op.regions[0], operands)
     name = b.module.call(op.regions[0], op.regions[0].__name__)
     made = [b.new(t) for t in types]
     signature = f"({', '.join(o.type for o in operands)}) -> ({', '.join(types)})"
@@ -316,9 +317,23 @@ def _primitive(b: Body, op: Operation, types: list[str]) -> Sequence[Named] | No
 
 def _remat(b: Body, op: Operation, types: list[str]) -> Sequence[Named]:
     operands = [b.read(x) for x in op.operands]
+    (region,) = op.regions
     if op.attributes.get("prevent_cse", True) and operands:
-        operands = _barrier(b, operands)
-    return b.inline(op.regions[0], operands)
+        operands = _barred(b, region, operands)
+    return b.inline(region, operands)
+
+
+def _barred(b: Body, region: Any, operands: list[Named]) -> list[Named]:
+    """The operands of what is computed again behind a barrier, but for those that may be merged."""
+    at = [i for i, p in enumerate(region._view.parameters) if not _is_marked(region._view.operations, p)]
+    behind = dict(zip(at, _barrier(b, [operands[i] for i in at]) if at else []))
+    return [behind.get(i, operand) for i, operand in enumerate(operands)]
+
+
+def _is_marked(operations: Sequence[Operation], parameter: Any) -> bool:
+    """Whether a parameter of a program is read under this name alone."""
+    readers = [op for op in operations if any(x is parameter for x in op.operands)]
+    return bool(readers) and all(op.attributes.get("name") == NO_BARRIER for op in readers)
 
 
 def _barrier(b: Body, operands: list[Named]) -> list[Named]:

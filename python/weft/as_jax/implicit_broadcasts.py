@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..ad_checkpoint import NO_BARRIER
+
 _OF_TWO = frozenset(
     ["add", "and", "atan2", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "nextafter", "or", "pow"]
     + ["rem", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sub", "xor"]
@@ -31,14 +33,16 @@ def without_broadcasts(eqns: list[Any], results: Sequence[Any]) -> list[Any]:
     return [eqn for eqn in eqns if not (eqn.outvars and id(eqn.outvars[0]) in wide.keys() - needed)]
 
 
-def without_whole_slices(eqns: list[Any], results: list[Any]) -> list[Any]:
-    """The equations without slices that take all of their operand; who reads one reads the operand."""
+def without_what_changes_nothing(eqns: list[Any], results: list[Any]) -> list[Any]:
+    """The equations without slices that take all of their operand, and without marks for who writes the program; who
+    reads one reads the operand."""
     same: dict[int, Any] = {}
     kept = []
     read = lambda atom: same.get(id(atom), atom)
     for eqn in eqns:
         eqn.invars[:] = map(read, eqn.invars)
-        if eqn.primitive.name == "slice" and _shape(eqn.invars[0]) == _shape(eqn.outvars[0]):
+        is_slice = eqn.primitive.name == "slice" and _shape(eqn.invars[0]) == _shape(eqn.outvars[0])
+        if is_slice or (eqn.primitive.name == "name" and eqn.params.get("name") == NO_BARRIER):
             same[id(eqn.outvars[0])] = eqn.invars[0]
         else:
             kept.append(eqn)

@@ -33,7 +33,7 @@ from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams, SliceParams
 from .hidden_scopes import in_hi_primitive, name_of_callback
-from .implicit_broadcasts import without_broadcasts, without_whole_slices
+from .implicit_broadcasts import without_broadcasts, without_what_changes_nothing
 from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one
 from .one_equation import SAYS_HOW, Computed, as_one_equation
@@ -413,7 +413,7 @@ def _jaxpr(
     results = [read(result) for result in fn.results]
     if varying is not None and len(varying) == len(results):
         results = [made_to_vary(r, wanted, SourceInfo("", "")) for r, wanted in zip(results, varying)]
-    eqns = without_broadcasts(as_one(without_whole_slices(eqns, results), results), results)
+    eqns = without_broadcasts(as_one(without_what_changes_nothing(eqns, results), results), results)
     eqns = as_one_equation(eqns, results, _merged)
     return Jaxpr(params[n:], params[:n], results, joined(eqns, results))
 
