@@ -364,3 +364,26 @@ dx, dn = f(jax.device_put(np.arange(4.0, dtype=np.float32), place), np.arange(4,
 out["gradients"] = [np.asarray(dx).tolist(), list(dn.shape)]
 jax.pmap(lambda x: jnp.array(b"", dtype=float0))(np.ones(8, np.float32))
 """)
+
+
+def test_the_guard_of_transfers_between_devices():
+    found = both(
+        """
+        x, y = jnp.ones(3), jax.device_put(jnp.ones(3), jax.devices()[1])
+        first, second = jax.devices()[:2]
+        moves = {"put": lambda: jax.device_put(x, second), "stays": lambda: jax.device_put(y, second),
+                 "over two": lambda: jax.device_put(x, jax.sharding.SingleDeviceSharding(second)),
+                 "a tree": lambda: jax.device_put({"x": x, "y": y}, first),
+                 "jit": lambda: jax.jit(lambda v: v + 1, device=second)(x)}
+        for level in ("allow", "log", "disallow", "log_explicit", "disallow_explicit"):
+            for name, move in moves.items():
+                with jax.transfer_guard_device_to_device(level):
+                    try:
+                        move()
+                        out[f"{level} {name}"] = "moved"
+                    except RuntimeError as error:
+                        out[f"{level} {name}"] = "refused"
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=8",
+    )
+    assert found["disallow put"] == "moved" and found["disallow jit"] == found["disallow_explicit put"] == "refused"

@@ -13,6 +13,7 @@ from .._sharding.committed import cut_alike
 from .._sharding.meshes import check_mesh
 from .._sharding.partitioning import constrain
 from .._sharding.shardings import prefix_entries
+from . import transfers
 from .eager_shard_map import is_eager
 from .layouts import AutoLayout, Format, check_layout
 from .literals import arrays_in
@@ -165,6 +166,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     place = lambda d: d.sharding if isinstance(d, Format) else d
     device = weft.tree.map(place, device, is_leaf=_is_place)
     leaves, tree = weft.tree.flatten(x)
+    if device is not None and transfers.are_guarded():
+        for leaf, at in zip(leaves, prefix_entries(device, _is_place, x, "device_put", "a device or a sharding")):
+            transfers.between_devices(leaf, at, explicit=True)
     if device is not None and any(map(_weft.is_traced, leaves)):
         places = prefix_entries(device, _is_place, x, "device_put", "a device or a sharding")
         x = weft.tree.unflatten(tree, list(map(_in_program, leaves, places)))

@@ -29,6 +29,7 @@ from .core import get_aval, lies_on
 from .device_assignment import where_types_lie
 from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
 from .stages import check_options, lying_as_asked, with_trace
+from .transfers import are_guarded, between_devices
 
 
 def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -180,6 +181,9 @@ def _on_device(
                 "argument to jit."
             )
         place = lambda x: weft.device_put(x, device) if _weft.is_operand(x) else x
+        if are_guarded():
+            for x in _tree.leaves((args, kwargs)):
+                between_devices(x, device, explicit=False)
         given = [x if n in still else _tree.map(place, x) for n, x in enumerate(args)]
         named = {name: x if name in still else _tree.map(place, x) for name, x in kwargs.items()}
         results = jitted(*given, **named)
