@@ -422,7 +422,7 @@ def _merged(name: str, invars: list[Any], outvars: list[Any], eqns: list[JaxprEq
     """Equations as one."""
     last = eqns[-1]
     whole = Jaxpr([], invars, outvars, eqns)
-    computes = Computed(name, lambda *values: eval_jaxpr(whole, (), *values)[0])
+    computes = Computed(name, lambda *values: eval_jaxpr(whole, (), *values)[0], whole)
     said = next((eqn.params for eqn in eqns if eqn.primitive.name in (name, SAYS_HOW.get(name))), {})
     params = {**said, COMPUTES: computes}
     one = JaxprEqn(invars, outvars, primitive(name), params, last.source_info, last.program)

@@ -75,10 +75,11 @@ class Computed:
 
     Attributes:
         run: the program as a function of the operands.
+        program: the program.
     """
 
-    def __init__(self, name: str, run: Callable[..., Any]):
-        self.run = _in_scope(name, run)
+    def __init__(self, name: str, run: Callable[..., Any], program: Any):
+        self.run, self.program = _in_scope(name, run), program
 
 
 def _scope_of(eqn: Any) -> str:

@@ -114,9 +114,21 @@ def _apply(eqn: Any, operands: list[Any]) -> Sequence[Any]:
     rule = _RULES.get(name)
     if rule is not None:
         return rule(eqn, operands)
+    if (computed := eqn.params.get(weft_primitives.COMPUTES)) is not None:
+        return _run(computed.program, (), operands)
     if len(operands) == 1 and eqn.primitive._ours in weft_primitives.elementwise():
         return [_one_by_one(operands[0], lambda x: _dense(eqn, [x])[0], name, linear=name in _LINEAR)]
     raise NotImplementedError(f"sparse rule for {name} is not implemented.")  # programs look for the whole text
+
+
+def _is_elementwise(eqn: Any) -> bool:
+    """Whether what an equation computes of an element depends on this element alone."""
+    if eqn.primitive._ours in weft_primitives.elementwise():
+        return True
+    computed = eqn.params.get(weft_primitives.COMPUTES)
+    regions = eqn.params["regions"] if "regions" in eqn.params else ()
+    inside = computed.program.eqns if computed is not None else [inner for region in regions for inner in region.eqns]
+    return bool(inside) and all(hasattr(e.primitive, "_ours") and _is_elementwise(e) for e in inside)
 
 
 # Of sums of elements they are the sums of what they are of elements.
@@ -259,9 +271,7 @@ def _sum(eqn: Any, operands: list[Any]) -> Sequence[Any]:
 def _call(eqn: Any, operands: list[Any]) -> Sequence[Any]:
     (region,) = eqn.params["regions"]
     one = [x for x in operands if isinstance(x, BCOO)]
-    simple = all(
-        e.primitive._ours in weft_primitives.elementwise() for e in region.eqns if hasattr(e.primitive, "_ours")
-    )
+    simple = all(_is_elementwise(e) for e in region.eqns if hasattr(e.primitive, "_ours"))
     if eqn.primitive.name == "custom_jvp_call" and len(operands) == len(one) == len(eqn.outvars) == 1 and simple:
         return [_one_by_one(one[0], lambda x: _of_elements(region.jaxpr, x), eqn.primitive.name)]
     return _run(region.jaxpr, (), operands)
