@@ -126,7 +126,7 @@ def _is_elementwise(eqn: Any) -> bool:
     if eqn.primitive._ours in weft_primitives.elementwise():
         return True
     computed = eqn.params.get(weft_primitives.COMPUTES)
-    regions = eqn.params["regions"] if "regions" in eqn.params else ()
+    regions = eqn.params.get("regions", ())
     inside = computed.program.eqns if computed is not None else [inner for region in regions for inner in region.eqns]
     return bool(inside) and all(hasattr(e.primitive, "_ours") and _is_elementwise(e) for e in inside)
 
