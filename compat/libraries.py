@@ -272,11 +272,15 @@ limit of half a minute:
 
 # Tests of JAX's own, without those of accelerators and of Pallas: what they are of, how many passed of how many, how
 # many of those that are left need XLA or jaxlib itself, and what else is left.
-# Those of meshes ran on eight devices of the CPU (XLA_FLAGS=--xla_force_host_platform_device_count=8).
+# Those of meshes, exports and guards ran on eight devices of the CPU
+# (XLA_FLAGS=--xla_force_host_platform_device_count=8): JAX's tests ask for so many, and leave some out where they are
+# not there. Each row is of whole files, as far as JAX passes their tests; exports and guards are export_test,
+# jaxpr_effects_test, array_interoperability_test, transfer_guard_test and garbage_collection_guard_test; the row of
+# jax.nn is nn_test, stax_test, optimizers_test, experimental_rnn_test and roofline_test, ten of each generated one.
 JAX_TESTS = [
     (
         "the API and its transforms",
-        2434,
+        2442,
         2552,
         37,
         "counters of lowerings, errors where Weft has an answer, messages in other words, forward rules that `remat` "
@@ -334,10 +338,10 @@ JAX_TESTS = [
     ),
     (
         "`jax.nn`, stax, optimizers, LSTM, rooflines",
-        662,
-        665,
+        617,
+        621,
         0,
-        "equations that JAX writes otherwise",
+        "sums over no axes and `scatter_apply` as equations, rings of one device, what softmax keeps",
     ),
     (
         "callbacks, checks, debuggers",
@@ -348,14 +352,14 @@ JAX_TESTS = [
     ),
     (
         "exports, effects, exchange of arrays, guards",
-        264,
-        322,
-        30,
-        "sizes that are quotients, several platforms, effects that JAX refuses in rules, private caches",
+        218,
+        267,
+        22,
+        "sizes that are quotients, several platforms, tokens of effects, memory that is not aligned",
     ),
     (
         "`jit` over meshes (`pjit`), types that say how values lie",
-        757,
+        758,
         795,
         6,
         "counters of traces for other devices, types of the mesh of a result, texts of jaxprs",
@@ -403,9 +407,9 @@ _JAX_HEAD = """
 ## JAX's own tests
 
 Tests of JAX {jax} that passed with `pytest -p weft.as_jax`, counted on 2026-11-28, those of accelerators and Pallas
-left out, of generated ones four to ten each, those of meshes on eight devices of the CPU: {passed:,} of {of:,}
-({share:.1f} %), and {rest_share:.1f} % of those that do not need XLA, jaxlib or MLIR itself. Why the others stay is in
-[what only JAX's own tests look at](differences_from_jax.md):
+left out, of generated ones four to ten each, those of meshes, exports and guards on eight devices of the CPU:
+{passed:,} of {of:,} ({share:.2f} %), and {rest_share:.1f} % of those that do not need XLA, jaxlib or MLIR itself. Why
+the others stay is in [what only JAX's own tests look at](differences_from_jax.md):
 
 | | passed | of those that do not need XLA, jaxlib or MLIR | of all | left |
 |---|---|---|---|---|
