@@ -78,6 +78,8 @@ def test_what_they_cost():
             "choice": (lax.select_n, i, x, x, x),
             "less": (lambda x, i, u: lax.scatter_sub(x, i, u, rows), x, jnp.zeros((2, 1), "int32"), jnp.ones((2, 8))),
             "sums": (lambda i: lax.cumlogsumexp(i, axis=1), i),
+            "over no axes": (lambda x: jnp.sum(x, axis=()), x), "over one": (lambda x: jnp.sum(x, axis=1), x),
+            "over none of a list": (lambda x: x + jnp.sum(x, []), x),
         }
         for name, (f, *args) in programs.items():
             _, found = roofline(f)(*args)

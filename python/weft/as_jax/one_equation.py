@@ -25,6 +25,10 @@ SAYS_HOW = {"scatter_sub": "scatter_add"}
 _FUNCTIONS["jax._src.lax.lax"] = _FUNCTIONS["jax.lax"]
 
 
+# Functions of jax.numpy, and what they are over no axes: an equation, which computes nothing.
+_OVER_NONE = {"sum": "reduce_sum", "prod": "reduce_prod", "max": "reduce_max", "min": "reduce_min"}
+
+
 class _Turns(threading.local):
     """Calls that follow each other have scopes of two names in turn: where one ends, the next begins."""
 
@@ -36,12 +40,27 @@ _turns = _Turns()
 
 def in_one_equation(module: str, name: str, function: Any) -> Any:
     """What a module serves under a name; in programs, its calls are one equation each."""
+    if module == "jax.numpy" and name in _OVER_NONE:
+        return _over_none(function, getattr(weft.lax, _OVER_NONE[name]))
     shown = _FUNCTIONS.get(module, {}).get(name)
     if shown is None:
         return function
     if shown == "cumlogsumexp":
         function = _of_integers(function)
     return _in_scope(shown, function)
+
+
+def _over_none(function: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that reduces; over no axes its result is in programs an equation, too."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        out = function(*args, **kwargs)
+        axis = args[1] if len(args) > 1 else kwargs.get("axis")
+        over_none = isinstance(axis, (tuple, list)) and not axis
+        return reduce(out, ()) if over_none and _weft.is_traced(out) else out
+
+    return called
 
 
 def _of_integers(function: Callable[..., Any]) -> Callable[..., Any]:
