@@ -15,7 +15,6 @@ SHOWN = {
     "jit inside of jit": "jax.jit(lambda x: f(x) * 3.0)",
     "short": "lambda x: jnp.sin(jnp.cos(x))",
     "inline": "jax.jit(lambda x: x * 2.0, inline=True)",
-    "powers": "lambda x: x ** 2 + jnp.square(x) * x ** 3 + jax.jit(lambda y: y ** 2)(x)",
     "many": "lambda x: x + x * x - x / x + x * x * x - jnp.sin(x) + jnp.cos(x) - jnp.tanh(x)",
 }
 

@@ -224,26 +224,12 @@ def _element(self: Any, *index: Any) -> Any:
     return _item(self, *index)
 
 
-def _powers(power: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """x ** n of a traced value; its square is an integer power in JAX's programs, as all others are."""
-
-    @functools.wraps(power)
-    def powers(self: Any, exponent: Any) -> Any:
-        if type(exponent) is int and exponent == 2 and _weft.dtype_kind(self.dtype) != "bool":
-            return weft.lax.integer_pow(self, exponent)
-        return power(self, exponent)
-
-    return powers
-
-
 def install() -> None:
     """From now on arrays have what JAX's have besides, though it is private there, and the option
     jax_check_static_indices counts."""
     _weft.ask_about_bounds(lambda _: config.read("jax_check_static_indices"))
     device: Any = weft.Device
     device.__str__ = lambda self: f"{self.platform}:{self.id}"
-    tracer: Any = weft.Tracer
-    tracer.__pow__ = _powers(tracer.__pow__)
     array: Any = weft.Array
     array.__name__ = "ArrayImpl"  # in messages
     array.__contains__ = _contains
