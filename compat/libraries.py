@@ -359,7 +359,7 @@ JAX_TESTS = [
     ),
     (
         "`jit` over meshes (`pjit`), types that say how values lie",
-        758,
+        757,
         795,
         6,
         "counters of traces for other devices, types of the mesh of a result, texts of jaxprs",
