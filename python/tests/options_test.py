@@ -289,8 +289,8 @@ def test_shardings(capsys):
 def test_options_without_effect_say_so():
     from weft.as_jax import settings
 
-    with pytest.warns(UserWarning, match="jax_enable_checks has no effect in Weft"):
-        settings.config.update("jax_enable_checks", True)
+    with pytest.warns(UserWarning, match="jax_enable_recoverability has no effect in Weft"):
+        settings.config.update("jax_enable_recoverability", True)
     settings.config.update("jax_threefry_partitionable", True)  # as it is
     with pytest.raises(ValueError, match="numpy_rank_promotion must be one of"):
         settings.config.update("jax_numpy_rank_promotion", "no such")
