@@ -87,6 +87,24 @@ def test_collections_of_garbage_are_rarer_while_modules_are_imported(tmp_path, o
     assert said[1] == f"{own or 2000} -1"
 
 
+@pytest.mark.parametrize(
+    ("before", "asked", "own", "found"),
+    [
+        (0, "", "", "True False 0"),  # put aside, and looked at by the first full collection outside of imports
+        (0, "gc.collect()", "", "False False 0"),  # the module asks itself
+        (900_000, "", "", "False False 0"),  # a program may do all of its work while it is imported
+        (0, "", "gc.freeze()", "True True"),  # what the program has put aside stays there
+    ],
+)
+def test_objects_of_imports_are_looked_at_later(tmp_path, before, asked, own, found):
+    module = f"import gc, weakref\nmany = [[] for _ in range({before})]\nclass A: pass\n"
+    module += f"a = A(); a.itself = a; there = weakref.ref(a); del a\n{asked}\nmore = [[] for _ in range(120_000)]\n"
+    (tmp_path / "large.py").write_text(module)
+    code = f"import gc, jax, large; {own}\nis_there = large.there() is not None; gc.collect(); "
+    code += "print(is_there, large.there() is not None, *([] if gc.get_freeze_count() else [0]))"
+    assert run("-m", "weft.as_jax", "-c", code, PYTHONPATH=paths(tmp_path)).stdout == found + "\n"
+
+
 def paths(*first):
     return os.pathsep.join([*map(str, first), *filter(None, sys.path)])
 
