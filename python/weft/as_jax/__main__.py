@@ -13,39 +13,34 @@ from . import install
 # Objects from one collection of young ones to the next: what Python has from 3.13 on, and while modules are imported.
 _YOUNG_OBJECTS = 2000
 _YOUNG_OBJECTS_OF_IMPORTS = 50_000
-# How often they stand aside: a program may do all of its work while it is imported.
-_TIMES_ASIDE = 8
+# How often they become old without a look: a program may do all of its work while it is imported.
+_TIMES_NOT_LOOKED_AT = 8
 _USAGE = "usage: python -m weft.as_jax (script.py | -m module | -c code) [arguments]"
 
 
 def _collect_less_often() -> None:
     """Little of what imports of libraries make is garbage: to look through it, again and again, took a tenth of the
-    time. While modules are imported objects stand aside and are not looked at. The first collection outside of imports
-    ends this, and is the last that comes so late: arrays may hang on garbage."""
+    time. What is there in the middle of an import becomes old without a look. The first collection outside of imports
+    is the last that comes so late: arrays may hang on garbage."""
     young, *older = gc.get_threshold()
     if not 0 < young < _YOUNG_OBJECTS:
         return
     of_imports = (_YOUNG_OBJECTS_OF_IMPORTS, *older)
     gc.set_threshold(*of_imports)
-    times = aside = 0  # how often objects were put aside, and how many there are
+    times = 0
 
     def collected(phase: str, about: dict[str, int]) -> None:
-        nonlocal times, aside
+        nonlocal times
         importing = _importing(sys._getframe())
-        if phase == "start":
-            is_own = gc.get_freeze_count() <= aside  # or the program has put objects aside itself
-            if importing and about["generation"] < 2 and times < _TIMES_ASIDE:
-                if is_own:
-                    gc.freeze()
-                    times, aside = times + 1, gc.get_freeze_count()
-            elif aside:
-                if is_own:
-                    gc.unfreeze()
-                aside = 0
-        elif not importing:
+        if phase == "stop" and not importing:
             gc.callbacks.remove(collected)
             if gc.get_threshold() == of_imports:  # or the program has set its own
                 gc.set_threshold(_YOUNG_OBJECTS, *older)
+        elif phase == "start" and importing and about["generation"] < 2 and times < _TIMES_NOT_LOOKED_AT:
+            times += 1
+            if not gc.get_freeze_count():  # or the program has put objects aside
+                gc.freeze()
+                gc.unfreeze()  # into the oldest generation
 
     gc.callbacks.append(collected)
 
