@@ -199,6 +199,44 @@ def test_formulas_of_what_is_moved(formula, move):
         assert np.isfinite(g(lambda v: f(moved, v).sum())(x)).all()
 
 
+# What leaves the last element out, at which the formula has an infinite derivative.
+LESS = {
+    "slice": lambda v: v[:-1],
+    "element": lambda v: v[1],
+    "indices": lambda v: v[wnp.asarray([1, 0, 0])],
+    "dynamic_slice": lambda v: lax.dynamic_slice(v, (wnp.argmin(v) * 0,), (2,)),
+    "of a reversed": lambda v: v[::-1][1:],
+    "of a joined": lambda v: wnp.concatenate([v, v])[3:5],
+    "negative pad": lambda v: lax.pad(v, wnp.asarray(0, v.dtype), [(0, -1, 0)]),
+    "updated": lambda v: lax.dynamic_update_slice(v, v[:1] * 0 + 0.5, (3,)),
+    "nothing": lambda v: v[wnp.asarray([], dtype="int32")],
+    "mask": lambda v: wnp.where(wnp.asarray([True, True, True, False]), v, 0.5),
+}
+SINGULAR_THERE = {
+    "log": (lambda m, x: wnp.log(m(1 - x)), lambda x: -1 / (1 - x)),
+    "log of a square": (lambda m, x: wnp.log(m(1 - x**2)), lambda x: -2 * x / (1 - x**2)),
+    "log of a sum": (lambda m, x: wnp.log(m(1 - wnp.cumsum(x * 0 + 0.2) - (x - 0.2))), None),
+    "root": (lambda m, x: wnp.sqrt(m(1 - x * x)), lambda x: -x / np.sqrt(1 - x * x)),
+    "root of a difference": (lambda m, x: wnp.sqrt(m((1 - x) * (1 + x))), lambda x: -x / np.sqrt(1 - x * x)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("less", LESS)
+@pytest.mark.parametrize("formula", SINGULAR_THERE)
+def test_elements_that_are_left_out_have_no_derivative(formula, less, dtype):
+    f, slope = SINGULAR_THERE[formula]
+    with weft.enable_x64(True):
+        x = np.array([0.25, 0.5, 0.125, 1.0], dtype)
+        taken = weft.grad(lambda v: wnp.sum(LESS[less](v)))(x)  # how often
+        for g in (weft.grad, lambda h: weft.jit(weft.grad(h)), lambda h: weft.grad(weft.jit(h))):
+            found = np.asarray(g(lambda v: wnp.sum(f(LESS[less], v)))(x))
+            assert np.isfinite(found).all()
+            if slope is not None:
+                want = np.append(slope(x[:-1].astype(float)), 0) * np.asarray(taken)
+                np.testing.assert_allclose(found, want, rtol=1e-5)
+
+
 # y = exp(x) here, a function of y there.
 ACROSS = {
     "checkpoint inside": lambda x: wnp.log(1 + weft.checkpoint(wnp.exp)(x)),

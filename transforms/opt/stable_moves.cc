@@ -1,4 +1,6 @@
 // Stable forms of what is moved: the logarithm of some elements of a softmax is those elements of its logarithm.
+#include <algorithm>
+
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "ir/prims/indexing.h"
@@ -25,11 +27,40 @@ const PrimTable<Moved>& Moves() {
 
 struct MovePrims {
   const Prim &select = FindPrim("select"), &gather = FindPrim("gather"), &broadcast = FindPrim("broadcast"),
-             &div = FindPrim("div");
+             &div = FindPrim("div"), &pad = FindPrim("pad");
 };
 const MovePrims& PrimsOfMoves() {
   static const MovePrims prims;
   return prims;
+}
+
+// Whether a move leaves elements out. What is computed of those has no derivative, but 0 times an infinite one is NaN.
+bool LeavesOut(const Eqn& move) {
+  static const PrimSet kLess{"slice", "dynamic_slice", "gather", "dynamic_update_slice"};
+  if (kLess.Has(*move.prim)) return true;
+  if (move.prim != &PrimsOfMoves().pad) return false;
+  const Ints &lo = move.attrs.Get<Ints>("lo"), &hi = move.attrs.Get<Ints>("hi");
+  const auto cuts = [](int64_t n) { return n < 0; };
+  return std::any_of(lo.begin(), lo.end(), cuts) || std::any_of(hi.begin(), hi.end(), cuts);
+}
+
+// Whether an equation that gives each element of a result may have an infinite derivative at an ordinary number.
+bool IsSingular(const Builder* b, const Eqn& e, const Dim& elements, const Type& result) {
+  static const PrimSet kSingular{"log",   "log1p",   "log2",   "log10",   "sqrt",        "rsqrt",
+                                 "cbrt",  "div",     "pow",    "asin",    "acos",        "atanh",
+                                 "acosh", "erf_inv", "lgamma", "digamma", "log_product", "log_quotient"};
+  if (!(NumElements(result.dims) == elements)) return false;
+  if (kSingular.Has(*e.prim))
+    return e.prim != &PrimsOfMoves().div || b == nullptr || Splat(*b, e.operands[1]) == nullptr;
+  return false;
+}
+bool HasSingular(const Fn& region) {
+  if (region.results().empty()) return false;
+  const Dim elements = NumElements(region.TypeOf(region.results()[0]).dims);
+  return std::any_of(region.eqns().begin(), region.eqns().end(), [&](const Eqn& e) {
+    return (e.num_results == 1 && IsSingular(nullptr, e, elements, region.TypeOf(e.result()))) ||
+           std::any_of(e.regions.begin(), e.regions.end(), [](const FnRef& f) { return HasSingular(*f); });
+  });
 }
 
 // By any rule, those below included, through at most so many moves.
@@ -88,10 +119,12 @@ class OfMoved {
     bool any = false;
     for (size_t i = moved->first; i < moved->second; ++i) {
       if (Splat(b_, move.operands[i]) != nullptr) continue;
+      const size_t before = b_.num_eqns();
       made[i] = Of(move.operands[i], depth - 1);
+      if (made[i] && LeavesOut(move) && MadeSingular(before, move.operands[i])) made[i] = std::nullopt;
       any |= made[i].has_value();
     }
-    if (!any) return std::nullopt;
+    if (!any) return OfFewer(move, depth);
     Atoms in = move.operands;
     for (size_t i = moved->first; i < moved->second; ++i) in[i] = made[i] ? *made[i] : Plain(move.operands[i]);
     const MovePrims& prims = PrimsOfMoves();
@@ -103,6 +136,39 @@ class OfMoved {
     in[0] = Full(b_, type, 1);
     const Atom inside = Gt(b_, b_.Emit1(*move.prim, in, move.attrs), Atom::Scalar(type.dtype, 0));
     return Select(b_, inside, out, Plain(Atom::Scalar(type.dtype, 0)));
+  }
+  // Whether an equation from `first` on gives an element for each of `a` and may have an infinite derivative there.
+  bool MadeSingular(size_t first, const Atom& a) const {
+    const Dim elements = NumElements(b_.TypeOf(a).dims);
+    for (size_t k = first; k < b_.num_eqns(); ++k) {
+      const Eqn& e = b_.eqns()[k];
+      if (e.num_results == 1 && IsSingular(&b_, e, elements, b_.TypeOf(Atom(e.result())))) return true;
+      if (std::any_of(e.regions.begin(), e.regions.end(), [](const FnRef& f) { return HasSingular(*f); })) return true;
+    }
+    return false;
+  }
+  // The value of the elements that a move takes, where what it takes them of is an operation on each: the move is of
+  // the operands then.
+  std::optional<Atom> OfFewer(const Eqn& move, int depth) {
+    const Eqn* found = b_.Definition(move.operands[0]);
+    if (!LeavesOut(move) || Moves()[*move.prim].count != 1 || found == nullptr || !found->prim->is_elementwise() ||
+        (move.prim == &PrimsOfMoves().gather && GatherDims::Of(move.attrs).mode == "zero"))
+      return std::nullopt;
+    const Eqn inner = *found;  // emitting may move it
+    const Type type = b_.TypeOf(move.operands[0]);
+    Atoms in;
+    for (const Atom& x : inner.operands) {
+      if (b_.TypeOf(x).rank() == 0) {
+        in.push_back(x);
+      } else if (b_.TypeOf(x).dims == type.dims) {
+        Atoms of = move.operands;
+        of[0] = x;
+        in.push_back(b_.Emit1(*move.prim, of, move.attrs));
+      } else {
+        return std::nullopt;
+      }
+    }
+    return Of(b_.Emit1(*inner.prim, in, inner.attrs), depth - 1);
   }
   bool IsOfRegions(const Atom& a) const {
     const Eqn* e = b_.Definition(a);
