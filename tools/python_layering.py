@@ -139,6 +139,8 @@ IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("debug", "weft._debugger"): "most programs stop nowhere",
     ("jitted", "weft.ir.key_reuse"): "few programs look for keys that are used twice",
     ("as_jax/callbacks", "logging"): "most programs log nothing",
+    ("as_jax/transfers", "logging"): "most programs log nothing",
+    ("as_jax/export_places", "weft.ir.stablehlo"): "few programs are written as StableHLO",
     ("as_jax/finder", "weft.as_jax.distributions"): "few programs ask for versions, and it needs importlib.metadata",
     ("as_jax/settings", "weft.as_jax.numpy_errors"): "few programs note such errors, and it needs weft.numpy",
     ("as_jax/numpy_errors", "weft.as_jax.settings"): "the options need it first, where one of them is set",

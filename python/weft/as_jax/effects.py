@@ -209,7 +209,10 @@ def of_devices(pmap: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(pmap)
     def mapped(fun: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return pmap(control_flow("pmap", fun) if callable(fun) else fun, *args, **kwargs)
+        made = pmap(control_flow("pmap", fun) if callable(fun) else fun, *args, **kwargs)
+        if callable(fun):
+            made.__wrapped__ = fun
+        return made
 
     return mapped
 

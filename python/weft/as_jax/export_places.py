@@ -19,7 +19,6 @@ from .._core.errors import value_error
 from .._sharding.meshes import current_mesh
 from .._sharding.program_meshes import meshes_of
 from .._sharding.signatures import Signature, signature_of
-from ..ir.stablehlo import text_for
 from ..program import IR
 from . import jaxprs
 
@@ -178,6 +177,8 @@ def typed(types: Sequence[Sequence[Any]], places: Places) -> tuple[list[Any], li
 
 def module_text(ir: IR, places: Places, arguments: Sequence[str], results: Sequence[str]) -> str:
     """StableHLO, whose parameters and results have names: paths in the arguments and in the result."""
+    from ..ir.stablehlo import text_for
+
     signature = Signature(list(places.arguments), list(places.results), [False] * len(places.arguments))
     text = text_for(ir, places.devices, signature if places.devices > 1 else None, as_printed=True)
     start = text.index("@main(") + len("@main(")
