@@ -206,7 +206,7 @@ LESS = {
     "indices": lambda v: v[wnp.asarray([1, 0, 0])],
     "dynamic_slice": lambda v: lax.dynamic_slice(v, (wnp.argmin(v) * 0,), (2,)),
     "of a reversed": lambda v: v[::-1][1:],
-    "of a joined": lambda v: wnp.concatenate([v, v])[3:5],
+    "of a joined": lambda v: wnp.concatenate([v, v])[4:6],
     "negative pad": lambda v: lax.pad(v, wnp.asarray(0, v.dtype), [(0, -1, 0)]),
     "updated": lambda v: lax.dynamic_update_slice(v, v[:1] * 0 + 0.5, (3,)),
     "nothing": lambda v: v[wnp.asarray([], dtype="int32")],
