@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import weft
@@ -51,6 +52,29 @@ class Backend:
 
     def process_index(self) -> int:
         return weft.process_index()
+
+    def compile_and_load(self, program: Any, devices: Any, compile_options: Any = None) -> LoadedProgram:
+        """A program of StableHLO, as text or as a module of jax.extend.mlir, compiled for one device."""
+        del compile_options
+        (device,) = devices
+        with weft.enable_x64(True):  # the text says how wide its numbers are
+            return LoadedProgram(weft.jit(weft.ir.from_stablehlo(str(program), "compile_and_load")), device)
+
+
+class LoadedProgram:
+    """What Backend.compile_and_load gives."""
+
+    def __init__(self, program: Any, device: Any):
+        self._program, self._device = program, device
+
+    def local_devices(self) -> list[Any]:
+        return [self._device]
+
+    def execute(self, arguments: Any) -> list[Any]:
+        """The results for arrays, as a list."""
+        with weft.enable_x64(True):
+            found = self._program(*(weft.device_put(x, self._device) for x in arguments))
+        return list(found) if isinstance(found, tuple) else [found]
 
 
 Client, Device = Backend, weft.Device
@@ -211,10 +235,11 @@ def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, *, d
     return weft.make_array_from_callback(shape, sharding, data_callback)
 
 
-def batched_device_put(aval: Any, sharding: Any, xs: Any, devices: Any, committed: bool = True, **_: Any) -> Any:
-    """One array of the parts that devices are to hold."""
+def batched_device_put(aval: Any, sharding: Any, xs: Any, devices: Any, committed: bool = True, **more: Any) -> Any:
+    """One array of the parts that devices are to hold; with enable_x64 as wide as they are."""
     del committed
-    parts = [weft.device_put(x, device) for x, device in zip(xs, devices, strict=True)]
+    with weft.enable_x64(True) if more.get("enable_x64") else contextlib.nullcontext():
+        parts = [weft.device_put(x, device) for x, device in zip(xs, devices, strict=True)]
     return weft.make_array_from_single_device_arrays(tuple(aval.shape), sharding, parts)
 
 

@@ -31,6 +31,17 @@ EXTEND: dict[str, Served] = {
     "jax.extend.ifrt_programs": Served(
         names=refused("jax.extend.ifrt_programs", "ifrt_programs make_plugin_program make_plugin_compile_options", _XLA)
     ),
+    **{
+        f"{start}{name}": Served(everything_of=places)
+        for start, last in (("jax.extend.", "stablehlo"), ("jaxlib.", "stablehlo"), ("jax._src.lib.", "hlo"))
+        for name, places in {
+            "mlir": (),
+            "mlir.ir": ("weft.as_jax.mlir_ir",),
+            "mlir.dialects": (),
+            "mlir.dialects.func": ("weft.as_jax.mlir_func",),
+            f"mlir.dialects.{last}": ("weft.as_jax.mlir_stablehlo",),
+        }.items()
+    },
     "jax.extend.random": Served(
         names=of(
             "weft.as_jax.random_keys",

@@ -301,7 +301,8 @@ PRIVATE: dict[str, Served] = {
     "jaxlib.xla_client": Served(
         names={
             **of("weft.as_jax.devices", "Client Device XlaRuntimeError"),
-            **of("weft.as_jax.hlo_shardings", "HloSharding OpSharding"),
+            **of("weft.as_jax.devices", "batched_device_put"),
+            **of("weft.as_jax.hlo_shardings", "GSPMDSharding HloSharding OpSharding"),
         }
     ),
     "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
