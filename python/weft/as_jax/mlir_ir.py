@@ -1,5 +1,6 @@
-"""jax.extend.mlir.ir: programs of StableHLO built operation by operation, and printed as the text that weft.ir.from_stablehlo reads.
+"""jax.extend.mlir.ir: programs of StableHLO built operation by operation, and printed as text.
 
+The text is what weft.ir.from_stablehlo reads, and what JAX and XLA read.
 A context, a location and a dialect are asked for as MLIR asks for them, and have no effect: there is one of each."""
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ class IntegerAttr(Attribute):
     """An integer of a type."""
 
     @classmethod
-    def get(cls, type: Type, value: int) -> IntegerAttr:  # noqa: A002
+    def get(cls, type: Type, value: int) -> IntegerAttr:
         """The attribute of an integer."""
         return cls(f"{int(value)} : {type}")
 
@@ -236,7 +237,7 @@ class DenseElementsAttr(Attribute):
         cls,
         array: Any,
         signless: bool = True,
-        type: Type | None = None,  # noqa: A002
+        type: Type | None = None,
         shape: Sequence[int] | None = None,
         context: Any = None,
     ) -> DenseElementsAttr:
@@ -352,7 +353,7 @@ class Location(_NoEffect):
         return cls()
 
     @classmethod
-    def name(cls, name: str, childLoc: Any = None, context: Any = None) -> Location:  # noqa: N803
+    def name(cls, name: str, childLoc: Any = None, context: Any = None) -> Location:
         """A place that has a name."""
         del name, childLoc, context
         return cls()
@@ -393,7 +394,7 @@ class Operation:
     def __str__(self) -> str:
         return "\n".join(self._lines(_Names(), ""))
 
-    def print(self, file: TextIO | None = None, **_: Any) -> None:  # noqa: A003
+    def print(self, file: TextIO | None = None, **_: Any) -> None:
         """Writes the text to a file, or to where print writes."""
         print(self, file=file)
 

@@ -5,11 +5,13 @@ compute, by the same rules as those that read texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import weft
 
+from .. import _weft
 from .._core.errors import not_implemented, type_error
 from .._stablehlo.attributes import bool_text, ints
 from .._stablehlo.operations import ELEMENTWISE
@@ -41,7 +43,7 @@ class _Form(NamedTuple):
 
     class_name: str
     operands: tuple[str, ...]
-    attributes: dict[str, Callable[[Any], str]] = {}
+    attributes: Mapping[str, Callable[[Any], str]] = MappingProxyType({})
     typed: bool = False
     regions: tuple[str, ...] = ()
 
@@ -171,7 +173,7 @@ def _value(x: Any, name: str) -> Any:
     """A value, of the operation that has it as its result."""
     if isinstance(x, (ir.Operation, Computed)):
         return x.result
-    if isinstance(x, (ir.Value, weft.Array)) or weft.is_traced(x):
+    if isinstance(x, (ir.Value, weft.Array)) or _weft.is_traced(x):
         return x
     raise type_error(f"stablehlo.{name}: an operand must be a value of the module or an array, got {x!r}")
 
@@ -270,7 +272,7 @@ def _function(name: str) -> Callable[..., Any]:
     return make
 
 
-def ReturnOp(results: Sequence[Any], **_: Any) -> ir.Operation:  # noqa: N802
+def ReturnOp(results: Sequence[Any], **_: Any) -> ir.Operation:
     """Ends a region."""
     return ir.Operation("stablehlo.return", [_value(x, "return") for x in results], [])
 
