@@ -793,3 +793,27 @@ twice = jax.jit(lambda x: x * 2, in_shardings=rows, out_shardings=rows)
 out["out_shardings"] = signature(twice.lower(np.arange(8.0)).as_text())
 """)
     assert len(found["types"]) == 3
+
+
+def test_meshes_for_tests():
+    found = lines(
+        HEAD
+        + """
+import unittest
+from jax._src import test_util
+given = {"two": {}, "in order": {"iota_order": True}, "explicit": {"axis_types": (AxisType.Explicit,)}}
+for name, more in given.items():
+    mesh = test_util.create_mesh((2,), ("x",), **more)
+    out[name] = [str(mesh), [d.id for d in mesh.devices.ravel()]]
+try:
+    test_util.create_mesh((16,), ("x",))
+except unittest.SkipTest as skipped:
+    out["many"] = str(skipped)
+""",
+        "-m",
+        "weft.as_jax",
+        **DEVICES,
+    )  # JAX's module needs packages that JAX does not bring
+    assert found["two"] == found["in order"] == ["Mesh('x': 2, axis_types=(Auto,))", [0, 1]]
+    assert found["explicit"] == ["Mesh('x': 2, axis_types=(Explicit,))", [0, 1]]
+    assert found["many"] == "Test requires 16 global devices and found 8."

@@ -343,3 +343,14 @@ def test_rules_give_on_the_references_that_they_get():
             out[name] = [float(y), float(pull(1.0)[0])]
         """
     )
+
+
+def test_addresses_of_references():
+    both(
+        """
+        ref = jax.new_ref(jnp.arange(3.0))
+        first = ref.unsafe_buffer_pointer()
+        out["kind"] = type(first).__name__
+        out["read"] = first == ref.unsafe_buffer_pointer()
+        """
+    )

@@ -182,6 +182,18 @@ class Ref:
         """
         return self._read("sharding").sharding
 
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of what it holds, which stays there until the reference is written.
+
+        Returns: int.
+
+        Example:
+            >>> ref = weft.new_ref(wnp.zeros(3))
+            >>> ref.unsafe_buffer_pointer() == ref[...].unsafe_buffer_pointer()
+            True
+        """
+        return self._read("unsafe_buffer_pointer").unsafe_buffer_pointer()
+
     def _read(self, doing: str) -> Any:
         if self._frozen and (self._frozen == "free_ref" or not _weft.setting(_JAX_SEMANTICS)):
             ended = f"which {self._frozen} has ended"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import weft
 
 from .._core import tree as _tree
 from .._core.errors import value_error
+from .meshes import AxisType, make_mesh
 
 # Tolerances, by the bits of the dtype: of values and of derivatives.
 _TOLERANCES = {8: 1e-1, 16: 1e-2, 32: 2e-3, 64: 1e-5}
@@ -226,3 +228,19 @@ def check_grads(
 def _by_linearize(f: Callable[..., Any], primals: tuple[Any, ...], tangents: Any) -> tuple[Any, Any]:
     value, push = weft.linearize(f, *primals)
     return value, push(*tangents)
+
+
+def create_mesh(
+    mesh_shape: Sequence[int], axis_names: Sequence[str], iota_order: bool = False, axis_types: Any = None
+) -> weft.Mesh:
+    """A mesh for a test, whose axes are of type Auto unless axis_types say otherwise. Raises unittest.SkipTest where
+    there are too few devices."""
+    size, there = math.prod(mesh_shape), weft.devices()
+    if len(there) < size:
+        import unittest  # which most programs do not load
+
+        raise unittest.SkipTest(f"Test requires {size} global devices and found {len(there)}.")
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    types = (AxisType.Auto,) * len(names) if axis_types is None else axis_types
+    devices = sorted(there, key=lambda device: device.id)[:size] if iota_order else None
+    return make_mesh(tuple(mesh_shape), names, types, devices=devices)

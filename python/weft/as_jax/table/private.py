@@ -393,6 +393,9 @@ PRIVATE: dict[str, Served] = {
     "jax._src.public_test_util": Served(
         names=of("weft.as_jax.test_util", "check_close check_grads check_jvp check_vjp")
     ),
+    "jax._src.test_util": Served(
+        names=of("weft.as_jax.test_util", "check_close check_grads check_jvp check_vjp create_mesh")
+    ),
     "jax._src.util": Served(
         names={
             **of("weft.as_jax.api_util", "safe_map safe_zip unzip2 partition_list merge_lists split_list"),
