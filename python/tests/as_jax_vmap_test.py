@@ -276,3 +276,15 @@ def test_rules_of_custom_vmap_of_derivatives_of_which_either_half_is_mapped():
         """
     )
     assert found["called"][0] == [3, False]
+
+
+def test_containers_that_take_arrays_alone():
+    check("""
+class Held:
+    def __init__(self, a):
+        self.a = jnp.asarray(a)  # refuses what is no array
+jax.tree_util.register_pytree_node(Held, lambda held: ((held.a,), None), lambda _, parts: Held(*parts))
+held = Held(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+out["one axis"] = jax.vmap(lambda x: x)(held).a.tolist()
+out["per argument"] = jax.vmap(lambda x, y: Held(x.a + y), in_axes=(1, None), out_axes=1)(held, 2.0).a.tolist()
+""")

@@ -140,9 +140,7 @@ def vmap(
         known = axis_name is None and not cut_by and not typed and _tree.jax_semantics() and _weft.computes_known()
         with mapped_over(cut_by, typed):
             t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound, computes_known=known)
-        outs = _tree.prefix_leaves(
-            out_axes, _tree.unflatten(flat.out_tree, [_tree.LEAF] * flat.out_tree.num_leaves), "vmap: out_axes"
-        )
+        outs = _tree.prefix_leaves_of(out_axes, flat.out_tree, "vmap: out_axes")
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(t)]
         if len(outs) != len(ranks):
             raise value_error(

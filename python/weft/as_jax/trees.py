@@ -108,7 +108,7 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list
 
 def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]:
     """The leaves of a prefix of a structure, each as often as it covers leaves."""
-    return _tree.prefix_leaves(axis_tree, _tree.unflatten(spec_of(treedef), [object()] * treedef.num_leaves), name)
+    return _tree.prefix_leaves_of(axis_tree, spec_of(treedef), name)
 
 
 def flatten_axis_resources(what: str, tree: Any, shardings: Any, tupled_args: bool) -> tuple[Any, ...]:

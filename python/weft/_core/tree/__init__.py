@@ -29,7 +29,7 @@ from .paths import (
     one_level,
     path_texts,
 )
-from .prefixes import LEAF, Mismatch, broadcast, described, is_strict_leaf, mismatches, prefix_leaves
+from .prefixes import LEAF, Mismatch, broadcast, described, is_strict_leaf, mismatches, prefix_leaves, prefix_leaves_of
 from .registration import NAMESPACE, is_container, register, register_dataclass, register_with_keys
 from .words import arguments_in_words, in_words
 
@@ -67,6 +67,7 @@ __all__ = [
     "one_level",
     "path_texts",
     "prefix_leaves",
+    "prefix_leaves_of",
     "reduce",
     "register",
     "register_dataclass",

@@ -103,15 +103,37 @@ def prefix_leaves(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bo
 
     What is_leaf accepts in the prefix is a leaf there, None unless told otherwise. In the tree None is always a
     container of no leaves: it takes nothing from the prefix."""
-    treedef = structure(tree)
     covers, shape = flatten(prefix, is_leaf)
     try:
-        subtrees = shape.flatten_up_to(treedef.unflatten([LEAF] * treedef.num_leaves))
+        subtrees = shape.flatten_up_to(tree)
     except ValueError as error:
-        said = str(error).replace(repr(LEAF), "a leaf")
+        said = _without_leaves(shape, tree) or str(error)
         where = described(prefix, tree, what, is_leaf)
         raise value_error(f"{what} is no prefix of the structure of the values: {said}\n{where}".rstrip()) from None
     return [leaf for leaf, subtree in zip(covers, subtrees) for _ in leaves(subtree)]
+
+
+def prefix_leaves_of(prefix: Any, treedef: Any, what: str, is_leaf: Callable[[Any], bool] | None = _is_none) -> list:
+    """prefix_leaves of a tree of which there is the structure alone. For a prefix that is one leaf none is made: some
+    classes of users take nothing but arrays."""
+    covers, shape = flatten(prefix, is_leaf)
+    if shape.is_leaf():
+        return covers * treedef.num_leaves
+    return prefix_leaves(prefix, treedef.unflatten([LEAF] * treedef.num_leaves), what, is_leaf)
+
+
+def _without_leaves(shape: Any, tree: Any) -> str:
+    """Why a structure is no prefix of a tree, without the tree's arrays; empty if a class takes no other leaves."""
+    treedef = structure(tree)
+    try:
+        bare = treedef.unflatten([LEAF] * treedef.num_leaves)
+    except Exception:  # of the class, whatever it is
+        return ""
+    try:
+        shape.flatten_up_to(bare)
+    except ValueError as error:
+        return str(error).replace(repr(LEAF), "a leaf")
+    return ""
 
 
 # What stands for a leaf where only structure counts. Containers of libraries take an object of exactly this class for
