@@ -445,3 +445,23 @@ def test_dtypes_of_64_bits_that_become_32_bits_are_warned_of():
         """
     )
     assert set(warned["asked"].values()) == {1} and set(warned["quiet"].values()) == {0}
+
+
+def test_lists_in_place_of_arrays():
+    refused = both(
+        """
+        def kind(f, x):
+            try:
+                f(x)
+            except TypeError as error:
+                return "requires ndarray or scalar arguments" in str(error)
+
+        names = ["sum", "prod", "max", "mean", "median", "any", "argmin", "cumsum", "nanmax", "sort", "ravel", "flip"]
+        for name in names:
+            f = getattr(jnp, name)
+            out[name] = [kind(f, x) for x in ([1.0, 2.0], (1, 2), [jnp.ones(2)], np.ones(2), jnp.ones(2))]
+        taken = ["array", "stack", "hstack", "lexsort", "ndim", "shape"]
+        out["taken"] = [kind(getattr(jnp, name), [jnp.ones(2), jnp.ones(2)]) for name in taken]
+        """
+    )
+    assert refused["sum"] == [True, True, True, None, None]

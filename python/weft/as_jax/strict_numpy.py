@@ -1,5 +1,5 @@
-"""jax.numpy and jax.random as strict as JAX's where Weft takes more: lists in products, diagonals beyond the integers,
-shapes that are numbers; masked arrays without their masks; whole powers as operations of their own."""
+"""jax.numpy and jax.random as strict as JAX's where Weft takes more: lists in place of arrays, diagonals beyond the
+integers, shapes that are numbers; masked arrays without their masks; whole powers as operations of their own."""
 
 from __future__ import annotations
 
@@ -16,16 +16,24 @@ from .. import _weft, lax
 from .._core.errors import of_kind, type_error
 
 _PRODUCTS = frozenset(["cross", "dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot"])
+# Functions whose first argument is an array or a number, and no list.
+_OF_ARRAYS = """
+all amax amin any argmax argmin argsort argwhere around atleast_1d atleast_2d atleast_3d bincount ceil clip conj
+conjugate corrcoef count_nonzero cov cumprod cumsum cumulative_prod cumulative_sum diag diagflat diff ediff1d
+flatnonzero flip flipud floor i0 imag iscomplex isfinite isnan isreal max mean median min nanargmax nanargmin
+nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar nonzero packbits polyder
+polyint positive prod ptp ravel real roots round sign signbit sort sort_complex squeeze std sum transpose
+trim_zeros trunc unique_all unique_counts unique_inverse unique_values unstack unwrap vander var"""
 # Functions -> the place of the number of a diagonal among their arguments.
 _DIAGONALS = {"tri": 2, "tril": 1, "triu": 1}
 
 
-def _arrays(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """... of two arrays or numbers."""
+def _arrays(name: str, function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """... of so many arrays or numbers."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        for i, x in enumerate(args[:2]):
+        for i, x in enumerate(args[:count]):
             if isinstance(x, (list, tuple)):
                 raise type_error(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.")
         return function(*args, **kwargs)
@@ -109,7 +117,9 @@ def strictly_numpy(module: str, name: str, function: Any) -> Any:
     if module != "jax.numpy":
         return function
     if name in _PRODUCTS:
-        return _arrays(name, function)
+        return _arrays(name, function, 2)
+    if name in _OF_ARRAYS.split():
+        return _arrays(name, function, 1)
     if name in _DIAGONALS:
         return _near(name, function)
     if name in ("array", "asarray"):
