@@ -817,3 +817,13 @@ except unittest.SkipTest as skipped:
     assert found["two"] == found["in order"] == ["Mesh('x': 2, axis_types=(Auto,))", [0, 1]]
     assert found["explicit"] == ["Mesh('x': 2, axis_types=(Explicit,))", [0, 1]]
     assert found["many"] == "Test requires 16 global devices and found 8."
+
+
+def test_memories_of_shardings():
+    run("""
+named = NamedSharding(auto, P("x"), memory_kind="device")
+pinned = named.with_memory_kind("pinned_host")
+out["named"] = [str(named), str(pinned), pinned.with_memory_kind("device") == named]
+out["array"] = jax.device_put(np.arange(8.0), pinned).sharding.memory_kind
+out["unknown"] = refused(ValueError, lambda: named.with_memory_kind("no memory"))
+""")

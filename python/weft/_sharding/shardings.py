@@ -388,6 +388,21 @@ class NamedSharding(Sharding):
         cut = [name for names in spec_axes(self.spec) for name in names]
         return all(self.mesh.shape[name] == 1 for name in [*cut, *self.spec.unreduced])
 
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """The same in a memory of the devices.
+
+        Args:
+            kind: accepted, without effect: there is one memory.
+
+        Returns: NamedSharding.
+
+        Example:
+            >>> sharding = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.PartitionSpec("x"))
+            >>> sharding.with_memory_kind("device") == sharding
+            True
+        """
+        return self.update(memory_kind=kind)
+
     def update(self, *, mesh: Any = None, spec: Any = None, memory_kind: str | None = None) -> NamedSharding:
         """The same with another mesh or spec (a PartitionSpec, or what it is made of).
 
