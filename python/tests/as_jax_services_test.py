@@ -620,3 +620,43 @@ def test_functions_that_note_errors_are_pickled_by_name():
         "weft.as_jax",
     )
     assert found["same"] == [True, True, True]
+
+
+def test_colocated_python():
+    both(
+        """
+        from jax.experimental import colocated_python as beside
+
+        mesh = jax.sharding.Mesh(np.array(jax.devices()), ["x"])
+        place = NamedSharding(beside.colocated_cpu_devices(mesh), P())
+        x = jax.device_put(np.int32(1), place)
+
+        def kind(f, *args):
+            try:
+                return str(f(*args))
+            except ValueError:
+                return "ValueError"
+
+        f = beside.colocated_python(lambda x: x + 1)
+        y = f(x)
+        out["called"] = [int(y), y.sharding == x.sharding]
+        typed = f.specialize(
+            in_specs=((jax.ShapeDtypeStruct((), np.int32, sharding=place),), {}),
+            out_specs_fn=lambda spec: jax.ShapeDtypeStruct((), np.int32, sharding=place),
+        )
+        out["typed"] = int(typed(x))
+        out["twice"] = kind(lambda: typed.specialize(out_specs_fn=lambda x: x))
+        out["no devices"] = kind(beside.colocated_python(lambda: None))
+        out["devices"] = kind(beside.colocated_python(lambda: None).specialize(devices=mesh.devices.ravel().tolist()))
+
+        class Adder:
+            def __init__(self, increment):
+                self.increment = increment
+
+            def add(self, x):
+                return x + self.increment
+
+        adder = beside.colocated_python_class(Adder)(3)
+        out["object"] = [int(adder.add(x)), int(adder.add(y))]
+        """
+    )

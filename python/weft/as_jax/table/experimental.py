@@ -52,13 +52,7 @@ EXPERIMENTAL: dict[str, Served] = {
             "how operations are cut follows from their sharding rules",
         )
     ),
-    "jax.experimental.colocated_python": Served(
-        names=refused(
-            "jax.experimental.colocated_python",
-            "colocated_python colocated_python_class colocated_cpu_devices",
-            _COLOCATED,
-        )
-    ),
+    "jax.experimental.colocated_python": Served(everything_of=("weft.as_jax.colocated_python",)),
     "jax.experimental.hijax": Served(
         names={
             **HIJAX,
