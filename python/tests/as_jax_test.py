@@ -162,7 +162,7 @@ def test_without_it_nothing_is_served():
         ("from jax import linear_util", "ImportError", "jax.linear_util", "use jax.extend.linear_util"),
         ("import jax.experimental.mosaic", "ModuleNotFoundError", "jax.experimental.mosaic", "kernels are written"),
         ("jax.ffi.ffi_call", "AttributeError", "jax.ffi.ffi_call", "jax.pure_callback"),
-        ("import jaxlib.mlir.passmanager", "ModuleNotFoundError", "jaxlib.mlir", "Weft's own IR"),
+        ("import jaxlib.mlir.passmanager", "ModuleNotFoundError", "jaxlib.mlir.passmanager", "Weft's own IR"),
     ],
 )
 def test_missing_names_are_named_and_counted(tmp_path, statement, kind, name, reason):
