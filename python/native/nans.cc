@@ -158,7 +158,8 @@ Culprit InRegions(const Eqn& eqn, const Tensors& operands, Culprit itself) {
     EvalEqn(eqn, operands);
   } catch (const Culprit& inside) {
     return inside;
-  } catch (const Error&) {  // what the interpreter cannot do
+  } catch (const Error&) {
+    return itself;  // what the interpreter cannot do
   }
   return itself;
 }
