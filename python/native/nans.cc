@@ -54,29 +54,44 @@ Atom AnyInf(Builder& b, const Atom& x) {
   return Any(b, b.Emit1(FindPrim("and"), {not_finite, b.Emit1(FindPrim("eq"), {x, x})}));
 }
 
+// A function with the parameters of another, to which equations of that are added.
+class Copy {
+ public:
+  explicit Copy(const Fn& fn) : b_(fn.name()), env_(static_cast<size_t>(fn.num_vars())) {
+    for (size_t i = 0; i < fn.params().size(); ++i) {  // the first variables
+      const Param& p = fn.params()[i];
+      env_[i] = b_.Parameter(p.type, p.name, p.kind);
+    }
+  }
+  Builder& builder() { return b_; }
+  Atoms Read(const Atoms& atoms) const {
+    Atoms found;
+    for (const Atom& a : atoms) found.push_back(a.is_var() ? env_[a.id()] : a);
+    return found;
+  }
+  Atoms Add(const Eqn& e) {
+    b_.set_loc(e.loc);
+    Atoms out = b_.Clone(e, Read(e.operands));
+    std::copy(out.begin(), out.end(), env_.begin() + e.first_result);
+    return out;
+  }
+
+ private:
+  Builder b_;
+  Atoms env_;
+};
+
 // Without what only prints, which is not to print again.
 FnRef Silent(const FnRef& fn) {
   if (!fn->HasEffects()) return fn;
-  Builder b(fn->name());
-  Atoms env(static_cast<size_t>(fn->num_vars()));
-  for (size_t i = 0; i < fn->params().size(); ++i) {
-    const Param& p = fn->params()[i];
-    env[i] = b.Parameter(p.type, p.name, p.kind);  // parameters are the first variables
-  }
-  const auto read = [&](const Atoms& atoms) {
-    Atoms found;
-    for (const Atom& a : atoms) found.push_back(a.is_var() ? env[a.id()] : a);
-    return found;
-  };
+  Copy copy(*fn);
   for (const Eqn& e : fn->eqns()) {
     if (e.num_results == 0) continue;
     Eqn silent = e;
     for (FnRef& region : silent.regions) region = Silent(region);
-    b.set_loc(e.loc);
-    const Atoms out = b.Clone(silent, read(e.operands));
-    std::copy(out.begin(), out.end(), env.begin() + e.first_result);
+    copy.Add(silent);
   }
-  return b.Build(read(fn->results()), /*keep_dead=*/true);
+  return copy.builder().Build(copy.Read(fn->results()), /*keep_dead=*/true);
 }
 
 // The same parameters; for each watched equation of `fn` (calls have been inlined), whether it gives what is looked
@@ -87,27 +102,18 @@ struct Watch {
 };
 Watch WatchEverything(const Fn& fn) {
   Watch watch;
-  Builder b(fn.name());
-  Atoms env(static_cast<size_t>(fn.num_vars()));
-  for (size_t i = 0; i < fn.params().size(); ++i) {
-    const Param& p = fn.params()[i];
-    env[i] = b.Parameter(p.type, p.name, p.kind);
-  }
+  Copy copy(fn);
+  Builder& b = copy.builder();
   Atoms flags;
   for (const Eqn& e : fn.eqns()) {
-    Atoms operands;
-    for (const Atom& a : e.operands) operands.push_back(a.is_var() ? env[a.id()] : a);
-    b.set_loc(e.loc);
-    const Atoms out = b.Clone(e, std::move(operands));
-    for (uint32_t r = 0; r < e.num_results; ++r) {
-      env[e.first_result + r] = out[r];
-      if (!IsInexact(b.DTypeOf(out[r]))) continue;
+    for (const Atom& result : copy.Add(e)) {
+      if (!IsInexact(b.DTypeOf(result))) continue;
       if (On(Setting::kDebugNans)) {
-        flags.push_back(AnyNan(b, out[r]));
+        flags.push_back(AnyNan(b, result));
         watch.eqns.emplace_back(&e, kNan);
       }
       if (On(Setting::kDebugInfs)) {
-        flags.push_back(AnyInf(b, out[r]));
+        flags.push_back(AnyInf(b, result));
         watch.eqns.emplace_back(&e, kInf);
       }
     }
@@ -118,24 +124,12 @@ Watch WatchEverything(const Fn& fn) {
 
 // `fn` up to an equation of it, whose operands it returns.
 FnRef OperandsOf(const Fn& fn, const Eqn& eqn) {
-  Builder b(fn.name());
-  Atoms env(static_cast<size_t>(fn.num_vars()));
-  for (size_t i = 0; i < fn.params().size(); ++i) {
-    const Param& p = fn.params()[i];
-    env[i] = b.Parameter(p.type, p.name, p.kind);
-  }
-  const auto read = [&](const Atoms& atoms) {
-    Atoms found;
-    for (const Atom& a : atoms) found.push_back(a.is_var() ? env[a.id()] : a);
-    return found;
-  };
+  Copy copy(fn);
   for (const Eqn& e : fn.eqns()) {
     if (&e == &eqn) break;
-    b.set_loc(e.loc);
-    const Atoms out = b.Clone(e, read(e.operands));
-    std::copy(out.begin(), out.end(), env.begin() + e.first_result);
+    copy.Add(e);
   }
-  return b.Build(read(eqn.operands));
+  return copy.builder().Build(copy.Read(eqn.operands));
 }
 
 // An operation whose result holds what is looked for.

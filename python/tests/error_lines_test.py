@@ -623,6 +623,7 @@ WITHOUT_LINE = {
     "primitives.py": {"AttributeError"},
     # What Python itself raises for a name or module that is not there, without a line.
     "as_jax/arrays.py": {"AttributeError"},
+    "as_jax/colocated_python.py": {"AttributeError"},
     "as_jax/key_reuse.py": {"KeyError"},
     "as_jax/distributions.py": {"FileNotFoundError"},
     "as_jax/finder.py": {"ImportError", "ModuleNotFoundError"},
@@ -636,6 +637,8 @@ WITHOUT_LINE = {
     "as_jax/check_jaxprs.py": {"JaxprTypeError", "_invalid"},
     # As JAX refuses a class that says too little.
     "as_jax/hi_primitives.py": {"AttributeError"},
+    # ... and skips a test that needs more devices.
+    "as_jax/test_util.py": {"unittest.SkipTest"},
     # ... and asserts that an array lies as its type says.
     "as_jax/transforms.py": {"AssertionError", "AttributeError"},  # ... and an attribute that is not there
     # ... and that devices on a torus stand where they can.

@@ -10,18 +10,12 @@
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "ir/prims/indexing.h"
+#include "transforms/opt/defined_by.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {
-
-// The equation of this primitive that defines `a`.
-template <PrimName kName>
-const Eqn* DefinedBy(const Builder& b, const Atom& a) {
-  const Eqn* e = b.Definition(a);
-  return e != nullptr && Is<kName>(*e->prim) ? e : nullptr;
-}
 
 bool SameType(const Builder& b, const Atom& x, const Atom& y) { return b.TypeOf(x) == b.TypeOf(y); }
 

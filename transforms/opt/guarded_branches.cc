@@ -8,48 +8,11 @@
 #include "ir/prims/indexing.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/same_value.h"
+#include "transforms/opt/singular.h"
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
 namespace {
-
-// What an operation's operand is where its result is not chosen: a number at which its derivatives are finite.
-struct Harmless {
-  int operand = -1;  // which; -1: the operation is harmless anywhere
-  double number = 0;
-  int count = 1;  // of operands, from there on
-};
-const PrimTable<Harmless>& HarmlessOperands() {
-  static const auto& table = *new PrimTable<Harmless>{
-      {"log", {0, 1}},
-      {"log1p", {0, 0}},
-      {"log2", {0, 1}},
-      {"log10", {0, 1}},
-      {"sqrt", {0, 1}},
-      {"rsqrt", {0, 1}},
-      {"cbrt", {0, 1}},
-      {"div", {1, 1}},
-      {"pow", {0, 1}},
-      {"exp", {0, 0}},
-      {"exp2", {0, 0}},
-      {"expm1", {0, 0}},
-      {"sinh", {0, 0}},
-      {"cosh", {0, 0}},
-      {"tan", {0, 0}},
-      {"asin", {0, 0}},
-      {"acos", {0, 0}},
-      {"atanh", {0, 0}},
-      {"acosh", {0, 2}},
-      {"erf_inv", {0, 0}},
-      {"lgamma", {0, 1}},
-      {"digamma", {0, 1}},
-      {"trigamma", {0, 1}},
-      {"integer_pow", {0, 1}},
-      {"log_product", {0, 1, 2}},
-      {"log_quotient", {0, 1, 2}},
-  };
-  return table;
-}
 
 const Prim& SelectPrim() {
   static const Prim& select = FindPrim("select");
@@ -236,7 +199,7 @@ bool Guard::Reaches(const Atom& a, int depth, int* left) const {
   const Eqn* e = b_.Definition(a);
   if (e == nullptr || depth == 0 || --*left < 0 || !IsFloat(b_.DTypeOf(a))) return false;
   if (!e->regions.empty()) return true;
-  if (HarmlessOperands()[*e->prim].operand >= 0) return true;
+  if (SingularOf(*e).at != Singular::At::kNowhere) return true;
   if (!e->prim->is_elementwise() && Through()[*e->prim] == nullptr) return false;
   return std::any_of(e->operands.begin(), e->operands.end(),
                      [&](const Atom& x) { return x.is_var() && Reaches(x, depth - 1, left); });
@@ -268,13 +231,11 @@ Atom Guard::Of(const Atom& a, const Need& need, int depth) {
     changed |= !(guarded == in[i]);
     in[i] = guarded;
   }
-  const Harmless& harmless = HarmlessOperands()[*e.prim];
-  for (int i = harmless.operand; i >= 0 && i < harmless.operand + harmless.count; ++i) {
+  const Singular& singular = SingularOf(e);
+  for (int i = singular.operand; i >= 0 && i < singular.operand + singular.count; ++i) {
     Atom& x = in[static_cast<size_t>(i)];
-    static const Prim& integer_pow = FindPrim("integer_pow");
-    const bool grows = e.prim != &integer_pow || e.attrs.GetInt("y") < 0 || e.attrs.GetInt("y") > 2;
-    if (x.is_var() && grows && b_.TypeOf(x).dims == dims && IsFloat(b_.DTypeOf(x)) && !IsGuarded(x, need)) {
-      const Atom number = Atom::Scalar(b_.DTypeOf(x), harmless.number);
+    if (x.is_var() && b_.TypeOf(x).dims == dims && IsFloat(b_.DTypeOf(x)) && !IsGuarded(x, need)) {
+      const Atom number = Atom::Scalar(b_.DTypeOf(x), singular.harmless);
       x = need.taken ? Select(b_, need.predicate, x, number) : Select(b_, need.predicate, number, x);
       changed = true;
     }

@@ -7,6 +7,7 @@
 #include "ir/ops.h"
 #include "ir/prims/contraction.h"
 #include "ir/prims/indexing.h"
+#include "transforms/opt/defined_by.h"
 #include "transforms/opt/network.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/opt/same_value.h"
@@ -21,11 +22,6 @@ struct SoughtPrims {
 const SoughtPrims& Prims() {
   static const SoughtPrims prims;
   return prims;
-}
-
-const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
-  const Eqn* e = b.Definition(a);
-  return e != nullptr && e->prim == &prim ? e : nullptr;
 }
 
 bool IsPlainProduct(const Eqn& e) { return e.prim == &Prims().contract && e.attrs.entries().size() == 1; }

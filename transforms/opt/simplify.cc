@@ -16,6 +16,7 @@
 #include "ir/ops.h"
 #include "ir/prims/contraction.h"
 #include "transforms/opt/algebra_rules.h"
+#include "transforms/opt/defined_by.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/product_rules.h"
@@ -36,11 +37,6 @@ struct SoughtPrims {
 const SoughtPrims& Prims() {
   static const SoughtPrims prims;
   return prims;
-}
-
-const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
-  const Eqn* e = b.Definition(a);
-  return e != nullptr && e->prim == &prim ? e : nullptr;
 }
 
 bool IsSplat(const Builder& b, const Atom& a, double value) {

@@ -5,6 +5,7 @@
 #include "ir/prim_table.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/singular.h"
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
@@ -46,13 +47,8 @@ bool LeavesOut(const Eqn& move) {
 
 // Whether an equation that gives each element of a result may have an infinite derivative at an ordinary number.
 bool IsSingular(const Builder* b, const Eqn& e, const Dim& elements, const Type& result) {
-  static const PrimSet kSingular{"log",   "log1p",   "log2",   "log10",   "sqrt",        "rsqrt",
-                                 "cbrt",  "div",     "pow",    "asin",    "acos",        "atanh",
-                                 "acosh", "erf_inv", "lgamma", "digamma", "log_product", "log_quotient"};
-  if (!(NumElements(result.dims) == elements)) return false;
-  if (kSingular.Has(*e.prim))
-    return e.prim != &PrimsOfMoves().div || b == nullptr || Splat(*b, e.operands[1]) == nullptr;
-  return false;
+  return NumElements(result.dims) == elements && SingularOf(e).at == Singular::At::kNumbers &&
+         (e.prim != &PrimsOfMoves().div || b == nullptr || Splat(*b, e.operands[1]) == nullptr);
 }
 bool HasSingular(const Fn& region) {
   if (region.results().empty()) return false;

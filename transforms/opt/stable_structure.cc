@@ -8,6 +8,7 @@
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "ir/prims/contraction.h"
+#include "transforms/opt/defined_by.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/known.h"
 #include "transforms/opt/part.h"
@@ -17,11 +18,6 @@
 
 namespace weft {
 namespace {
-
-const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
-  const Eqn* e = b.Definition(a);
-  return e != nullptr && e->prim == &prim ? e : nullptr;
-}
 
 struct SoughtPrims {
   const Prim &exp = FindPrim("exp"), &sum = FindPrim("reduce_sum"), &log = FindPrim("log"), &sub = FindPrim("sub"),

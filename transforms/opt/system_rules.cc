@@ -1,6 +1,7 @@
 // Systems of linear equations and determinants whose matrix is known from how it is made: triangular and diagonal ones
 // need no factorisation, and the sum of x @ x.T and a diagonal takes half of one.
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "ir/prims/contraction.h"
+#include "transforms/opt/defined_by.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/known.h"
 #include "transforms/opt/matrix_forms.h"
@@ -27,11 +29,6 @@ struct Sought {
 const Sought& Prims() {
   static const Sought prims;
   return prims;
-}
-
-const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
-  const Eqn* e = b.Definition(a);
-  return e != nullptr && e->prim == &prim ? e : nullptr;
 }
 
 Atom WithGradient(const Builder& b, const Atom& a) {
@@ -233,7 +230,11 @@ std::string SystemOf(const std::string& matrix, const char* n = "3") {
   return absl::StrReplaceAll(text, {{"N", n}});
 }
 
-const char* Kept(std::string text) { return (new std::string(std::move(text)))->c_str(); }
+// A text that lives as long as the rules.
+const char* Kept(std::string text) {
+  static auto& texts = *new std::deque<std::string>();
+  return texts.emplace_back(std::move(text)).c_str();
+}
 
 constexpr char kDeterminant[] = R"(fn f(x: f32[3]) { i = iota[dim=0, dtype=i32, shape=<3,3>]
     j = iota[dim=1, dtype=i32, shape=<3,3>]; e = eq i j; s = broadcast[dims=[1], shape=<3,3>] x; d = select e s 0.0:f32
