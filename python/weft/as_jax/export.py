@@ -29,6 +29,7 @@ from .export_places import (
     check_devices,
     mesh_for,
     module_text,
+    names_a_mesh,
     on_devices,
     places_of,
     read,
@@ -155,7 +156,7 @@ class Exported:
         return self.out_tree.unflatten(self._run(arrays))
 
     def _run(self, arrays: list[Any]) -> Any:
-        if self.nr_devices == 1 and not self._has_meshes():
+        if self.nr_devices == 1 and not self._names_a_mesh:
             return _weft.apply(self._ir._fn, arrays + self._ir.constants, self._ir._weak)
         devices = check_devices(self.fun_name, self.nr_devices, arrays)
         typed_mesh = any(place.mesh.explicit_axes for place in self.places.said)  # types say on which mesh it runs
@@ -166,8 +167,9 @@ class Exported:
             self._on[key] = on_devices(self._ir, self.places, devices or ())
         return self._on[key](*arrays)
 
-    def _has_meshes(self) -> bool:
-        return "mesh=mesh(" in self._ir.text
+    @functools.cached_property
+    def _names_a_mesh(self) -> bool:
+        return names_a_mesh(self._ir)
 
     def has_vjp(self) -> bool:
         """Whether vjp() gives a program."""

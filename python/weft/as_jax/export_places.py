@@ -141,11 +141,21 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any], devices: 
     return [jaxprs.value_of(atom, values) for atom in jaxpr.outvars]
 
 
+def _gives(ir: IR, attribute: str) -> bool:
+    """Whether an equation of the program, or of one inside it, has the attribute."""
+    return any(attribute in eqn.attributes for eqn in ir.walk())
+
+
+def names_a_mesh(ir: IR) -> bool:
+    """Whether an equation of the program is for the devices of a mesh."""
+    return _gives(ir, "mesh")
+
+
 def on_devices(ir: IR, places: Places, devices: Sequence[Any]) -> Callable[..., Any]:
     """The program as a jitted function of its arguments on these devices."""
     program = jaxprs.closed(ir)
     there = devices if places.devices > 1 else None
-    as_it_is = there is not None and [d.id for d in there] == list(range(len(there))) and "devices=" not in ir.text
+    as_it_is = there is not None and [d.id for d in there] == list(range(len(there))) and not _gives(ir, "devices")
 
     def run(*leaves: Any) -> tuple[Any, ...]:
         if as_it_is:
