@@ -16,10 +16,12 @@ LIMIT = 39
 NOT_THE_COMPILER = ("tests/", "examples/", "bench/", "compat/", "tools/", "docs/")
 RULES = (
     "transforms/opt/simplify.cc",
+    "transforms/opt/defined_by.h",
     "transforms/opt/depthwise.cc",
     "transforms/opt/vector_products.cc",
     "transforms/opt/formula.cc",
     "transforms/opt/same_value.h",
+    "transforms/opt/singular.cc",
     "transforms/opt/stable_factors.cc",
     "transforms/opt/stable_limits.cc",
     "transforms/opt/stable_structure.cc",
