@@ -294,6 +294,10 @@ def test_special_values_of_special_functions():
         (0.3, 0.2, 1.5, 1),
         (2, 1, 3.5, 1),
         (1, 1, 2, 1),
+        (0.45, 0.7, 0.45, 1.5),
+        (-2, 0.7, 1.4, 4),
+        (0.5, -2, 3, 1),
+        (-2, 3, 1.5, 0.95),
     ):
         np.testing.assert_allclose(mine.hyp2f1(*map(float, at)), special.hyp2f1(*at), rtol=1e-6, err_msg=str(at))
     for n in (0, 1, 5):
@@ -507,6 +511,10 @@ def test_loops_of_extremes_of_booleans(length):
         np.testing.assert_array_equal(
             getattr(wnp, name).accumulate(wnp.array(flags)), getattr(np, name).accumulate(flags)
         )
+    for name in ("add", "multiply"):  # which count
+        counted = getattr(wnp, name).accumulate(wnp.array(flags))
+        np.testing.assert_array_equal(counted, getattr(np, name).accumulate(flags))
+        assert counted.dtype == "int32"
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "int4", "uint2"])
