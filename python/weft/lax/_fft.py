@@ -75,7 +75,9 @@ def fft(x: NestedLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> A
 
 def _check_sizes(kind: str, shape: tuple[Any, ...], lengths: tuple[int, ...]) -> None:
     if len(lengths) > len(shape):
-        raise value_error(f"fft: {kind} of an array of shape {shape}: it has fewer dimensions than fft_lengths {lengths}")
+        raise value_error(
+            f"fft: {kind} of an array of shape {shape}: it has fewer dimensions than fft_lengths {lengths}"
+        )
     half = kind == "IRFFT"  # the last dimension has what a real array's transform has
     found, wanted = shape[len(shape) - len(lengths) :], lengths
     if half:

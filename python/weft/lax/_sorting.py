@@ -102,7 +102,7 @@ def _how_many(size: int, rank: int, k: int, recall: float, counted: int) -> int:
     if halvings <= 0:
         return size
     halvings = min(halvings, (size // tile - 1).bit_length())
-    return min(size, tile * -(-(-(-size // tile)) // (1 << halvings)))
+    return min(size, tile * math.ceil(math.ceil(size / tile) / (1 << halvings)))
 
 
 def _approx_k(
@@ -185,8 +185,8 @@ def approx_min_k(
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
-    "aggregate_to_topk": "False: the result has all elements that an approximate reduction would leave to choose k from.",
-    "recall_target": "how many of the elements must be right; all are. It says how many there are if aggregate_to_topk is False.",
+    "aggregate_to_topk": "False: the result has as many elements as an approximate reduction leaves to choose k from.",
+    "recall_target": "how many of the elements must be right; all are. Without aggregate_to_topk more need more elements.",
     "reduction_input_size_override": "from what size recall_target is counted.",
     "dimension": "which dimension, negative from the end.",
     "k": "how many.",
