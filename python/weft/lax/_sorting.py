@@ -186,7 +186,7 @@ def approx_min_k(
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
     "aggregate_to_topk": "False: the result has as many elements as an approximate reduction leaves to choose k from.",
-    "recall_target": "how many of the elements must be right; all are. Without aggregate_to_topk more need more elements.",
+    "recall_target": "how many of the elements must be right; all are. Without aggregation more need more elements.",
     "reduction_input_size_override": "from what size recall_target is counted.",
     "dimension": "which dimension, negative from the end.",
     "k": "how many.",
