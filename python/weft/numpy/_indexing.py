@@ -147,8 +147,10 @@ def take_along_axis(
     if axis is None:
         arr, axis = arr.reshape(-1), 0
     n = arr.shape[_weft.check_axis(axis, arr.ndim, "take_along_axis")]
-    first = 0 if wrap_negative_indices is not None and not wrap_negative_indices else _first(indices, n)
-    out = along(arr, _weft.where(indices < first, first, indices), axis)
+    wraps = wrap_negative_indices is None or bool(wrap_negative_indices)
+    first = _first(indices, n) if wraps else 0
+    # `along` wraps, and takes the nearest element for what is still out of range.
+    out = along(arr, indices if wraps else _weft.where(indices < 0, 0, indices), axis)
     if mode not in (None, "fill"):
         return out
     if fill_value is None:

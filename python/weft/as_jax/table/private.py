@@ -344,7 +344,12 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.lax.linalg": Served(everything_of=("weft.lax.linalg",), names=PRIMITIVES),
     "jax._src.lax.parallel": Served(
-        everything_of=("weft.lax",), names={**PRIMITIVES, **of("weft.as_jax.reductions", "pargmax pargmin")}
+        everything_of=("weft.lax",),
+        names={
+            **PRIMITIVES,
+            **of("weft.as_jax.reductions", "pargmax pargmin"),
+            **of("weft.as_jax.futures", "all_gather_start all_to_all_start ppermute_start psum_scatter_start psum_start"),
+        },
     ),
     "jax._src.lax.slicing": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),

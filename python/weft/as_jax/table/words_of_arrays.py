@@ -231,11 +231,11 @@ WORDS: list[tuple[str, str]] = [
     ),
     (r"(\w+): dtype must be a float or complex dtype, got", "{0}: dtype must be a subclass of float or complex"),
     (
-        r"fft: (\w+) of an array of shape (\(.*?\)): it has fewer dimensions than fft_lengths (.*)",
-        "{0} input shape {1} must have at least as many input dimensions as fft_lengths {2}.",
+        r"fft: \w+ of an array of shape (\(.*?\)): it has fewer dimensions than fft_lengths (.*)",
+        "FFT input shape {0} must have at least as many input dimensions as fft_lengths {1}.",
     ),
     (
-        r"fft: (\w+) of an array of shape (\(.*?\)): its last sizes must be fft_lengths (.*)",
+        r"fft: I?(R?FFT) of an array of shape (\(.*?\)): its last sizes must be fft_lengths (.*)",
         "{0} input shape {1} minor dimensions must be equal to fft_lengths {2}",
     ),
     (
