@@ -448,7 +448,7 @@ def test_masks_hold_booleans(name):
     x, more = wnp.ones(3), {"initial": 0.0} if (name[0] == "m" and name != "mean") or name == "nanmax" else {}
     function = getattr(wnp, name)
     function(x, where=wnp.array([True, False, True]), **more)
-    with pytest.raises(ValueError, match="where must be None or a boolean array, got int32"):
+    with pytest.raises(ValueError, match=f"^{name}: where must be None or a boolean array, got int32"):
         function(x, where=wnp.array([1, 0, 1], "int32"), **more)
 
 

@@ -448,6 +448,7 @@ PRIVATE: dict[str, Served] = {
             **PUBLIC["jax.interpreters.mlir"].names,
             # Arrays that are given away are used again on all of them.
             "_platforms_with_donation": Value(["cpu", "cuda", "rocm", "tpu", "neuron"]),
+            "hlo": "weft.as_jax.mlir_stablehlo",
         }
     ),
     "jax._src.ad_util": Served(
