@@ -27,13 +27,10 @@ nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanva
 polyint positive prod ptp ravel real roots round sign signbit sort sort_complex squeeze std sum transpose
 trim_zeros trunc unique_all unique_counts unique_inverse unique_values unstack unwrap vander var"""
 # Functions of jax.random that draw numbers by others of it.
-_DRAWS = frozenset(
-    """
+_DRAWS = """
 ball bernoulli beta binomial categorical cauchy chisquare choice dirichlet double_sided_maxwell exponential f gamma
 generalized_normal geometric gumbel laplace loggamma logistic lognormal maxwell multinomial multivariate_normal normal
-orthogonal pareto permutation poisson rademacher randint rayleigh t triangular truncated_normal wald
-weibull_min""".split()
-)
+orthogonal pareto permutation poisson rademacher randint rayleigh t triangular truncated_normal wald weibull_min"""
 # Functions -> the place of the number of a diagonal among their arguments.
 _DIAGONALS = {"tri": 2, "tril": 1, "triu": 1}
 
@@ -161,7 +158,7 @@ def strictly_numpy(module: str, name: str, function: Any) -> Any:
     """What jax.numpy or jax.random serves under a name, as strict as JAX's."""
     if module == "jax.random":
         function = _of_sequences(function) if name == "choice" else function
-        return _of_one_key(name, function) if name in _DRAWS else function
+        return _of_one_key(name, function) if name in _DRAWS.split() else function
     if module in ("jax.numpy.linalg", "jax.scipy.linalg", "jax.lax.linalg"):
         return _of_wide_floats(function) if isinstance(function, types.FunctionType) else function
     if module != "jax.numpy":

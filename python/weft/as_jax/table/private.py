@@ -348,7 +348,8 @@ PRIVATE: dict[str, Served] = {
         names={
             **PRIMITIVES,
             **of("weft.as_jax.reductions", "pargmax pargmin"),
-            **of("weft.as_jax.futures", "all_gather_start all_to_all_start ppermute_start psum_scatter_start psum_start"),
+            **of("weft.as_jax.futures", "all_gather_start all_to_all_start ppermute_start psum_scatter_start"),
+            **of("weft.as_jax.futures", "psum_start"),
         },
     ),
     "jax._src.lax.slicing": Served(everything_of=("weft.lax",), names=PRIMITIVES),
