@@ -1,5 +1,6 @@
 """jax.numpy and jax.random as strict as JAX's where Weft takes more: lists in place of arrays, diagonals beyond the
-integers, shapes that are numbers; masked arrays without their masks; whole powers as operations of their own."""
+integers, shapes that are numbers; masked arrays without their masks; whole powers as operations of their own; functions
+of piecewise that are traced once."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import weft
 import weft.numpy as wnp
 
 from .. import _weft, lax
@@ -133,6 +135,27 @@ def _of_one_key(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+@functools.lru_cache(maxsize=256)
+def _pieces(functions: tuple[Any, ...]) -> Callable[..., Any]:
+    """piecewise of these functions, compiled; None stands for a number."""
+
+    def piecewise(x: Any, condlist: Any, numbers: Any, args: Any, kw: Any) -> Any:
+        given = iter(numbers)
+        return wnp.piecewise(x, condlist, [next(given) if f is None else f for f in functions], *args, **kw)
+
+    return weft.jit(piecewise)
+
+
+@functools.wraps(wnp.piecewise)
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    functions = tuple(f if callable(f) else None for f in funclist)
+    try:
+        compiled = _pieces(functions)
+    except TypeError:  # a function without a hash
+        return wnp.piecewise(x, condlist, funclist, *args, **kw)
+    return compiled(wnp.asarray(x), condlist, [f for f in funclist if not callable(f)], args, kw)
+
+
 _SEVERAL_KEYS = re.compile(r"(?:\w+: )?random\.(\w+): (one key is needed, got an array of keys .*?)(?:\n|$)")
 _NARROW = re.compile(r"(\w+): operand \d is (b?f)16\[.*?\]; expected one of ")
 
@@ -171,4 +194,6 @@ def strictly_numpy(module: str, name: str, function: Any) -> Any:
         return _near(name, function)
     if name in ("array", "asarray"):
         return _unmasked(function)
+    if name == "piecewise":
+        return _piecewise
     return _power(function) if name in ("power", "pow") else function
