@@ -486,3 +486,20 @@ def test_functions_of_piecewise_are_traced_once():
         """
     )
     assert found["pieces"] == [2.0, 7.0, 5.0]
+
+
+def test_arguments_by_position():
+    both(
+        OUTCOME
+        + """
+x = jnp.arange(12.0).reshape(3, 4)
+for name in ("percentile", "quantile", "nanpercentile", "nanquantile"):
+    out[name] = getattr(jnp, name)(x, 0.5, 0, None, False, "linear", True).tolist()
+for name in ("median", "nanmedian"):
+    out[name] = getattr(jnp, name)(x, 0, None, False, True).tolist()
+out["ptp"], out["stack"] = jnp.ptp(x, 0, None, True).tolist(), str(jnp.stack([x, x], 1, None, "int32").dtype)
+out["round"] = [f(x / 8, 0, None).tolist() for f in (jnp.round, jnp.around)]
+out["outer"], out["signs"] = jnp.outer(x, x, None).shape, [jnp.isneginf(x, None).tolist(), jnp.isposinf(x, None).shape]
+out["refused"] = [outcome(jnp.ptp, x, 0, None, True, 5), outcome(jnp.median, x, 0, None, False, True, keepdims=True)]
+"""
+    )
