@@ -298,7 +298,9 @@ def _complement():
         # Householder reflections give an orthonormal basis whatever the added columns are; its first vectors are u's.
         none = _weft.full((*u.shape[:-1], rows - columns), 0, u.dtype)
         whole = _weft.bind("qr", [_weft.concatenate([u, none], -1)], {})[0]
-        return whole[..., columns:] + 0 * u[..., :1, :1] if columns else whole  # NaN where u is
+        if isinstance(columns, int) and columns == 0:
+            return whole
+        return whole[..., columns:] + 0 * u[..., :1, :1]  # NaN where u is
 
     @added.defjvp
     def rule(primals, tangents):
