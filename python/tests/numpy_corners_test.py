@@ -580,3 +580,26 @@ def test_an_array_is_itself():
 def test_the_axis_of_a_range_that_is_permuted():
     with pytest.raises(IndexError, match="axis 3 is out of range"):
         weft.random.permutation(weft.random.key(0), 10, axis=3)
+
+
+def test_choices_of_fewer_dimensions_than_their_indices():
+    a = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [0, 0, 1, 1]])
+    for choices in ([np.float32(7), np.arange(4, dtype="float32")], [a[0], a[:, :1]], [a, 5]):
+        np.testing.assert_array_equal(wnp.choose(a, choices), np.choose(a, choices))
+
+
+def test_bytes_of_no_elements():
+    for dtype in ("uint16", "int64", "complex64"):
+        assert wnp.zeros((0, 4), dtype).byteswap().shape == (0, 4)
+
+
+@pytest.mark.parametrize("mode", ["maximum", "minimum"])
+def test_padding_with_extremes_of_complex_numbers(mode):
+    z = np.array([[1 + 2j, 3 - 1j, 3 + 0j]], "complex64")
+    np.testing.assert_array_equal(wnp.pad(z, ((1, 1), (2, 1)), mode=mode), np.pad(z, ((1, 1), (2, 1)), mode=mode))
+
+
+def test_negative_indices_that_do_not_wrap_and_are_promised_to_be_within_bounds():
+    x = wnp.array([10, 20, 30])
+    at = x.at[wnp.array([-1, 2, 5])]
+    assert at.get(mode="promise_in_bounds", wrap_negative_indices=False).tolist() == [10, 30, 30]

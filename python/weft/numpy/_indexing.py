@@ -422,10 +422,9 @@ def choose(a: NestedLike, choices: Sequence[NestedLike], out: None = None, mode:
         Array([ 1, 10, 10], dtype=int32)
     """
     _no_out(out)
-    stacked = _weft.stack(_broadcast_all(choices), 0)
-    a, n = _weft.array(a, None, False), stacked.shape[0]
-    shape = _weft.broadcast_shapes(a.shape, stacked.shape[1:])
-    a, stacked = _weft.broadcast_to(a, shape), _weft.broadcast_to(stacked, (n, *shape))
+    given, a = _broadcast_all(choices), _weft.array(a, None, False)
+    n, shape = len(given), _weft.broadcast_shapes(a.shape, given[0].shape)
+    a, stacked = _weft.broadcast_to(a, shape), _weft.stack([_weft.broadcast_to(c, shape) for c in given], 0)
     if mode == "wrap":
         a = a % n
     elif mode == "clip":
