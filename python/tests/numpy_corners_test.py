@@ -582,10 +582,15 @@ def test_the_axis_of_a_range_that_is_permuted():
         weft.random.permutation(weft.random.key(0), 10, axis=3)
 
 
-def test_choices_of_fewer_dimensions_than_their_indices():
+def test_choices_and_what_is_put():
     a = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [0, 0, 1, 1]])
     for choices in ([np.float32(7), np.arange(4, dtype="float32")], [a[0], a[:, :1]], [a, 5]):
         np.testing.assert_array_equal(wnp.choose(a, choices), np.choose(a, choices))
+
+
+    assert wnp.put(wnp.arange(3), wnp.array([0, 2]), wnp.zeros(0), inplace=False).tolist() == [0, 1, 2]
+    with pytest.raises(weft.TracerError, match="choose: whether an index is out of range"):
+        weft.jit(lambda a: wnp.choose(a, [1, 2]))(a)
 
 
 def test_bytes_of_no_elements():

@@ -222,6 +222,8 @@ def put(a: NestedLike, ind: NestedLike, v: NestedLike, mode: str | None = None, 
     a, v, ind = _weft.array(a, None, False), _together(a, v)[1], _weft.array(ind, None, False).reshape(-1)
     n = ind.shape[0]
     v = v.reshape(-1)
+    if v.size == 0:
+        return a
     v = v[_weft.iota((n,), 0, "int32") % v.shape[0]]
     if mode == "wrap":
         ind, mode = ind % a.size, None
@@ -430,7 +432,8 @@ def choose(a: NestedLike, choices: Sequence[NestedLike], out: None = None, mode:
     elif mode == "clip":
         a = _weft.where(a < 0, 0, _weft.where(a >= n, n - 1, a))
     elif mode == "raise":
-        if a.size and bool(_weft.reduce("reduce_or", (a < 0) | (a >= n), None, False)):
+        outside = _weft.reduce("reduce_or", (a < 0) | (a >= n), None, False)
+        if a.size and concrete(bool, outside, "choose: whether an index is out of range"):
             raise value_error(f"choose: an index is out of range for {n} choices")
     else:
         raise value_error(f"choose: there is no mode {mode!r}")

@@ -35,6 +35,11 @@ FIRST: list[tuple[str, str]] = [
         "mode='clip' instead.",
     ),
     (
+        r"^choose: .* of a traced value",
+        "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' "
+        "instead.",
+    ),
+    (
         r"^(\w+):.* where must be None or a boolean array, got (.*)",
         "jnp.{0}: where must be None or a boolean array; got {1}",
     ),
