@@ -587,7 +587,6 @@ def test_choices_and_what_is_put():
     for choices in ([np.float32(7), np.arange(4, dtype="float32")], [a[0], a[:, :1]], [a, 5]):
         np.testing.assert_array_equal(wnp.choose(a, choices), np.choose(a, choices))
 
-
     assert wnp.put(wnp.arange(3), wnp.array([0, 2]), wnp.zeros(0), inplace=False).tolist() == [0, 1, 2]
     with pytest.raises(weft.TracerError, match="choose: whether an index is out of range"):
         weft.jit(lambda a: wnp.choose(a, [1, 2]))(a)
