@@ -827,3 +827,22 @@ out["named"] = [str(named), str(pinned), pinned.with_memory_kind("device") == na
 out["array"] = jax.device_put(np.arange(8.0), pinned).sharding.memory_kind
 out["unknown"] = refused(ValueError, lambda: named.with_memory_kind("no memory"))
 """)
+
+
+def test_collectives_in_two_parts():
+    run("""
+from jax._src.lax import parallel
+mesh = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Auto,))
+def on_devices(f):
+    return jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i")))
+x = jnp.arange(32.0).reshape(16, 2)
+two = {
+    "psum": lambda x: parallel.psum_start(x, "i").done(),
+    "all_gather": lambda x: parallel.all_gather_start(x, "i", tiled=True).done(),
+    "psum_scatter": lambda x: parallel.psum_scatter_start(x, "i", tiled=True).done(),
+    "all_to_all": lambda x: parallel.all_to_all_start(x, "i", 0, 0, tiled=True).done(),
+    "ppermute": lambda x: parallel.ppermute_start(x, "i", [(0, 1), (1, 0)]).done(),
+}
+for name, f in two.items():
+    out[name] = on_devices(f)(x).tolist()
+""")

@@ -178,3 +178,31 @@ def test_mapped_results_without_an_axis():
     for name, said in found.items():
         axis = " (axis_name=foo)" if name.startswith("named") else ""
         assert f"vmap has mapped output{axis} but out_axes is None; at vmap out_axes" in said, (name, said)
+
+
+def test_several_keys_narrow_matrices_and_sizes_of_transforms():
+    found = both(
+        ASKED
+        + textwrap.dedent("""
+        from jax import lax, random
+        keys = random.split(random.key(0))
+        drawn = {"normal": (), "gamma": (1.0,), "chisquare": (1.0,), "permutation": (5,), "split": (), "fold_in": (3,)}
+        for name, args in drawn.items():
+            said = asked(lambda: getattr(random, name)(keys, *args), ValueError)
+            out[name] = f"{name} accepts a single key, but was given a key array of shape" in said
+        narrow = jnp.eye(3, dtype="float16")
+        for name in ("qr", "cholesky", "svd", "eigh", "inv", "pinv", "slogdet"):
+            said = asked(lambda: getattr(jnp.linalg, name)(narrow), NotImplementedError)
+            out[name] = "Unsupported dtype float16" in said
+        solved = jax.scipy.linalg.solve_triangular(2 * narrow, jnp.ones((3, 2), "float16"))
+        out["solve_triangular"] = solved.dtype == "float16" and solved.tolist() == [[0.5] * 2] * 3
+        solved = lax.linalg.triangular_solve(2 * narrow.astype("bfloat16"), jnp.ones((2, 3), "bfloat16"))
+        out["triangular_solve"] = solved.dtype == "bfloat16" and solved.tolist() == [[0.5] * 3] * 2
+        out["fft of real numbers"] = str(lax.fft(np.arange(4.0, dtype="float32"), "fft", (4,)).tolist())
+        x = np.ones((2, 14, 15))
+        for kind, sizes in {"fft": (14,), "rfft": (14, 12), "irfft": (13, 15)}.items():
+            said = asked(lambda: lax.fft(x, kind, sizes), ValueError)
+            out[kind] = f"{kind.upper()} input shape (2, 14, 15) m" in said and str(sizes) in said
+        """)
+    )
+    assert {value for name, value in found.items() if name != "fft of real numbers"} == {True}

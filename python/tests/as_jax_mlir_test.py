@@ -146,3 +146,27 @@ def test_refused():
         mlir_func.func(pair, name="second")(lambda x: mlir_stablehlo.add(x, kept[0]))
     with pytest.raises(ValueError, match="in another function"):
         str(module)
+
+
+def test_operations_in_lowerings():
+    found = both("""
+from jax._src.interpreters import mlir as own
+from jax._src.lib.mlir.dialects import hlo
+from jax.extend import core
+from jax.interpreters import mlir
+
+it = core.Primitive("it")
+it.def_abstract_eval(lambda x, y: x)
+
+def lowering(ctx, x, y):
+    kind, = ctx.avals_out
+    two = mlir.ir_constant(np.full(kind.shape, 2, kind.dtype))
+    three = hlo.BroadcastInDimOp(
+        mlir.aval_to_ir_type(ctx.module_context, kind), mlir.ir_constant(np.float32(3)), mlir.dense_int_array([])
+    )
+    return [hlo.AddOp(hlo.MulOp(x, two), own.hlo.add(y, three.result)).result]
+
+mlir.register_lowering(it, lowering)
+out["computed"] = jax.jit(it.bind)(jnp.arange(3.0), jnp.ones(3)).tolist()
+""")
+    assert found["computed"] == [4.0, 6.0, 8.0]

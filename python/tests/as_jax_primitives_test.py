@@ -121,10 +121,10 @@ def host(x):
         ),
         (
             "p = primitive()\n"
-            "mlir.register_lowering(p, lambda ctx, x: mlir.ir.Value(x))\n"
+            "mlir.register_lowering(p, lambda ctx, x: mlir.ir_constants([x]))\n"
             "said(lambda: jax.jit(p.bind)(1.0))",
             "AttributeError",
-            "jax.interpreters.mlir.ir: lowerings are made by mlir.lower_fun(f)",
+            "jax.interpreters.mlir.ir_constants: lowerings are made by mlir.lower_fun(f)",
         ),
         (
             "said(lambda: ad.primitive_jvps.__setitem__(lax.sin_p, 1))",

@@ -465,3 +465,41 @@ def test_lists_in_place_of_arrays():
         """
     )
     assert refused["sum"] == [True, True, True, None, None]
+
+
+def test_functions_of_piecewise_are_traced_once():
+    found = both(
+        """
+        traced = []
+        def negative(x):
+            traced.append(1)
+            return -x
+        tenfold = lambda v: v * 10
+        x = jnp.array([-2.0, 3.0, 0.5])
+        for _ in range(3):
+            out["pieces"] = jnp.piecewise(x, [x < 0, x > 1], [negative, 7, tenfold]).tolist()
+            negative_again = jnp.piecewise(x, [x < 0], [negative]).tolist()
+        out["again"], out["traced"] = negative_again, len(traced)
+        more = jnp.piecewise(x, jnp.stack([x < 0, x > 1]), [1, lambda v, k: v + k, 0], 3.0)
+        out["more"] = more.tolist()
+        out["slope"] = jax.grad(lambda x: jnp.piecewise(x, [x < 0], [negative, lambda v: v * v]).sum())(x).tolist()
+        """
+    )
+    assert found["pieces"] == [2.0, 7.0, 5.0]
+
+
+def test_arguments_by_position():
+    both(
+        OUTCOME
+        + """
+x = jnp.arange(12.0).reshape(3, 4)
+for name in ("percentile", "quantile", "nanpercentile", "nanquantile"):
+    out[name] = getattr(jnp, name)(x, 0.5, 0, None, False, "linear", True).tolist()
+for name in ("median", "nanmedian"):
+    out[name] = getattr(jnp, name)(x, 0, None, False, True).tolist()
+out["ptp"], out["stack"] = jnp.ptp(x, 0, None, True).tolist(), str(jnp.stack([x, x], 1, None, "int32").dtype)
+out["round"] = [f(x / 8, 0, None).tolist() for f in (jnp.round, jnp.around)]
+out["outer"], out["signs"] = jnp.outer(x, x, None).shape, [jnp.isneginf(x, None).tolist(), jnp.isposinf(x, None).shape]
+out["refused"] = [outcome(jnp.ptp, x, 0, None, True, 5), outcome(jnp.median, x, 0, None, False, True, keepdims=True)]
+"""
+    )

@@ -1,5 +1,5 @@
-"""weft.as_jax: types of a library's own (hijax), with primitives on them, keys that are used twice, and carries of
-loops. Programs run under JAX, too, where it is installed."""
+"""weft.as_jax: types of a library's own (hijax), with primitives on them, keys that are used twice, carries of
+loops, and derivatives by keys. Programs run under JAX, too, where it is installed."""
 
 from as_jax_both import both, lines
 
@@ -393,3 +393,16 @@ out["there and back"] = shown(jax.jit(program)(jnp.arange(6).reshape(3, 2)))
 out["kinds"] = [dtypes.issubdtype(Pair(), kind) for kind in (pair, dtypes.extended, np.number, dtypes.prng_key)]
 """
     )
+
+
+def test_derivatives_with_respect_to_keys():
+    found = both("""
+for impl in ("threefry2x32", "rbg", "unsafe_rbg"):
+    key = jax.random.key(3, impl=impl)
+    for name, keys in {"one": key, "several": jax.random.split(key, 3)}.items():
+        zero = jax.grad(lambda x: 1.0, allow_int=True)(keys)
+        out[f"{impl} {name}"] = [list(zero.shape), str(zero.dtype)]
+    both = jax.grad(lambda t: t["x"] * 2, allow_int=True)({"x": 1.0, "key": key})
+    out[impl] = [float(both["x"]), str(both["key"].dtype)]
+""")
+    assert found["rbg several"] == [[3], "[('float0', 'V')]"]

@@ -54,7 +54,7 @@ MISTAKES = {
     "fft lengths": (
         lambda: weft.lax.fft(wnp.ones(3), "RFFT", (4,)),
         TypeError,
-        "dimension 0 .* has size 3; expected 4",
+        r"RFFT of an array of shape \(3,\): its last sizes must be fft_lengths \(4,\)",
     ),
     "orthogonal of one dimension": (
         lambda: weft.nn.initializers.orthogonal()(weft.random.key(0), (5,)),

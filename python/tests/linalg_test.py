@@ -58,6 +58,15 @@ def test_factors():
     np.testing.assert_allclose(np.asarray(u * s @ vh), R, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (4, 4), (3, 0)])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_singular_vectors_of_what_is_not_finite(shape, dtype):
+    for value in (np.nan, np.inf):
+        parts = wnp.linalg.svd(wnp.full(shape, value, dtype))
+        assert [x.shape for x in parts] == [(shape[0],) * 2, (min(shape),), (shape[1],) * 2]
+        assert all(np.isnan(x).all() for x in parts if min(shape))
+
+
 def test_gradients():
     jax = pytest.importorskip("jax")
     for ours, theirs in [

@@ -294,6 +294,10 @@ def test_special_values_of_special_functions():
         (0.3, 0.2, 1.5, 1),
         (2, 1, 3.5, 1),
         (1, 1, 2, 1),
+        (0.45, 0.7, 0.45, 1.5),
+        (-2, 0.7, 1.4, 4),
+        (0.5, -2, 3, 1),
+        (-2, 3, 1.5, 0.95),
     ):
         np.testing.assert_allclose(mine.hyp2f1(*map(float, at)), special.hyp2f1(*at), rtol=1e-6, err_msg=str(at))
     for n in (0, 1, 5):
@@ -444,7 +448,7 @@ def test_masks_hold_booleans(name):
     x, more = wnp.ones(3), {"initial": 0.0} if (name[0] == "m" and name != "mean") or name == "nanmax" else {}
     function = getattr(wnp, name)
     function(x, where=wnp.array([True, False, True]), **more)
-    with pytest.raises(ValueError, match="where must be None or a boolean array, got int32"):
+    with pytest.raises(ValueError, match=f"^{name}: where must be None or a boolean array, got int32"):
         function(x, where=wnp.array([1, 0, 1], "int32"), **more)
 
 
@@ -507,6 +511,10 @@ def test_loops_of_extremes_of_booleans(length):
         np.testing.assert_array_equal(
             getattr(wnp, name).accumulate(wnp.array(flags)), getattr(np, name).accumulate(flags)
         )
+    for name in ("add", "multiply"):  # which count
+        counted = getattr(wnp, name).accumulate(wnp.array(flags))
+        np.testing.assert_array_equal(counted, getattr(np, name).accumulate(flags))
+        assert counted.dtype == "int32"
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "int4", "uint2"])
@@ -572,3 +580,30 @@ def test_an_array_is_itself():
 def test_the_axis_of_a_range_that_is_permuted():
     with pytest.raises(IndexError, match="axis 3 is out of range"):
         weft.random.permutation(weft.random.key(0), 10, axis=3)
+
+
+def test_choices_and_what_is_put():
+    a = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [0, 0, 1, 1]])
+    for choices in ([np.float32(7), np.arange(4, dtype="float32")], [a[0], a[:, :1]], [a, 5]):
+        np.testing.assert_array_equal(wnp.choose(a, choices), np.choose(a, choices))
+
+    assert wnp.put(wnp.arange(3), wnp.array([0, 2]), wnp.zeros(0), inplace=False).tolist() == [0, 1, 2]
+    with pytest.raises(weft.TracerError, match="choose: whether an index is out of range"):
+        weft.jit(lambda a: wnp.choose(a, [1, 2]))(a)
+
+
+def test_bytes_of_no_elements():
+    for dtype in ("uint16", "int64", "complex64"):
+        assert wnp.zeros((0, 4), dtype).byteswap().shape == (0, 4)
+
+
+@pytest.mark.parametrize("mode", ["maximum", "minimum"])
+def test_padding_with_extremes_of_complex_numbers(mode):
+    z = np.array([[1 + 2j, 3 - 1j, 3 + 0j]], "complex64")
+    np.testing.assert_array_equal(wnp.pad(z, ((1, 1), (2, 1)), mode=mode), np.pad(z, ((1, 1), (2, 1)), mode=mode))
+
+
+def test_negative_indices_that_do_not_wrap_and_are_promised_to_be_within_bounds():
+    x = wnp.array([10, 20, 30])
+    at = x.at[wnp.array([-1, 2, 5])]
+    assert at.get(mode="promise_in_bounds", wrap_negative_indices=False).tolist() == [10, 30, 30]

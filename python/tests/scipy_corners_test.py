@@ -120,6 +120,14 @@ def test_minima_over_complex_numbers(method):
     np.testing.assert_allclose(at.jac, weft.grad(f)(there), rtol=1e-10)
 
 
+def test_steps_far_shorter_than_the_first_direction():
+    a = 1e4 * wnp.eye(2)
+    found = weft.scipy.optimize.minimize(lambda x: wnp.mean((a @ x) ** 2), wnp.ones(2), method="BFGS")
+    assert bool(found.success) and int(found.nit) < 10
+    np.testing.assert_allclose(found.x, [0, 0], atol=1e-9)
+    np.testing.assert_allclose(found.hess_inv, 1e-8 * np.eye(2), rtol=1e-4, atol=1e-12)
+
+
 def test_operators_of_ones_own():
     class Operator:
         def __init__(self, a):

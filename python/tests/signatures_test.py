@@ -204,11 +204,6 @@ def test_arguments_mean_what_they_mean_in_jax(path, args, kwargs):
             ValueError,
             "one for each of 2 dimensions",
         ),
-        (
-            lambda: weft.lax.approx_max_k(X, 2, aggregate_to_topk=False),
-            NotImplementedError,
-            "aggregate_to_topk must be True",
-        ),
         (lambda: weft.lax.top_k(X, 2, axis=2), IndexError, "top_k"),
     ],
 )

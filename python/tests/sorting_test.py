@@ -52,6 +52,20 @@ def test_top_k_of_booleans():
         np.testing.assert_array_equal(indices, [[1, 3, 0], [0, 1, 2]])
 
 
+# The sizes that XLA gives of (shape, k, recall, counted size): jaxlib's approx_top_k_reduction_output_size.
+@pytest.mark.parametrize(
+    ("shape", "k", "recall", "counted", "left"),
+    [((2, 100), 5, 0.9, -1, 100), ((3, 256), 10, 0.9, 2048, 128), ((2, 1000), 1, 0.5, -1, 128),
+     ((5000,), 10, 0.95, -1, 2048), ((1, 5000), 77, 0.99, -1, 5000), ((1, 5000), 10, 0.95, -1, 384)],
+)  # fmt: skip
+def test_what_is_left_of_approximate_extremes(shape, k, recall, counted, left):
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+    for f, sign in ((lax.approx_max_k, -1), (lax.approx_min_k, 1)):
+        got, at = f(x, k, recall_target=recall, reduction_input_size_override=counted, aggregate_to_topk=False)
+        np.testing.assert_array_equal(at, np.argsort(sign * x, -1, kind="stable")[..., :left])
+        np.testing.assert_array_equal(got, np.take_along_axis(x, np.asarray(at), -1))
+
+
 @pytest.mark.parametrize("order", ["ascending", "descending", "shuffled"])
 def test_top_k_of_many(order):
     x = np.arange(100_000, dtype=np.float32)

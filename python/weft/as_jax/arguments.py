@@ -13,7 +13,7 @@ from typing import Any
 import weft
 
 from .. import _weft
-from .._core.errors import not_implemented, value_error
+from .._core.errors import not_implemented, type_error, value_error
 from .._sharding.meshes import chosen_mesh
 from .._sharding.placing import placed
 from ..numpy._out_sharding import lying
@@ -173,6 +173,39 @@ def _with_second(function: Callable[..., Any], value: Any) -> Callable[..., Any]
     return called
 
 
+# Functions that take some of these by position -> the names of their parameters from the first of these on.
+_BY_POSITION: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    name: (place, tuple(names.split()))
+    for functions, place, names in (
+        ("percentile quantile nanpercentile nanquantile", 3, "out overwrite_input method keepdims"),
+        ("median nanmedian", 2, "out overwrite_input keepdims"),
+        ("ptp", 2, "out keepdims"),
+        ("stack", 2, "out dtype"),
+        ("around outer round", 2, "out"),
+        ("isneginf isposinf", 1, "out"),
+    )
+    for name in functions.split()
+}
+
+
+def _by_position(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that takes by position what JAX's does."""
+    place, names = _BY_POSITION[name]
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if len(args) <= place:
+            return function(*args, **kwargs)
+        if len(args) > place + len(names):
+            raise type_error(f"{name}: at most {place + len(names)} arguments by position are taken, got {len(args)}")
+        found = dict(zip(names, args[place:]))
+        if twice := found.keys() & kwargs.keys():
+            raise type_error(f"{name}: the argument '{min(twice)}' is given twice, by position and by name")
+        return function(*args[:place], **found, **kwargs)
+
+    return called
+
+
 def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which takes what JAX's of this module and name does."""
     more = MORE.get(module, {}).get(name)
@@ -218,7 +251,7 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
         result = computed(*args, **kwargs)
         return result if isinstance(result, weft.Tracer) else weft.device_put(result, places[0])
 
-    return called
+    return _by_position(name, called) if module == "jax.numpy" and name in _BY_POSITION else called
 
 
 _FUNCTIONS = (types.FunctionType, type(weft.numpy.sin))

@@ -1,7 +1,8 @@
 """jax.interpreters.mlir, as far as libraries say by it what their primitives compute.
 
 A lowering is called with Weft's traced values in the places of MLIR's, so that one that is made by lower_fun, or passes
-on what such ones give, works. What builds MLIR by hand asks for names that are not here, and the error says which."""
+on what such ones give, works, and one that calls operations of StableHLO: of traced values they compute. What builds
+MLIR by hand asks for names that are not here, and the error says which."""
 
 from __future__ import annotations
 
@@ -10,14 +11,31 @@ from typing import Any
 
 import weft
 
+from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import not_implemented, type_error, value_error
+from .._stablehlo.types import element
 from ..callbacks import io_callback, pure_callback
+from . import mlir_ir as ir
 from .core import ShapedArray
 from .effects import TokenSet, check_lowerable, ordered_effects
 from .user_primitives import Primitive
 
-__all__ = ["LoweringRuleContext", "ModuleContext", "TokenSet", "emit_python_callback", "lower_fun", "register_lowering"]
+__all__ = [
+    "LoweringRuleContext",
+    "ModuleContext",
+    "TokenSet",
+    "aval_to_ir_type",
+    "aval_to_ir_types",
+    "dense_int_array",
+    "dtype_to_ir_type",
+    "emit_python_callback",
+    "i32_attr",
+    "i64_attr",
+    "ir_constant",
+    "lower_fun",
+    "register_lowering",
+]
 
 _Rule = Callable[..., Any]
 
@@ -75,7 +93,7 @@ def register_lowering(
     prim: Primitive, rule: _Rule, platform: str | None = None, inline: bool = True, cacheable: bool = True
 ) -> _Rule:
     """Says what a primitive computes: rule(ctx, *operands, **params) -> results. The rule for the platform there is
-    stands before the one for all."""
+    stands before the one for all. None takes what was said away."""
     del inline, cacheable
     if platform is not None and platform not in _PLATFORMS and platform not in _OTHERS:
         known = ", ".join(sorted({*_PLATFORMS, *_OTHERS}))
@@ -85,6 +103,10 @@ def register_lowering(
         )
     if not isinstance(prim, Primitive):
         raise type_error(f"mlir.register_lowering: expected a primitive, got {prim!r}")
+    if rule is None:
+        if prim in _lowerings:
+            del _lowerings[prim]
+        return rule
     if not callable(rule):
         raise type_error(f"mlir.register_lowering: the rule of '{prim}' must be a function, got {rule!r}")
     if prim.is_weft:
@@ -156,6 +178,42 @@ _lowerings = _Lowerings()
 
 # Classes of values that JAX holds in programs -> what makes MLIR of them; here they are containers of arrays.
 _constant_handlers: dict[type, _Rule] = {}
+
+
+def dtype_to_ir_type(dtype: Any) -> ir.Type:
+    """The type of an element."""
+    return ir.Type(element(str(_weft.dtype(dtype))))
+
+
+def aval_to_ir_type(module_context: Any, aval: Any) -> ir.RankedTensorType:
+    """The type of an array."""
+    del module_context
+    return ir.RankedTensorType(aval.shape, dtype_to_ir_type(aval.dtype))
+
+
+def aval_to_ir_types(module_context: Any, aval: Any) -> tuple[ir.RankedTensorType]:
+    """The types of what an array is made of: its own."""
+    return (aval_to_ir_type(module_context, aval),)
+
+
+def ir_constant(val: Any, **_: Any) -> Any:
+    """A known array or number, among the values of a lowering."""
+    return weft.numpy.asarray(val)
+
+
+def i32_attr(i: int) -> ir.IntegerAttr:
+    """A number of 32 bits, among the attributes of an operation."""
+    return ir.IntegerAttr.get(ir.Type("i32"), i)
+
+
+def i64_attr(i: int) -> ir.IntegerAttr:
+    """A number of 64 bits, among the attributes of an operation."""
+    return ir.IntegerAttr.get(ir.Type("i64"), i)
+
+
+def dense_int_array(xs: Sequence[int]) -> ir.DenseI64ArrayAttr:
+    """Numbers, among the attributes of an operation."""
+    return ir.DenseI64ArrayAttr.get(xs)
 
 
 def emit_python_callback(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from typing import Any
 
 from .. import _weft
 from .._core import docs as _docs
@@ -33,7 +34,7 @@ def fft(x: NestedLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> A
     """The discrete Fourier transform along the last dimensions, as many as there are lengths.
 
     Args:
-        x: array of complex numbers; for 'RFFT' of real ones.
+        x: array; numbers are made complex, but for 'RFFT', whose are real.
         fft_type: an FftType or its name: 'FFT', 'IFFT', 'RFFT' or 'IRFFT'.
         fft_lengths: the sizes of those dimensions (of the result, for 'IRFFT', whose operand has `n // 2 + 1` elements
             along the last one).
@@ -62,7 +63,28 @@ def fft(x: NestedLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> A
     operand = _weft.array(x, None, False)
     if not lengths:
         return operand
+    if fft_type is FftType.RFFT or _weft.dtype_kind(operand.dtype) != "complex":
+        operand = _weft.promote_inexact(operand)
+    if fft_type is not FftType.RFFT:
+        wide = operand.dtype in ("float64", "complex128")
+        operand = operand.astype("complex128" if wide else "complex64")
+    if fft_type is not FftType.RFFT or operand.dtype in ("float32", "float64"):  # others are refused for their dtype
+        _check_sizes(fft_type.name, operand.shape, tuple(lengths))
     return _weft.bind("fft", [operand], {"kind": fft_type.name.lower(), "lengths": lengths})[0]
+
+
+def _check_sizes(kind: str, shape: tuple[Any, ...], lengths: tuple[int, ...]) -> None:
+    if len(lengths) > len(shape):
+        raise value_error(
+            f"fft: {kind} of an array of shape {shape}: it has fewer dimensions than fft_lengths {lengths}"
+        )
+    half = kind == "IRFFT"  # the last dimension has what a real array's transform has
+    found, wanted = shape[len(shape) - len(lengths) :], lengths
+    if half:
+        found, wanted = found[:-1], wanted[:-1]
+    if all(isinstance(n, int) for n in found) and found != wanted:
+        which = "but the last of fft_lengths" if half else "fft_lengths"
+        raise type_error(f"fft: {kind} of an array of shape {shape}: its last sizes must be {which} {lengths}")
 
 
 _docs.complete(globals())

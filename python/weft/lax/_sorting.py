@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import not_implemented, type_error
+from .._core.errors import type_error
 from .._weft import Array
 from ..arguments import count
 from ..typing import NestedLike
@@ -84,12 +85,36 @@ def top_k(operand: NestedLike, k: int, *, axis: int = -1) -> tuple[Array, Array]
     return values, places
 
 
-def _approx_k(what: str, operand: NestedLike, k: int, axis: int, aggregate_to_topk: bool, smallest: bool):
-    if not aggregate_to_topk:
-        raise not_implemented(f"{what}: aggregate_to_topk must be True, got False")
+# Elements that a reduction takes at once: along a dimension of several, and of the only one there is.
+_LANES, _CHUNK = 128, 1024
+
+
+def _how_many(size: int, rank: int, k: int, recall: float, counted: int) -> int:
+    """How many elements an approximate reduction leaves along a dimension: as many as windows are needed for k elements
+    to lie in different ones with the probability recall, k * exp((1 - k) / windows) of them being expected to."""
+    tile = _CHUNK if rank == 1 else _LANES
+    if size <= tile or not 0 < recall < 1:
+        return size
+    if k == 1:
+        return tile
+    windows = min(max(math.ceil((1 - k) / math.log(recall)), tile), size)
+    halvings = ((size if counted < 0 else counted) // windows).bit_length() - 1
+    if halvings <= 0:
+        return size
+    halvings = min(halvings, (size // tile - 1).bit_length())
+    return min(size, tile * math.ceil(math.ceil(size / tile) / (1 << halvings)))
+
+
+def _approx_k(
+    what: str, operand: NestedLike, k: int, axis: int, recall: float, counted: int, aggregate: bool, smallest: bool
+) -> list[Array]:
     operand = _weft.array(operand, None, False)
     if _weft.dtype_kind(operand.dtype) != "float":
         raise type_error(f"{what}: operand is {operand.type}; expected a floating-point dtype")
+    if not aggregate:
+        axis = _weft.check_axis(axis, operand.ndim, what)
+        k, size = count(k, f"{what}: k"), operand.shape[axis]
+        k = max(min(k, size), _how_many(size, operand.ndim, k, float(recall), int(counted))) if k <= size else k
     values, places = top_k(-operand if smallest else operand, k, axis=axis)
     return [-values if smallest else values, places]
 
@@ -109,14 +134,21 @@ def approx_max_k(
     Raises:
         TypeError: operand is not of a floating-point dtype.
         ValueError: k is larger than the dimension.
-        NotImplementedError: aggregate_to_topk is False.
 
     Example:
         >>> weft.lax.approx_max_k(wnp.array([1.0, 7.0, 3.0]), 2)
         [Array([7., 3.], dtype=float32), Array([1, 2], dtype=int32)]
     """
-    del recall_target, reduction_input_size_override
-    return _approx_k("approx_max_k", operand, k, reduction_dimension, aggregate_to_topk, smallest=False)
+    return _approx_k(
+        "approx_max_k",
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
+        smallest=False,
+    )
 
 
 def approx_min_k(
@@ -134,21 +166,28 @@ def approx_min_k(
     Raises:
         TypeError: operand is not of a floating-point dtype.
         ValueError: k is larger than the dimension.
-        NotImplementedError: aggregate_to_topk is False.
 
     Example:
         >>> weft.lax.approx_min_k(wnp.array([1.0, 7.0, 3.0]), 2)
         [Array([1., 3.], dtype=float32), Array([0, 2], dtype=int32)]
     """
-    del recall_target, reduction_input_size_override
-    return _approx_k("approx_min_k", operand, k, reduction_dimension, aggregate_to_topk, smallest=True)
+    return _approx_k(
+        "approx_min_k",
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
+        smallest=True,
+    )
 
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
-    "aggregate_to_topk": "must be True: the result has k elements.",
-    "recall_target": "accepted, without effect: how many of the elements must be right; all are.",
-    "reduction_input_size_override": "accepted, without effect: from what size recall_target is counted.",
+    "aggregate_to_topk": "False: the result has as many elements as an approximate reduction leaves to choose k from.",
+    "recall_target": "how many of the elements must be right; all are. Without aggregation more need more elements.",
+    "reduction_input_size_override": "from what size recall_target is counted.",
     "dimension": "which dimension, negative from the end.",
     "k": "how many.",
     "operand": "array of one dimension or more.",

@@ -16,6 +16,7 @@ from ..batching import vmap as _vmap
 from ..control import fori_loop
 from ..control import scan as _scan
 from ..numpy import linalg as _linalg
+from ..numpy._systems import computed_in
 from ..typing import NestedLike
 
 __all__ = [
@@ -99,11 +100,10 @@ def triangular_solve(
         "conjugate": conjugate_a,
         "unit_diagonal": unit_diagonal,
     }
-    a, b = _weft.astype(a, kind), _weft.astype(b, kind)
-    if b.ndim != a.ndim - 1:
-        return _weft.bind("triangular_solve", [a, b], attrs)[0]
-    axis = -1 if left_side else -2
-    return wnp.squeeze(_weft.bind("triangular_solve", [a, wnp.expand_dims(b, axis)], attrs)[0], axis)
+    a, b = (_weft.astype(x, computed_in(kind)) for x in (a, b))
+    vectors, axis = b.ndim == a.ndim - 1, -1 if left_side else -2
+    x = _weft.bind("triangular_solve", [a, wnp.expand_dims(b, axis) if vectors else b], attrs)[0]
+    return (wnp.squeeze(x, axis) if vectors else x).astype(kind)
 
 
 def eigh(

@@ -115,4 +115,4 @@ def byteswapped(x: Array) -> Array:
         return x
     units = _units(x, 8)
     units = units.reshape((*x.shape, _parts(x.dtype), bytes_))[..., ::-1]
-    return _of_units(units.reshape((*x.shape, -1)), x.dtype)
+    return _of_units(units.reshape((*x.shape, _parts(x.dtype) * bytes_)), x.dtype)

@@ -297,7 +297,10 @@ def _complement():
         rows, columns = u.shape[-2:]
         # Householder reflections give an orthonormal basis whatever the added columns are; its first vectors are u's.
         none = _weft.full((*u.shape[:-1], rows - columns), 0, u.dtype)
-        return _weft.bind("qr", [_weft.concatenate([u, none], -1)], {})[0][..., columns:]
+        whole = _weft.bind("qr", [_weft.concatenate([u, none], -1)], {})[0]
+        if isinstance(columns, int) and columns == 0:
+            return whole
+        return whole[..., columns:] + 0 * u[..., :1, :1]  # NaN where u is
 
     @added.defjvp
     def rule(primals, tangents):

@@ -147,8 +147,10 @@ def take_along_axis(
     if axis is None:
         arr, axis = arr.reshape(-1), 0
     n = arr.shape[_weft.check_axis(axis, arr.ndim, "take_along_axis")]
-    first = 0 if wrap_negative_indices is not None and not wrap_negative_indices else _first(indices, n)
-    out = along(arr, _weft.where(indices < first, first, indices), axis)
+    wraps = wrap_negative_indices is None or bool(wrap_negative_indices)
+    first = _first(indices, n) if wraps else 0
+    # `along` wraps, and takes the nearest element for what is still out of range.
+    out = along(arr, indices if wraps else _weft.where(indices < 0, 0, indices), axis)
     if mode not in (None, "fill"):
         return out
     if fill_value is None:
@@ -220,6 +222,8 @@ def put(a: NestedLike, ind: NestedLike, v: NestedLike, mode: str | None = None, 
     a, v, ind = _weft.array(a, None, False), _together(a, v)[1], _weft.array(ind, None, False).reshape(-1)
     n = ind.shape[0]
     v = v.reshape(-1)
+    if v.size == 0:
+        return a
     v = v[_weft.iota((n,), 0, "int32") % v.shape[0]]
     if mode == "wrap":
         ind, mode = ind % a.size, None
@@ -420,16 +424,16 @@ def choose(a: NestedLike, choices: Sequence[NestedLike], out: None = None, mode:
         Array([ 1, 10, 10], dtype=int32)
     """
     _no_out(out)
-    stacked = _weft.stack(_broadcast_all(choices), 0)
-    a, n = _weft.array(a, None, False), stacked.shape[0]
-    shape = _weft.broadcast_shapes(a.shape, stacked.shape[1:])
-    a, stacked = _weft.broadcast_to(a, shape), _weft.broadcast_to(stacked, (n, *shape))
+    given, a = _broadcast_all(choices), _weft.array(a, None, False)
+    n, shape = len(given), _weft.broadcast_shapes(a.shape, given[0].shape)
+    a, stacked = _weft.broadcast_to(a, shape), _weft.stack([_weft.broadcast_to(c, shape) for c in given], 0)
     if mode == "wrap":
         a = a % n
     elif mode == "clip":
         a = _weft.where(a < 0, 0, _weft.where(a >= n, n - 1, a))
     elif mode == "raise":
-        if a.size and bool(_weft.reduce("reduce_or", (a < 0) | (a >= n), None, False)):
+        outside = _weft.reduce("reduce_or", (a < 0) | (a >= n), None, False)
+        if a.size and concrete(bool, outside, "choose: whether an index is out of range"):
             raise value_error(f"choose: an index is out of range for {n} choices")
     else:
         raise value_error(f"choose: there is no mode {mode!r}")

@@ -42,14 +42,14 @@ __all__ = [
 ]
 
 
-def _replace(a, value, where=None):
+def _replace(a, value, where=None, name=""):
     """The array with `value` in place of NaN and of what `where` leaves out; and where that is."""
     a = _array(a)
     if not _weft.is_inexact(a.dtype) and where is None:
         return a, _weft.full(a.shape, False, "bool")
     bad = a != a
     if where is not None:
-        bad = bad | _weft.logical_not(_weft.broadcast_to(mask(where, "where"), a.shape))
+        bad = bad | _weft.logical_not(_weft.broadcast_to(mask(where, name), a.shape))
     return _weft.where(bad, value, a), bad
 
 
@@ -73,7 +73,7 @@ def nansum(
         >>> wnp.nansum(wnp.array([1.0, wnp.nan, 2.0]))
         Array(3., dtype=float32)
     """
-    return sum(_replace(a, 0, where)[0], axis, dtype, out, keepdims, initial)
+    return sum(_replace(a, 0, where, "nansum")[0], axis, dtype, out, keepdims, initial)
 
 
 def nanprod(
@@ -97,7 +97,7 @@ def nanprod(
         >>> wnp.nanprod(wnp.array([3.0, wnp.nan, 2.0]))
         Array(6., dtype=float32)
     """
-    return prod(_replace(a, 1, where)[0], axis, dtype, out, keepdims, initial)
+    return prod(_replace(a, 1, where, "nanprod")[0], axis, dtype, out, keepdims, initial)
 
 
 def nancumsum(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
@@ -176,10 +176,10 @@ def nanmin(
 
 
 def _nan_extreme(function, a, axis, out, keepdims, initial, where, worst) -> Array:
-    a = _array(a)
+    a, name = _array(a), f"nan{function.__name__}"
     if not _weft.is_inexact(a.dtype):
-        return function(a, axis, out, keepdims, initial, where)
-    filled, bad = _replace(a, worst, where)
+        return function(a, axis, out, keepdims, initial, None if where is None else mask(where, name))
+    filled, bad = _replace(a, worst, where, name)
     result = function(filled, axis, out, keepdims, initial)
     return result if initial is not None else _weft.where(all(bad, axis, keepdims=keepdims), float("nan"), result)
 
@@ -246,10 +246,10 @@ def nanmean(
     """
     _no_out(out)
     if dtype is not None and not _weft.is_inexact(dtype):
-        filled, bad = _replace(a, 0, where)
+        filled, bad = _replace(a, 0, where, "nanmean")
         return whole_mean(filled, axis, dtype, keepdims, _weft.logical_not(bad), "nanmean")
     a = _weft.promote_inexact(_array(a, dtype))
-    filled, bad = _replace(widened(a), 0, where)
+    filled, bad = _replace(widened(a), 0, where, "nanmean")
     count = sum(_weft.logical_not(bad), axis, keepdims=keepdims).astype(filled.dtype)
     return (sum(filled, axis, keepdims=keepdims) / count).astype(a.dtype)
 
@@ -279,14 +279,14 @@ def nanvar(
         Array(1., dtype=float32)
     """
     _no_out(out)
-    variance, to = _variance(a, axis, dtype, ddof, keepdims, where, mean)
+    variance, to = _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
     return _as(variance, to)
 
 
-def _variance(a, axis, dtype, ddof, keepdims, where, mean) -> tuple[Array, Any]:
+def _variance(name, a, axis, dtype, ddof, keepdims, where, mean) -> tuple[Array, Any]:
     """The variance, still in 32 bits where the result has fewer, and the dtype of the result."""
-    a, to = deviating(a, dtype, "nanvar")
-    _, bad = _replace(a, 0, where)
+    a, to = deviating(a, dtype, name)
+    _, bad = _replace(a, 0, where, name)
     # Of infinities the distance from the mean is NaN, which counts.
     middle = nanmean(a, axis, keepdims=True, where=where) if mean is None else _array(mean, a.dtype)
     centered = _weft.where(bad, 0, _weft.broadcast_to(a - middle, a.shape))
@@ -320,7 +320,7 @@ def nanstd(
         Array(1., dtype=float32)
     """
     _no_out(out)
-    variance, to = _variance(a, axis, dtype, ddof, keepdims, where, mean)
+    variance, to = _variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean)
     return _as(sqrt(variance), to)
 
 

@@ -15,6 +15,7 @@ from .._weft import Array
 from ..arguments import integer, is_integer, joined
 from ..batching import vmap
 from ..typing import NestedLike
+from . import _reductions
 from ._creation import linspace
 from ._quantiles import median
 from ._sorting import argsort
@@ -197,7 +198,7 @@ def _statistic(a, d: int, n: int, setting, which: int) -> Array:
             value = _weft.bind_elementwise("round", (value,), {"mode": "even"})
         value = value.astype(a.dtype)
     else:
-        value = _weft.reduce("reduce_max" if mode == "maximum" else "reduce_min", a, d, True)
+        value = (_reductions.max if mode == "maximum" else _reductions.min)(a, d, keepdims=True)
     return _weft.broadcast_to(value, _block(a, d, n))
 
 

@@ -387,4 +387,5 @@ def _unwrapped(entry, mode):
     if _weft.dtype_kind(index.dtype) != "signed":
         return entry
     index = index if index.dtype.itemsize >= 4 else index.astype("int32")
-    return _weft.where(index < 0, 0 if mode == "clip" else np.iinfo(index.dtype).max, index)
+    nearest = mode in ("clip", "promise_in_bounds")
+    return _weft.where(index < 0, 0 if nearest else np.iinfo(index.dtype).max, index)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,11 @@ __all__ = [
     "tensorinv",
     "tensorsolve",
 ]
+
+
+def computed_in(dtype: Any) -> Any:
+    """The dtype in which triangular systems of a dtype are solved: floats of 16 bits in 32, and rounded once."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def solve_triangular(
@@ -65,9 +71,9 @@ def solve_triangular(
         b = _weft.broadcast_to(b, (*batch, *b.shape[-2:]))
     x = _weft.bind(
         "triangular_solve",
-        [a.astype(dtype), b.astype(dtype)],
+        [a.astype(computed_in(dtype)), b.astype(computed_in(dtype))],
         {"left": True, "lower": lower, "transpose": trans > 0, "conjugate": trans == 2, "unit_diagonal": unit_diagonal},
-    )[0]
+    )[0].astype(dtype)
     return x[..., 0] if vector else x
 
 

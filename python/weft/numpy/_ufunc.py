@@ -160,6 +160,8 @@ class ufunc(metaclass=_IsUfunc):
         if out is not None:
             raise type_error(f"{self.__name__}.accumulate: out must be None: arrays never change")
         rows = self._moved(a, axis, "accumulate")
+        if dtype is None and rows.dtype == "bool" and self.__name__ in ("add", "multiply") and reduces(self._func):
+            dtype = _weft.default_dtype("int")  # a count
         own = rows.dtype if dtype is None else dtype
         rows = self._as(rows, dtype)
         if not rows.shape[0]:

@@ -14,6 +14,7 @@ from .. import numpy as wnp
 from .._core import options
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
+from .._core.shapes import FLOAT0
 from ..custom_batching import custom_vmap
 from ..lax import _random_bits as _hashes
 from . import _halved
@@ -359,11 +360,14 @@ class KeyArray:
         return wrap, (self._generator.name, self._words)
 
 
-_tree.register(
-    KeyArray,
-    lambda keys: ((keys._words,), keys._generator.name),
-    lambda name, parts: KeyArray(GENERATORS[name], *parts),
-)
+def _remade(name: str, parts: Any) -> Any:
+    """Keys of their words; of derivatives with respect to words, which are zeros of no number, those of keys."""
+    if isinstance(words := parts[0], np.ndarray) and words.dtype == FLOAT0:
+        return np.zeros(words.shape[:-1], FLOAT0)
+    return KeyArray(GENERATORS[name], words)
+
+
+_tree.register(KeyArray, lambda keys: ((keys._words,), keys._generator.name), _remade)
 
 
 def wrap(name: str, words: Any) -> KeyArray:

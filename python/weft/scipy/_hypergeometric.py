@@ -125,6 +125,11 @@ def hyp1f1(a: NestedLike, b: NestedLike, x: NestedLike) -> Array:
     return narrowed(_hyp1f1()(a, b, x), dtype)
 
 
+def _is_end(a: Array) -> Array:
+    """Whether a is one of 0, -1, -2 ..., with which a series has an end."""
+    return (a <= 0) & (wnp.round(a) == a)
+
+
 @functools.cache
 def _hyp2f1() -> Callable[..., Array]:
     def series(a, b, c, z):
@@ -135,10 +140,11 @@ def _hyp2f1() -> Callable[..., Array]:
         # Below 0 and near 1 the transformations of A & S 15.3.4 and 15.3.6 bring x into [0, 1/2].
         below, near_1 = x < 0, (x > 0.9) & (x < 1)
         turned = x / (x - 1)
-        y = wnp.where(below, turned, wnp.where(x >= 1, 0, x))
+        ends = _is_end(a) | _is_end(b)  # the series does: it is a polynomial, of any x
+        y = wnp.where(below, turned, wnp.where((x >= 1) & ~ends, 0, x))
         q = wnp.where(below, c - b, b)
         whole = wnp.round(c - a - b) == c - a - b
-        by_rest = near_1 & ~whole
+        by_rest = near_1 & ~whole & ~ends
         direct = series(a, q, c, wnp.where(by_rest, 0, y))
         direct = direct * wnp.where(below, (1 - wnp.where(below, x, 0)) ** (-a), 1)
         rest = wnp.where(by_rest, 1 - x, 0.1)
@@ -147,9 +153,8 @@ def _hyp2f1() -> Callable[..., Array]:
         second = gamma(c) * gamma(-d) / (gamma(a) * gamma(b)) * rest**d * series(c - a, c - b, 1 + d, rest)
         above = c - a - b
         at_1 = gamma(c) * gamma(wnp.where(above > 0, above, 1)) / (gamma(c - a) * gamma(c - b))
-        # The series of a or b = 0 is its first term.
-        at_1 = wnp.where((a == 0) | (b == 0), 1, wnp.where(above > 0, at_1, math.inf))
-        return wnp.where(x == 1, at_1, wnp.where(x > 1, math.nan, wnp.where(by_rest, first + second, direct)))
+        beyond = wnp.where((x == 1) & (above > 0), at_1, math.inf)
+        return wnp.where((x >= 1) & ~ends, beyond, wnp.where(by_rest, first + second, direct))
 
     def rule(primals, tangents):
         (a, b, c, x), (da, db, dc, dx) = primals, tangents
@@ -179,9 +184,10 @@ def hyp2f1(a: NestedLike, b: NestedLike, c: NestedLike, x: NestedLike) -> Array:
         a: array or number.
         b: array or number.
         c: array or number, no whole number <= 0.
-        x: array or number <= 1; at 1 derivatives by a, b and c are NaN.
+        x: array or number; derivatives by a, b and c are NaN from 1 on.
 
-    Returns: array of the common shape, of a float dtype; NaN above 1.
+    Returns: array of the common shape, of a float dtype; infinite above 1, where its values are complex, unless a or b
+    is one of 0, -1, -2 ...: it is a polynomial then.
 
     Source: Abramowitz & Stegun 15.1.1, 15.3.4 below 0, 15.3.6 near 1, 15.1.20 at 1.
 

@@ -344,7 +344,13 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.lax.linalg": Served(everything_of=("weft.lax.linalg",), names=PRIMITIVES),
     "jax._src.lax.parallel": Served(
-        everything_of=("weft.lax",), names={**PRIMITIVES, **of("weft.as_jax.reductions", "pargmax pargmin")}
+        everything_of=("weft.lax",),
+        names={
+            **PRIMITIVES,
+            **of("weft.as_jax.reductions", "pargmax pargmin"),
+            **of("weft.as_jax.futures", "all_gather_start all_to_all_start ppermute_start psum_scatter_start"),
+            **of("weft.as_jax.futures", "psum_start"),
+        },
     ),
     "jax._src.lax.slicing": Served(everything_of=("weft.lax",), names=PRIMITIVES),
     "jax._src.lax.convolution": Served(everything_of=("weft.lax",), names=PRIMITIVES),
@@ -443,6 +449,7 @@ PRIVATE: dict[str, Served] = {
             **PUBLIC["jax.interpreters.mlir"].names,
             # Arrays that are given away are used again on all of them.
             "_platforms_with_donation": Value(["cpu", "cuda", "rocm", "tpu", "neuron"]),
+            "hlo": "weft.as_jax.mlir_stablehlo",
         }
     ),
     "jax._src.ad_util": Served(

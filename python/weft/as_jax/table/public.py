@@ -27,8 +27,7 @@ _TRACE_CLASSES = because(
 
 _MLIR = because(
     "lowerings are made by mlir.lower_fun(f); programs are Weft's own IR, which weft.make_ir shows",
-    "ir aval_to_ir_type aval_to_ir_types dense_int_array dense_int_elements dtype_to_ir_type flatten_ir_types "
-    "flatten_ir_values i32_attr i64_attr ir_attribute ir_constant ir_constants ir_type_handlers jaxpr_subcomp "
+    "dense_int_elements flatten_ir_types flatten_ir_values ir_attribute ir_constants ir_type_handlers jaxpr_subcomp "
     "lower_jaxpr_to_fun lower_jaxpr_to_module make_ir_context merge_mlir_modules module_to_bytecode module_to_string "
     "register_constant_handler shape_tensor token_type custom_call",
 )
@@ -294,7 +293,9 @@ PUBLIC: dict[str, Served] = {
         },
     ),
     "jax.interpreters.mlir": Served(
-        everything_of=("weft.as_jax.mlir",), names=of("weft.as_jax.mlir", "_lowerings _constant_handlers"), absent=_MLIR
+        everything_of=("weft.as_jax.mlir",),
+        names={**of("weft.as_jax.mlir", "_lowerings _constant_handlers"), "ir": "weft.as_jax.mlir_ir"},
+        absent=_MLIR,
     ),
     "jax.interpreters.partial_eval": Served(
         names={

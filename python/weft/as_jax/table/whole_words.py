@@ -26,6 +26,7 @@ WHOLE: list[tuple[str, str]] = [
         "{0}",
     ),
     (r"^ravel_multi_index: an index is out of range", "invalid entry in coordinates array"),
+    (r"^choose: an index is out of range", "invalid entry in choice array"),
     (r"^interp: xp and fp must be vectors of one length", "xp and fp must be one-dimensional arrays of equal size"),
     (
         r"^interp: the only valid string value of (\w+) is 'extrapolate', but got: (.*)$",

@@ -35,6 +35,11 @@ FIRST: list[tuple[str, str]] = [
         "mode='clip' instead.",
     ),
     (
+        r"^choose: .* of a traced value",
+        "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' "
+        "instead.",
+    ),
+    (
         r"^(\w+):.* where must be None or a boolean array, got (.*)",
         "jnp.{0}: where must be None or a boolean array; got {1}",
     ),
@@ -230,6 +235,20 @@ WORDS: list[tuple[str, str]] = [
         "data type {0} not understood. JAX only supports number, bool, and string dtypes.",
     ),
     (r"(\w+): dtype must be a float or complex dtype, got", "{0}: dtype must be a subclass of float or complex"),
+    (
+        r"fft: \w+ of an array of shape (\(.*?\)): it has fewer dimensions than fft_lengths (.*)",
+        "FFT input shape {0} must have at least as many input dimensions as fft_lengths {1}.",
+    ),
+    (
+        r"fft: I?(R?FFT) of an array of shape (\(.*?\)): its last sizes must be fft_lengths (.*)",
+        "{0} input shape {1} minor dimensions must be equal to fft_lengths {2}",
+    ),
+    (
+        r"fft: (\w+) of an array of shape (\(.*?\)): its last sizes must be but the last of fft_lengths (.*)",
+        "{0} input shape {1} minor dimensions must be equal to all except the last fft_length, got fft_lengths={2}",
+    ),
+    (r"fft: operand is c\d+\[.*kind \"rfft\"", "only real valued inputs supported for rfft"),
+    (r"fft: operand is (\w+)\[.*kind \"rfft\"", "RFFT input must be float32 or float64, got {type0}"),
     (r"(\w+): operand.* is (c\d+)\[", "{0} does not accept dtype {type1}. Argument `x` to {0} must be real-valued."),
     (r"(\w+): operands are booleans", "{0} does not accept dtype bool."),
     (r"index_dtype must be an integer dtype", "index_dtype must be an integer type"),

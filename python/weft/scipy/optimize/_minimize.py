@@ -116,7 +116,12 @@ def _bfgs(fun, x, maxiter=None, norm=wnp.inf, gtol=1e-5, line_search_maxiter=10)
         product = wnp.dot(change, step)
         inverse = 1 / product
         left = identity - inverse * step[:, None] * change[None, :]
-        new = left @ h @ left.T + inverse * step[:, None] * step[None, :]
+        updated = lambda h: left @ h @ left.T + inverse * step[:, None] * step[None, :]
+        new = updated(h)
+        # It takes the change to the step, unless the estimate before was so much larger that rounding has lost that:
+        # then it begins anew, with one as large as the step says (Nocedal and Wright, 6.20).
+        lost = wnp.linalg.norm(new @ change - step) > 0.1 * wnp.linalg.norm(step)
+        new = wnp.where(lost, updated(product / wnp.dot(change, change) * identity), new)
         return wnp.where(wnp.isfinite(inverse) & wnp.isfinite(wnp.sum(new)), new, h)
 
     direction = lambda h, gradient: -(h @ gradient)
