@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import weft
@@ -12,7 +12,7 @@ from .. import _weft
 from .._core.errors import not_implemented
 from .._core.shapes import ShapedArray
 from . import own_impls
-from .effects import no_effects
+from .effects import CHECK, no_effects, of_operation
 from .hidden_scopes import one_product
 from .mixed_products import operands_of
 from .one_equation import SEVERAL, in_one_equation
@@ -87,8 +87,14 @@ class WeftPrimitive(Primitive):
         attrs = {
             name: (attribute_kinds.get((self._ours, name)) or _kind_of(value), value) for name, value in params.items()
         }
+        if CHECK in params:  # its number is none of the attributes that texts of programs have
+            return list(_weft.bind(self._ours, list(args), params) or ())
         results = _weft.bind_program(self._ours, list(args), attrs, regions)
         return results if self.multiple_results else results[0]
+
+    def effects_of(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What it does besides computing: prints, calls functions of Python, checks."""
+        return of_operation(self.name, params)
 
     def abstract_eval(self, /, *avals: Any, **params: Any) -> Any:
         """(types of the results, no effects)."""

@@ -228,12 +228,14 @@ PRIVATE: dict[str, Served] = {
         everything_of=("weft.debug",),
         names={
             **of("weft.as_jax.debugging", "debug_print debug_callback debug_log debug_print_p debug_callback_p"),
+            **of("weft.as_jax.effects", "DebugEffect debug_effect"),
             **of("weft.as_jax.pictures", "visualize_array_sharding visualize_sharding"),
         },
     ),
     "jax._src.callback": Served(
         names={
             **of("weft.as_jax.callbacks", "pure_callback io_callback"),
+            **of("weft.as_jax.effects", "IOEffect"),
             **of("weft.as_jax.mlir", "emit_python_callback"),
         }
     ),
@@ -455,9 +457,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.checkify": Served(
         everything_of=("weft.experimental.checkify",),
-        names={
-            **refused("jax._src.checkify", "ErrorEffect", _TRACES),
-        },
+        names=of("weft.as_jax.effects", "ErrorEffect"),
     ),
     "jax._src.state": Served(
         names={
