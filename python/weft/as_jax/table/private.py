@@ -86,8 +86,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes", "weft.as_jax.dtype_rules"),
         names={
-            **of("weft.numpy", "finfo iinfo isdtype promote_types can_cast"),
-            **of("weft.as_jax.dtype_rules", "_jax_types _jax_type result_type"),
+            **of("weft.numpy", "finfo iinfo can_cast"),
+            **of("weft.as_jax.dtype_rules", "_jax_types _jax_type isdtype promote_types result_type"),
             **of(
                 "weft.as_jax.dtype_rules", "_weak_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype"
             ),
