@@ -31,8 +31,9 @@ from ..program import IR
 from .constraints import joined
 from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
-from .equation_params import Params, ProductParams, SliceParams
+from .equation_params import Params, ProductParams
 from .hidden_scopes import in_hi_primitive, name_of_callback
+from .jax_params import readable
 from .implicit_broadcasts import without_broadcasts, without_what_changes_nothing
 from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one
@@ -403,10 +404,10 @@ def _jaxpr(
             parts[id(outvars[0])] = frozenset(given.get("unreduced", ()))
         if ours == "convert":
             given = ConvertParams(given)
-        if ours == "slice":
-            given = SliceParams(given)
         if ours == "contract":
             given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
+        elif call is None:
+            given = readable(ours, given, invars)
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
         eqns[-1].steps = eqn["origin"]["steps"]
     n = len(params) - num_constants

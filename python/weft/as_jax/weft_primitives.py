@@ -14,6 +14,7 @@ from .._core.shapes import ShapedArray
 from . import own_impls
 from .effects import CHECK, no_effects, of_operation
 from .hidden_scopes import one_product
+from .jax_params import binding
 from .mixed_products import operands_of
 from .one_equation import SEVERAL, in_one_equation
 from .precision import asked
@@ -70,6 +71,8 @@ class WeftPrimitive(Primitive):
             return params[COMPUTES].run(*args)
         if self._ours in SEVERAL and self._ours not in operations():
             return in_one_equation("jax.lax", self.name, getattr(weft.lax, self.name))(*args, **params)
+        if (bind := binding(self.name, params)) is not None:
+            return bind(*args, **params)
         if params.get("precision") is not None:
             with asked(params.pop("precision")):
                 return self.impl(*args, **params)
