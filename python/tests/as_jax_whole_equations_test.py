@@ -173,8 +173,9 @@ _ASKED = {
     "lambda x: lax.exp(x)": "accuracy",
     "lambda x: x * x": "out_dtype",
     "lambda x: lax.gather(x, n, by_row, (1, 4), mode='clip')": "dimension_numbers slice_sizes mode fill_value",
-    "lambda x: lax.conv_general_dilated(x[None, None], k, (1, 2), 'SAME')":
-        "window_strides padding lhs_dilation rhs_dilation feature_group_count batch_group_count precision",
+    "lambda x: lax.conv_general_dilated(x[None, None], k, (1, 2), 'SAME')": (
+        "window_strides padding lhs_dilation rhs_dilation feature_group_count batch_group_count precision"
+    ),
     "lambda x: lax.scan(lambda c, y: (c + y.sum(), c), np.float32(0), x)": "length reverse num_consts num_carry unroll",
 }
 

@@ -161,6 +161,8 @@ class custom_partitioning:
         static_argnums: positions of arguments that are passed to it as they are.
     """
 
+    __name__: str
+
     def __init__(self, fun: Callable[..., Any], static_argnums: Iterable[int] = ()):
         self.fun = self.__wrapped__ = fun
         self.static_argnums = tuple(static_argnums)

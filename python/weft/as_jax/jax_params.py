@@ -11,6 +11,7 @@ import weft
 from .. import _weft
 from .._core.errors import key_error
 
+
 class _Equation(NamedTuple):
     """What a parameter may follow from."""
 
@@ -166,7 +167,10 @@ class ReadableParams(dict[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """... of those under JAX's names, too."""
-        return self[name] if name in self else default
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     def __missing__(self, name: str) -> Any:
         raise key_error(f"the equation has no parameter {name!r}")

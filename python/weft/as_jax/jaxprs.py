@@ -5,8 +5,8 @@
         eqn.primitive, eqn.invars, eqn.outvars, eqn.params
     jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
 
-Equations are Weft's: their parameters have Weft's names (docs/operations.md), and jitted functions are inlined. A
-primitive is called what JAX calls it where it has one of the same meaning (`exp`, `dot_general`, `select_n`).
+Equations are Weft's: their parameters have Weft's names (docs/operations.md); jax_params says which of JAX's they can be
+asked for. A primitive is called what JAX calls it where it has one of the same meaning (`exp`, `dot_general`, `select_n`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
 from .equation_params import Params, ProductParams
 from .hidden_scopes import in_hi_primitive, name_of_callback
-from .jax_params import readable
 from .implicit_broadcasts import without_broadcasts, without_what_changes_nothing
+from .jax_params import readable
 from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one
 from .one_equation import SAYS_HOW, Computed, as_one_equation
