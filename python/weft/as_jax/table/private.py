@@ -438,8 +438,11 @@ PRIVATE: dict[str, Served] = {
     ),
     **{
         f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
-        for name in ("ad", "batching", "partial_eval", "xla")
+        for name in ("batching", "partial_eval", "xla")
     },
+    "jax._src.interpreters.ad": PUBLIC["jax.interpreters.ad"]._replace(
+        names={**PUBLIC["jax.interpreters.ad"].names, **of("weft.as_jax.hi_primitives", "NullAccum")}
+    ),
     "jax._src.interpreters.mlir": PUBLIC["jax.interpreters.mlir"]._replace(
         names={
             **PUBLIC["jax.interpreters.mlir"].names,
