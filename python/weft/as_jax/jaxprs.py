@@ -177,13 +177,14 @@ class Jaxpr:
         outvars: Sequence[Atom],
         eqns: Sequence[JaxprEqn],
         effects: Any = None,
+        debug_info: Any = None,
         *_: Any,
         **__: Any,
     ):
         self._effects = effects
         self.constvars, self._invars = list(constvars), list(invars)
         self.outvars, self._eqns = list(outvars), list(eqns)
-        self.debug_info = None
+        self._debug_info = debug_info
 
     # The names that JAX has for the lists: programs are changed in place by them.
     invars, eqns = (property(operator.attrgetter(name)) for name in ("_invars", "_eqns"))
@@ -207,6 +208,13 @@ class Jaxpr:
         return self._is_high
 
     @property
+    def debug_info(self) -> Any:
+        """What is known of the function that it is of."""
+        if callable(self._debug_info):
+            self._debug_info = self._debug_info()
+        return self._debug_info
+
+    @property
     def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.invars]
 
@@ -217,7 +225,8 @@ class Jaxpr:
     def replace(self, **changes: Any) -> Jaxpr:
         """The program with some of its attributes changed."""
         names = ("constvars", "invars", "outvars", "eqns")
-        return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
+        known = {name: getattr(self, name) for name in names}
+        return Jaxpr(**{**known, "debug_info": self._debug_info, **changes})
 
     def pretty_print(
         self, *, source_info: bool = False, print_shapes: bool = True, name_stack: bool = False, **_: Any
