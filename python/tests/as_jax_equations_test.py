@@ -492,7 +492,9 @@ def test_what_a_program_says_of_its_function():
         def f(x, y, *rest, k=1.0, **more):
             return {"a": x + rest[0], "b": [y["u"][0] * k]}
         args, named = (1.0, {"u": [2.0, 3.0]}, 4.0, 5.0), {"k": 2.0, "z": 3.0}
-        said = lambda closed: [part if i != 1 else part.split(" at ")[0] for i, part in enumerate(closed.jaxpr.debug_info)]
+        def said(closed):
+            kind, place, *names = closed.jaxpr.debug_info
+            return [kind, place.split(" at ")[0], *names]
         out["make_jaxpr"] = said(jax.make_jaxpr(f)(*args, **named))
         out["static"] = said(jax.make_jaxpr(f, static_argnums=(2,))(*args, **named))
         out["trace"] = said(jax.jit(f).trace(*args, **named).jaxpr)

@@ -5,8 +5,9 @@
         eqn.primitive, eqn.invars, eqn.outvars, eqn.params
     jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
 
-Equations are Weft's: their parameters have Weft's names (docs/operations.md); jax_params says which of JAX's they can be
-asked for. A primitive is called what JAX calls it where it has one of the same meaning (`exp`, `dot_general`, `select_n`).
+Equations are Weft's: their parameters have Weft's names (docs/operations.md), and jax_params says which of JAX's they
+can be asked for. A primitive is called what JAX calls it where it has one of the same meaning (`exp`, `dot_general`,
+`select_n`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import weft
 from .. import _weft
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
+from .._core.stateful import is_reference
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..custom import named as named_rules
 from ..program import IR
@@ -480,7 +482,8 @@ def value_of(atom: Atom, values: dict[Any, Any]) -> Any:
 
 def _strong(value: Any, aval: ShapedArray) -> Any:
     """The value with the dtype that the program says: Python's numbers have none."""
-    return value if isinstance(value, _weft.Array) else _weft.array(value, aval.dtype, False)
+    kept = isinstance(value, _weft.Array) or is_reference(value)
+    return value if kept else _weft.array(value, aval.dtype, False)
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Any:

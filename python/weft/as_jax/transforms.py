@@ -314,13 +314,18 @@ def make_jaxpr(
     make = weft.make_ir(fun, static_argnums=static_argnums, axis_env=axis_env, return_shape=True)
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
+    def whole(pure: Callable[..., Any], *args: Any) -> jaxprs.ClosedJaxpr:
+        with keeps_calls(True):
+            return jaxprs.closed(weft.make_ir(pure, axis_env=axis_env)(*args))
+
     @functools.wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
         if not static_argnums and not return_shape and ref_programs.has_references((args, kwargs)):
             return ref_programs.traced(functools.partial(make_jaxpr, axis_env=axis_env), fun, args, kwargs)
         with keeps_calls(True):
             ir, shapes = make(*args, **kwargs)
-        closed = jaxprs.closed(ir)
+        refs = [] if static_argnums else ref_programs.captured()
+        closed = ref_programs.with_captured(whole, fun, args, kwargs, refs) if refs else jaxprs.closed(ir)
         closed.jaxpr._debug_info = debug_infos.of_program(fun, ir._in_tree, ir._out_tree, static)
         if not static_argnums:
             types = _tree.map(
