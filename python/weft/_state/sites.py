@@ -9,6 +9,7 @@ references a function uses is guessed from what it can reach; where it uses anot
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -228,15 +229,15 @@ def beside(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) -
 
 
 class _Looked(threading.local):
-    refs: Sequence[Ref] = ()  # those that were bound when a program of this thread was looked at last
+    refs: Sequence[weakref.ref[Ref]] = ()  # those that were bound when a program of this thread was looked at last
 
 
 _looked = _Looked()
 
 
-def looked_at() -> Sequence[Ref]:
+def looked_at() -> list[Ref]:
     """The references that may be used by the function that `looking` has traced last."""
-    return _looked.refs
+    return [ref for there in _looked.refs if (ref := there()) is not None]
 
 
 def looking(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) -> Any:
@@ -244,12 +245,12 @@ def looking(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) 
 
     def attempt(site: Bound) -> Any:
         given, named = held(args), held(kwargs)
-        _looked.refs = site.refs
+        _looked.refs = ()
         if not site.refs:
             return run(site.watching(fun), given, named)
         values = site.values()
         found = run(naming(lambda *a, **k: site.run(fun, values, a, k)[0], fun), given, named)
-        _looked.refs = site.refs
+        _looked.refs = list(map(weakref.ref, site.refs))
         return found
 
     return attempts(kind, (fun, args, kwargs), attempt)

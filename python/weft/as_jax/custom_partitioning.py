@@ -14,8 +14,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import tree as _tree
-from .._core.errors import not_implemented, type_error, value_error
-from ..errors import UnexpectedTracerError
+from .._core.errors import not_implemented, type_error, unexpected_tracer, value_error
 
 BATCHING = "..."
 
@@ -214,7 +213,7 @@ class custom_partitioning:
             )
         fixed = [bound.args[i] for i in self.static_argnums if i < len(bound.args)]
         if any(map(_weft.is_traced, _tree.leaves(fixed))):
-            raise UnexpectedTracerError(
+            raise unexpected_tracer(
                 "Found a JAX Tracer object passed as an argument to a custom_partitioning function in a position "
                 "indicated as static by static_argnums."
             )

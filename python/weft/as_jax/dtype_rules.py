@@ -12,7 +12,7 @@ import weft
 import weft.numpy as wnp
 
 from .. import _weft
-from .._core.errors import value_error
+from .._core.errors import of_kind, value_error
 from ..errors import TypePromotionError
 from .dtypes import canonicalize_dtype, extended, float6, is_wide, issubdtype, scalar_type_of
 from .literals import is_typed
@@ -141,8 +141,9 @@ def _with_float6(a: Any, b: Any) -> Any:
     if not strict and kind.kind in "biu":
         return own
     where = " when jax_numpy_dtype_promotion=strict" if strict else ""
-    raise TypePromotionError(
-        f"Input dtypes ({own}, {other}) have no available implicit dtype promotion path{where}; convert one of them"
+    raise of_kind(
+        TypePromotionError,
+        f"Input dtypes ({own}, {other}) have no available implicit dtype promotion path{where}; convert one of them",
     )
 
 

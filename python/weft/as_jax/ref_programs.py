@@ -92,7 +92,7 @@ def traced(make_jaxpr: Callable[..., Any], fun: Callable[..., Any], args: Any, k
 
 def captured() -> list[Ref]:
     """The references that the function of which a program was made last may use, besides its arguments."""
-    return [] if stateful.references is None else list(stateful.references.looked_at())
+    return [] if stateful.references is None else stateful.references.looked_at()
 
 
 def with_captured(
