@@ -140,6 +140,7 @@ IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("debug", "weft._debugger"): "most programs stop nowhere",
     ("jitted", "weft.ir.key_reuse"): "few programs look for keys that are used twice",
     ("as_jax/callbacks", "logging"): "most programs log nothing",
+    ("as_jax/effects", "weft._checks.interpreter"): "few programs have checks, and it needs weft.numpy",
     ("as_jax/transfers", "logging"): "most programs log nothing",
     ("as_jax/test_util", "unittest"): "few programs skip tests",
     ("as_jax/export_places", "weft.ir.stablehlo"): "few programs are written as StableHLO",

@@ -60,3 +60,53 @@ def test_effects_in_functions_with_rules_and_on_devices():
     )
     assert found["custom_jvp ordered True"] == "Effects not supported in `custom_jvp`"
     assert found["pmap"].startswith("The following ordered effects are not supported")
+
+
+def test_effects_of_programs_that_print_call_and_check():
+    found = both(
+        """
+        from jax.experimental import checkify, io_callback
+        from jax.interpreters import partial_eval as pe
+
+        programs = {
+            "print": lambda x: jax.debug.print("{}", x),
+            "callback": lambda x: io_callback(lambda y: None, None, x),
+            "check": lambda x: checkify.check(x > 0, "not positive: {}", x),
+            "two of a check": lambda x: checkify.check(x > 0, "{} {y}", x, y=jnp.ones(2)),
+            "nothing": lambda x: jnp.sin(x),
+        }
+        around = {
+            "as it is": lambda f: f,
+            "jit": jax.jit,
+            "scan": lambda f: lambda x: lax.scan(lambda c, _: (c, f(c)) and (c, None), x, None, 2),
+            "cond": lambda f: lambda x: lax.cond(x > 0, lambda y: (f(y), y)[1], lambda y: y, x),
+        }
+        for name, f in programs.items():
+            for inside, change in around.items():
+                closed = jax.make_jaxpr(change(lambda x: (f(x), x)[1]))(jnp.float32(1))
+                kept, used = pe.dce_jaxpr(closed.jaxpr, [False] * len(closed.jaxpr.outvars))
+                out[f"{name}, {inside}"] = [
+                    sorted(type(e).__name__ + str(getattr(e, "shape_dtypes", "")) for e in closed.effects), used]
+        """
+    )
+    assert found["print, jit"] == [["DebugEffect"], [True]] and found["nothing, scan"] == [[], [False]]
+
+
+def test_programs_with_checks_run_as_they_are_read():
+    found = both(
+        """
+        from jax.experimental import checkify
+
+        for name, check in {"check": checkify.check, "debug": checkify.debug_check}.items():
+            def f(x):
+                check(jnp.all(x > 0), "not positive: {x}", x=x)
+                return x * 2
+
+            closed = jax.make_jaxpr(f)(jnp.ones(()))
+            again = checkify.checkify(jax.jit(lambda x: jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)))
+            for x in (1.0, -1.0):
+                error, (y,) = again(jnp.float32(x))
+                out[f"{name} {x}"] = (error.get() or "").partition("\\n")[0], float(y)
+        """
+    )
+    assert found["check -1.0"] == ["not positive: -1.0 (`check` failed)", -2]

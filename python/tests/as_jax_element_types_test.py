@@ -109,3 +109,26 @@ def test_numbers_and_arrays_with_a_dtype():
         out["array"] = [str(jax.device_put(x).dtype), bool(x.weak_type), str(x.aval)]
         """
     )
+
+
+def test_dtypes_that_two_have_together():
+    found = both(
+        """
+        kinds = ["bool", "int4", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64", "float16", "bfloat16",
+                 "float32", "float64", "complex64", "complex128", "float8_e4m3fn", bool, int, float, complex]
+        def together(a, b):
+            try:
+                return str(jnp.promote_types(a, b))
+            except (TypeError, ValueError) as error:
+                return type(error).__name__
+        for x64 in (False, True):
+            for mode in ("standard", "strict"):
+                with jax.enable_x64(x64), jax.numpy_dtype_promotion(mode):
+                    out[f"{x64} {mode}"] = [[together(a, b) for a in kinds] for b in kinds]
+        import ml_dtypes
+        six = np.dtype(ml_dtypes.float6_e2m3fn)
+        out["6 bits"] = together(six, six), together(six, int), together("float32", six), together("bool", six)
+        out["is"] = [jnp.isdtype(six, k) for k in ("real floating", "numeric", "integral", six, ("bool", six))]
+        """
+    )
+    assert found["6 bits"][2] == "TypePromotionError"

@@ -484,3 +484,24 @@ def test_calls_of_the_host_are_in_texts_of_programs():
     ]
     assert "mhlo.num_partitions = 1" in found["head"]
     assert found["barrier"] == [False, True] and found["compiled"] == [False, True]
+
+
+def test_what_a_program_says_of_its_function():
+    found = both(
+        """
+        def f(x, y, *rest, k=1.0, **more):
+            return {"a": x + rest[0], "b": [y["u"][0] * k]}
+        args, named = (1.0, {"u": [2.0, 3.0]}, 4.0, 5.0), {"k": 2.0, "z": 3.0}
+        def said(closed):
+            kind, place, *names = closed.jaxpr.debug_info
+            return [kind, place.split(" at ")[0], *names]
+        out["make_jaxpr"] = said(jax.make_jaxpr(f)(*args, **named))
+        out["static"] = said(jax.make_jaxpr(f, static_argnums=(2,))(*args, **named))
+        out["trace"] = said(jax.jit(f).trace(*args, **named).jaxpr)
+        out["trace, static"] = said(jax.jit(f, static_argnames="k").trace(*args, **named).jaxpr)
+        info = jax.make_jaxpr(lambda *a: a[0])(1.0).jaxpr.debug_info
+        out["line"] = info.func_name, info.func_lineno
+        out["kept"] = jax.make_jaxpr(f)(*args).jaxpr.replace(eqns=[]).debug_info.arg_names
+        """
+    )
+    assert found["static"][2] == ["x", "y['u'][0]", "y['u'][1]", "rest[1]", "k", "more['z']"]

@@ -144,3 +144,55 @@ def test_rooflines_of_what_devices_send():
         XLA_FLAGS="--xla_force_host_platform_device_count=8",
     )
     assert len(found) > 100
+
+
+def test_functions_that_say_how_they_are_cut():
+    found = both(
+        """
+        from jax.experimental.custom_partitioning import (
+            BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule, custom_partitioning)
+        from functools import partial
+
+        def said(f):
+            try:
+                return f() and "fine"
+            except Exception as error:
+                return [kind.__name__ for kind in (ValueError, NotImplementedError) if isinstance(error, kind)]
+
+        @partial(custom_partitioning, static_argnums=(2,))
+        def product(x, y, times=1.0):
+            return (x @ y) * times
+
+        product.def_partition(
+            lambda times, mesh, args, result: (
+                mesh, lambda x, y: (x @ y) * times, result.sharding, tuple(a.sharding for a in args)),
+            sharding_rule="i j, j k -> i k", reduction_factors=("j",),
+        )
+        mesh = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+        x = jax.device_put(jnp.arange(32.0).reshape(8, 4), NamedSharding(mesh, P("x")))
+        y = jnp.arange(12.0).reshape(4, 3)
+        out["outside"] = product(x, y, 2.0).tolist()
+        out["jit"] = jax.jit(product, static_argnums=2)(x, y, 2.0).tolist()
+        out["default"] = jax.jit(lambda a, b: product(a, y=b))(x, y).tolist()
+
+        for rule in ["i j -> i j", "... i -> ... i", "(i k) j -> j", "i j i j", "(i j -> i", "1 j -> j", "(i) -> i",
+                     "i ... -> i", "i-j -> i"]:
+            whole = custom_partitioning(lambda x: x)
+            out[rule] = said(lambda: whole.def_partition(lambda *_: None, sharding_rule=rule))
+        out["sizes"] = [
+            said(lambda: whole.def_partition(lambda *_: None, sharding_rule="(i k) -> i k", i=2)),
+            said(lambda: whole.def_partition(lambda *_: None, sharding_rule="(i k) j -> j", i=2, k=4)),
+            said(lambda: whole.def_partition(lambda *_: None, sharding_rule="i -> i", l=2)),
+            said(lambda: whole.def_partition(lambda *_: None, sharding_rule="i -> i", reduction_factors=("l",))),
+            said(lambda: whole.def_partition(lambda *_: None, i=2)),
+        ]
+        mapped = ArrayMapping(BATCHING, CompoundFactor("i", "k"))
+        out["object"] = said(lambda: SdyShardingRule((mapped,), (mapped,), i=2, k=3))
+        out["alone"] = said(lambda: CompoundFactor("i"))
+        whole = custom_partitioning(lambda x: x)
+        whole.def_partition(lambda *_: None, infer_sharding_from_operands=lambda mesh, args, result: args[0].sharding)
+        out["no rule"] = said(lambda: whole(x))
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+    assert found["no rule"] == ["NotImplementedError"] and found["i j -> i j"] == "fine"

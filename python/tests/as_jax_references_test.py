@@ -354,3 +354,33 @@ def test_addresses_of_references():
         out["read"] = first == ref.unsafe_buffer_pointer()
         """
     )
+
+
+def test_programs_of_functions_that_use_references_from_outside():
+    found = both(
+        """
+        x, y, z = jax.new_ref(jnp.zeros(3)), jax.new_ref(1.0), jax.new_ref(5.0)
+
+        def add(a):
+            x[0] += a
+            y[...] = y[...] * 2
+            return x[1] * a
+
+        def run(name, f, *args):
+            closed = jax.make_jaxpr(f)(*args)
+            kinds = sorted({type(e).__name__ for e in closed.effects})
+            before = [x[...].tolist(), float(y[...])]
+            results = [np.asarray(r).tolist() for r in jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *args)]
+            # A call does the same, and what was only looked at has changed nothing.
+            again = jax.tree.map(lambda r: np.asarray(r).tolist(), jax.tree.leaves(f(*args)))
+            out[name] = [kinds, len(closed.consts), before, results, again, x[...].tolist(), float(y[...])]
+
+        run("as it is", add, 2.0)
+        run("jit", jax.jit(add), 2.0)
+        run("reads", lambda a: y[...] + a, 1.0)
+        run("loop", lambda a: lax.fori_loop(0, 3, lambda i, c: (add(c), c)[1], a), 1.0)
+        run("none", lambda a: a * 2, 1.0)
+        out["unused"] = float(z[...])
+        """
+    )
+    assert found["reads"][:2] == [["ReadEffect"], 1] and found["none"][:2] == [[], 0]

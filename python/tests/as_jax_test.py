@@ -214,15 +214,15 @@ def test_what_is_there_but_not_for_calls(tmp_path):
     log = tmp_path / "log"
     done = as_jax(
         """
-        import jax.experimental.custom_partitioning
+        import jax.experimental.pallas
         try:
-            jax.experimental.custom_partitioning.custom_partitioning(lambda x: x)
+            jax.experimental.pallas.pallas_call(lambda x: x)
         except NotImplementedError as error:
             print(error)
         """,
         WEFT_AS_JAX_LOG=str(log),
     )
-    name = "jax.experimental.custom_partitioning.custom_partitioning"
+    name = "jax.experimental.pallas.pallas_call"
     assert done.stdout.startswith(f"weft.as_jax: Weft has no counterpart of {name}: ")
     assert log.read_text() == f"{name}() 1\n"
 

@@ -150,3 +150,78 @@ def test_barriers_of_some_arguments():
     (some,), (every,) = found["each"]
     assert some == every - 1 and found["parts"] == [some] and found["none"] == []
     assert found["same"] and found["equations"] == 0
+
+
+# Programs of one equation each, and the parameters that it is asked for and bound with.
+_ASKED = {
+    "lambda x: jnp.sum(x, 1)": "axes out_sharding",
+    "lambda x: jnp.max(x, (0, 1))": "axes",
+    "lambda x: lax.argmin(x, 1, np.int32)": "axes index_dtype",
+    "lambda x: x.T": "permutation",
+    "lambda x: x.reshape(2, 6)": "new_sizes dimensions sharding",
+    "lambda x: lax.broadcast_in_dim(x, (3, 4, 2), (0, 1))": "shape broadcast_dimensions sharding",
+    "lambda x: lax.concatenate([x, x], 1)": "dimension",
+    "lambda x: lax.pad(x, np.float32(0), ((1, 2, 0), (0, -1, 1)))": "padding_config",
+    "lambda x: lax.rev(x, (0,))": "dimensions",
+    "lambda x: lax.cumsum(x, 1, reverse=True)": "axis reverse",
+    "lambda x: lax.slice(x, (0, 1), (3, 4), (1, 2))": "start_indices limit_indices strides",
+    "lambda x: x[:2]": "start_indices limit_indices strides",
+    "lambda x: lax.dynamic_slice(x, (i, i), (2, 2))": "slice_sizes",
+    "lambda x: lax.sort(x, dimension=0)": "dimension is_stable num_keys",
+    "lambda x: lax.top_k(x, 2)": "k axis",
+    "lambda x: lax.bitcast_convert_type(x, np.int32)": "new_dtype",
+    "lambda x: lax.exp(x)": "accuracy",
+    "lambda x: x * x": "out_dtype",
+    "lambda x: lax.gather(x, n, by_row, (1, 4), mode='clip')": "dimension_numbers slice_sizes mode fill_value",
+    "lambda x: lax.conv_general_dilated(x[None, None], k, (1, 2), 'SAME')": (
+        "window_strides padding lhs_dilation rhs_dilation feature_group_count batch_group_count precision"
+    ),
+    "lambda x: lax.scan(lambda c, y: (c + y.sum(), c), np.float32(0), x)": "length reverse num_consts num_carry unroll",
+}
+
+
+def test_parameters_under_the_names_of_jax():
+    programs = "\n        ".join(f"look({source!r}, {source}, {names!r})" for source, names in _ASKED.items())
+    found = both(
+        f"""
+        x, i, n = np.arange(12, dtype=np.float32).reshape(3, 4) / 7, jnp.int32(1), jnp.array([[2], [0]])
+        k = np.ones((2, 1, 2, 2), np.float32)
+        by_row = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+
+        def look(source, f, names):
+            closed = jax.make_jaxpr(f)(x)
+            eqn = closed.eqns[-1]
+            params = {{name: eqn.params[name] for name in names.split()}}
+            assert all(name in eqn.params for name in params), source
+            kinds = {{name: str(value) for name, value in params.items()}}
+            out[source] = [kinds, eqn.params.get("none", 5), eqn.params.get(names.split()[0]) is not None]
+
+        def bound(p, *args, **params):
+            found = p.bind(*args, **params)
+            return [np.asarray(a, np.float64).round(4).tolist() for a in jax.tree.leaves(found)]
+
+        {programs}
+        out["bound"] = [
+            bound(lax.reduce_sum_p, x, axes=(0,), out_sharding=None),
+            bound(lax.transpose_p, x, permutation=(1, 0)),
+            bound(lax.reshape_p, x, new_sizes=(12,), dimensions=None, sharding=None),
+            bound(lax.broadcast_in_dim_p, x, shape=(3, 4, 2), broadcast_dimensions=(0, 1), sharding=None),
+            bound(lax.concatenate_p, x, x, dimension=0),
+            bound(lax.pad_p, x, np.float32(0), padding_config=((1, 0, 0), (0, 0, 1))),
+            bound(lax.exp_p, x, accuracy=None),
+            bound(lax.convert_element_type_p, x, new_dtype=np.dtype("int32"), weak_type=False, sharding=None),
+            bound(lax.dot_general_p, x, x, dimension_numbers=(((1,), (1,)), ((), ())), precision=None,
+                  preferred_element_type=np.dtype("float32"), out_sharding=None),
+            bound(lax.sort_p, x, x, dimension=1, is_stable=True, num_keys=1),
+            bound(lax.top_k_p, x, k=2, axis=1),
+            bound(lax.split_p, x, sizes=(1, 3), axis=1),
+            bound(lax.squeeze_p, x[:, :1], dimensions=(1,)),
+            bound(lax.iota_p, dtype=np.dtype("int32"), shape=(2, 3), dimension=1, sharding=None),
+            bound(lax.dynamic_slice_p, x, i, i, slice_sizes=(2, 2)),
+            bound(lax.cumsum_p, x, axis=0, reverse=False),
+        ]
+        jitted = jax.make_jaxpr(lambda x: lax.reduce_max_p.bind(x, axes=(0,)))(x)
+        out["traced"] = str(jitted.eqns[0].primitive), list(jitted.eqns[0].params["axes"])
+        """
+    )
+    assert found["lambda x: x.T"][0] == {"permutation": "(1, 0)"} and found["traced"] == ["reduce_max", [0]]

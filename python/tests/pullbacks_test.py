@@ -1,5 +1,8 @@
 """What the function that vjp gives has kept: args_res and opaque_residuals."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -50,3 +53,15 @@ def test_pullbacks_without_arguments_pass_through_jit():
 
     (gradient,) = backward(pullback, 2.0, 3.0)
     assert (float(value), float(gradient["a"]), float(gradient["b"])) == (6.0, 3.0, 2.0)
+
+
+def test_arguments_that_no_derivative_needs_are_let_go():
+    x = wnp.ones(1000)
+    there = weakref.ref(x)
+    _, pullback = weft.vjp(lambda x: 2 * x, x)
+    del x
+    gc.collect()
+    assert there() is None and float(pullback(wnp.ones(1000))[0][0]) == 2
+    with weft.checking_leaks(True):
+        _, pullback = weft.jit(lambda x: weft.vjp(wnp.sin, x))(0.0)
+    assert float(pullback(3.0)[0]) == 3

@@ -449,14 +449,14 @@ def _vjp(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     leaf_types = [_weft.abstract(leaf)[0] for leaf in flat.leaves]
     slopes = [weak for weak, on in zip(_weak(flat.leaves), active) if on]
     places = of_cotangents([leaf for leaf, on in zip(flat.leaves, active) if on])
-    specs = [_weft.abstract(v) for v in values[:count]]
+    specs, name = [_weft.abstract(v) for v in values[:count]], flat.name
 
-    # What it knows beside its arguments belongs to no trace: it is part of the structure of a tree.
+    # What it knows beside its arguments belongs to no trace, as the call does: it is part of the structure of a tree.
     def pullback(residuals, *cotangents):
         if len(cotangents) != 1:
             raise type_error(
-                f"vjp: the function that vjp gave for '{flat.name}' was called with {len(cotangents)} arguments; it "
-                f"takes one, the cotangent of what '{flat.name}' returns, which may be a container"
+                f"vjp: the function that vjp gave for '{name}' was called with {len(cotangents)} arguments; it takes "
+                f"one, the cotangent of what '{name}' returns, which may be a container"
             )
         moving = lanes_apart(checked_cotangents(cotangents[0], value_tree, specs, "vjp"))
         back = _weft.with_weak(apply_derivative(backward, residuals + moving), slopes)

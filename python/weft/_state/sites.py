@@ -8,6 +8,8 @@ references a function uses is guessed from what it can reach; where it uses anot
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -226,17 +228,37 @@ def beside(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) -
     return attempts(kind, (fun, args, kwargs), attempt)
 
 
+class _Looked(threading.local):
+    refs: Sequence[weakref.ref[Ref]] = ()  # those that were bound when a program of this thread was looked at last
+
+
+_looked = _Looked()
+
+
+def looked_at() -> list[Ref]:
+    """The references that may be used by the function that `looking` has traced last."""
+    return [ref for there in _looked.refs if (ref := there()) is not None]
+
+
 def looking(kind: str, run: Callable, fun: Callable, args: tuple, kwargs: dict) -> Any:
     """A transform that only looks at the program of a function (make_ir, eval_shape): references stay as they are."""
 
     def attempt(site: Bound) -> Any:
         given, named = held(args), held(kwargs)
+        _looked.refs = ()
         if not site.refs:
             return run(site.watching(fun), given, named)
         values = site.values()
-        return run(naming(lambda *a, **k: site.run(fun, values, a, k)[0], fun), given, named)
+        found = run(naming(lambda *a, **k: site.run(fun, values, a, k)[0], fun), given, named)
+        _looked.refs = list(map(weakref.ref, site.refs))
+        return found
 
     return attempts(kind, (fun, args, kwargs), attempt)
+
+
+def beginning_with(kind: str, refs: list[Ref], fun: Callable) -> Callable:
+    """(contents, args, kwargs) -> (result, what the references hold at the end), of a function that uses them."""
+    return naming(lambda contents, args, kwargs: Bound(kind, refs).run(fun, contents, args, kwargs), fun)
 
 
 # --- Batches ----------------------------------------------------------------------------------------------------------

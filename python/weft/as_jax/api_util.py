@@ -13,6 +13,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from . import linear_util as lu
 from .core import get_aval
+from .debug_infos import debug_info  # noqa: F401
 from .treedefs import spec_of, tree_flatten
 
 _MORE = 11  # elements that are read of a sequence that is longer than another one, to say how long it is
@@ -124,11 +125,6 @@ def flatten_fun_nokwargs(f: Any, in_tree: Any) -> tuple[Any, Callable[[], Any]]:
         return found
 
     return lu.wrap_init(flat), lambda: out[0]
-
-
-def debug_info(name: str, f: Any, *_: Any, **__: Any) -> tuple[str, Any]:
-    """What JAX keeps for its messages; Weft's find the user's line themselves."""
-    return name, f
 
 
 def infer_argnums_and_argnames(sig: inspect.Signature, argnums: Any, argnames: Any) -> tuple[Any, Any]:

@@ -20,6 +20,7 @@ from .._sharding.shardings import spec_axes
 from .._sharding.typed import spec_of_dims
 from .._sharding.typing_rules import typing_rules
 from ..mesh import get_abstract_mesh
+from ..symbolic_zeros import CustomVJPPrimal
 from . import hlo_shardings
 
 ensure_compile_time_eval = eval_context = weft.ensure_compile_time_eval
@@ -134,6 +135,8 @@ def typeof(x: Any) -> ShapedArray:
     own = own_types.get(type(x))
     if own is not None:
         return own(x)
+    if isinstance(x, CustomVJPPrimal):  # a part of a value of a library's own, on its way to a forward rule
+        return typeof(x.value)
     found = weft.typeof(x)
     if stateful.is_reference(x) and not get_abstract_mesh().empty:
         return type(found)(_on_mesh(held := stateful.references.scopes.read(x), weft.typeof(held)))

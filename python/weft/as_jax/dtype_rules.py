@@ -12,8 +12,9 @@ import weft
 import weft.numpy as wnp
 
 from .. import _weft
-from .._core.errors import value_error
-from .dtypes import canonicalize_dtype, extended, is_wide, issubdtype, scalar_type_of
+from .._core.errors import of_kind, value_error
+from ..errors import TypePromotionError
+from .dtypes import canonicalize_dtype, extended, float6, is_wide, issubdtype, scalar_type_of
 from .literals import is_typed
 
 python_scalar_types = {bool, int, float, complex}
@@ -107,6 +108,52 @@ def lattice_result_type(*xs: Any) -> tuple[Any, bool]:
         met, weak = _weft.weak_result_type(_one(met, weak), _one(*_dtype_and_weaktype(x)))
         met = np.dtype(getattr(ml_dtypes, met, met))
     return canonicalize_dtype(_numpys(met), allow_extended_dtype=True), weak
+
+
+# What stands for Python's types of numbers, about whose dtype the other one decides.
+_NUMBERS: dict[Any, Any] = {int: 0, float: 0.0, complex: 0j}
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype that two dtypes have together, of 64 bits, too, where arrays have none."""
+    if float6(a) or float6(b):
+        return _with_float6(a, b)
+    is_number = lambda x: isinstance(x, type) and x in _NUMBERS
+    half = not weft.config.x64
+    with weft.enable_x64(True):
+        given = [_NUMBERS[x] if is_number(x) else _weft.dtype(x) for x in (a, b)]
+        found = _weft.users_result_type(*given)
+    # What has both signs beside uint32 has 64 bits only where arrays have them.
+    return np.dtype(np.int32) if half and found == np.int64 and {*map(_itemsize, given)} <= {1, 2, 4} else found
+
+
+def _itemsize(given: Any) -> int:
+    return given.itemsize if isinstance(given, np.dtype) else 0
+
+
+def _with_float6(a: Any, b: Any) -> Any:
+    """... where one has 6 bits, which Weft's own dtypes have not."""
+    own, other = (float6(a), b) if float6(a) else (float6(b), a)
+    if own == float6(other) or any(other is kind for kind in (int, float)):
+        return own
+    kind = np.dtype(other) if float6(other) is None else own
+    strict = weft.config.numpy_dtype_promotion == "strict"
+    if not strict and kind.kind in "biu":
+        return own
+    where = " when jax_numpy_dtype_promotion=strict" if strict else ""
+    raise of_kind(
+        TypePromotionError,
+        f"Input dtypes ({own}, {other}) have no available implicit dtype promotion path{where}; convert one of them",
+    )
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """weft.numpy.isdtype, which knows floats of 6 bits, too."""
+    own = float6(dtype)
+    if not own:
+        return bool(wnp.isdtype(dtype, kind))
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return any(k in ("real floating", "numeric") if isinstance(k, str) else own == float6(k) for k in kinds)
 
 
 def _one(dtype: Any, weak: bool) -> Any:

@@ -48,7 +48,8 @@ float0 = FLOAT0
 _FLOAT6 = tuple(map(np.dtype, (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)))
 
 
-def _float6(dtype: Any) -> Any:
+def float6(dtype: Any) -> Any:
+    """The dtype, where it is one of floats of 6 bits; None: it is none."""
     return next((kind for kind in _FLOAT6 if dtype in (kind, kind.type) or str(dtype) == str(kind)), None)
 
 
@@ -72,8 +73,8 @@ def issubdtype(a: Any, b: Any) -> bool:
         return isinstance(b, type) and issubclass(a, b)
     if isinstance(b, type) and issubclass(b, extended):
         return False
-    if _float6(a) or _float6(b):
-        return _float6(a) == _float6(b) or b in (np.floating, np.inexact, np.number, np.generic)
+    if float6(a) or float6(b):
+        return float6(a) == float6(b) or b in (np.floating, np.inexact, np.number, np.generic)
     return wnp.issubdtype(a, b)
 
 
@@ -88,7 +89,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     if isinstance(dtype, np.dtype) and dtype.kind == "O":  # of NumPy alone
         return dtype
     half = None if weft.config.x64 else _HALVES.get(_name(dtype))
-    return half or _float6(dtype) or _weft.dtype(dtype)
+    return half or float6(dtype) or _weft.dtype(dtype)
 
 
 def is_wide(dtype: Any) -> bool:

@@ -5,6 +5,7 @@ declare; here they are looked up, and refused where JAX refuses them."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -90,6 +91,64 @@ class EffectTypeSet:
 lowerable_effects, ordered_effects, shardable_ordered_effects = EffectTypeSet(), EffectTypeSet(), EffectTypeSet()
 control_flow_allowed_effects, custom_derivatives_allowed_effects = EffectTypeSet(), EffectTypeSet()
 remat_allowed_effects, partial_eval_kept_effects = EffectTypeSet(), EffectTypeSet()
+
+
+class DebugEffect(Effect):
+    """A program prints, or calls a function of Python that looks at its values."""
+
+    def __repr__(self) -> str:
+        return "Debug"
+
+
+class IOEffect(Effect):
+    """A program calls a function of Python."""
+
+    def __repr__(self) -> str:
+        return "IO"
+
+
+@functools.total_ordering
+@dataclasses.dataclass(frozen=True)
+class ErrorEffect(Effect):
+    """A program has a check of jax.experimental.checkify: of this kind, with values of these types in its message."""
+
+    error_type: type
+    shape_dtypes: tuple[Any, ...]
+
+    def __lt__(self, other: ErrorEffect) -> bool:
+        return self._in_order() < other._in_order()
+
+    def _in_order(self) -> tuple[Any, ...]:
+        return str(self.error_type), [(t.shape, str(t.dtype)) for t in self.shape_dtypes]
+
+
+debug_effect, io_effect = DebugEffect(), IOEffect()
+for _allowed in (control_flow_allowed_effects, remat_allowed_effects, custom_derivatives_allowed_effects):
+    _allowed.add_type(DebugEffect)
+    _allowed.add_type(ErrorEffect)
+control_flow_allowed_effects.add_type(IOEffect)
+for _lowerable in (DebugEffect, IOEffect):
+    lowerable_effects.add_type(_lowerable)
+# Operations of Weft's that do something besides computing, by the names that programs show.
+_KNOWN = {"debug_callback": debug_effect, "debug_print": debug_effect, "io_callback": io_effect}
+CHECK = "check"  # the parameter of a check that is its number
+
+
+def of_operation(name: str, params: Mapping[str, Any]) -> Any:
+    """What an operation of Weft's does besides computing."""
+    if CHECK in params:
+        return _of_check(params[CHECK])
+    return frozenset([_KNOWN[name]]) if name in _KNOWN else no_effects
+
+
+def _of_check(number: int) -> Any:
+    from .._checks.interpreter import KNOWN  # which has weft.numpy
+
+    if number not in KNOWN:
+        return no_effects
+    found = KNOWN[number][0]
+    types = tuple(weft.ShapeDtype(shape, dtype) for shape, dtype in found.spec)
+    return frozenset([ErrorEffect(found.kind, types)])
 
 
 class TokenSet:

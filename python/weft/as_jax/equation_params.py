@@ -8,6 +8,7 @@ from typing import Any
 
 import weft
 
+from .. import _weft
 from .._core.errors import key_error
 from .._sharding.meshes import chosen_mesh, mesh_of
 from .._sharding.shardings import with_open_dims
@@ -45,6 +46,8 @@ class Params(dict[str, Any]):
             return True
         if name in _REGIONS:
             return super().__contains__("regions")
+        if name == "unroll":
+            return super().__contains__("length")
         return name in _PLACES and super().__contains__(_PLACES[str(name)])
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -55,6 +58,9 @@ class Params(dict[str, Any]):
             return default
 
     def __getitem__(self, name: str) -> Any:
+        if name == "length" and super().__contains__("length"):
+            (length,) = super().__getitem__("length")
+            return int(length) if str(length).isdigit() else _weft.Dim(str(length))
         if name == "mesh" and super().__contains__("mesh"):
             return self._mesh()
         if name == "sharding" and super().__contains__("open"):
@@ -82,6 +88,8 @@ class Params(dict[str, Any]):
             return specs_in(str(super().__getitem__(_PLACES[name])))
         if name == "unconstrained_dims" and super().__contains__("open"):
             return frozenset(super().__getitem__("open"))
+        if name == "unroll" and super().__contains__("length"):
+            return 1
         if name not in _REGIONS or not super().__contains__("regions"):
             raise key_error(f"the equation has no parameter {name!r}")
         place = _REGIONS[name]
@@ -105,28 +113,6 @@ class ProductParams(dict[str, Any]):
         if name == "dimension_numbers":
             return _dimension_numbers(self["spec"])
         raise key_error(f"the equation has no parameter {name!r}")
-
-
-class SliceParams(dict[str, Any]):
-    """Parameters of a slice, which can be asked for under JAX's names; strides that skip nothing are None there. Taken
-    one by one (items, **) they are Weft's."""
-
-    def __getitem__(self, name: str) -> Any:
-        found = super().__getitem__(name)
-        return None if name == "strides" and all(stride == 1 for stride in found) else found
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """... of those under JAX's names, too."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-    def __missing__(self, name: str) -> Any:
-        ours = name.removesuffix("_indices")
-        if ours == name or not super().__contains__(ours):
-            raise key_error(f"the equation has no parameter {name!r}")
-        return tuple(super().__getitem__(ours))
 
 
 def _dimension_numbers(spec: str) -> Any:

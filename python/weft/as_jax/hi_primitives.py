@@ -27,7 +27,7 @@ from .hijax import (
 from .rules import SymbolicZero, UndefinedPrimal, Zero, is_undefined_primal
 from .user_primitives import AxisData, Primitive
 
-__all__ = ["HiPrimitive", "Static", "VJPHiPrimitive", "custom_vjp3"]
+__all__ = ["HiPrimitive", "NullAccum", "Static", "VJPHiPrimitive", "custom_vjp3"]
 
 custom_vjp3 = weft.custom_vjp
 
@@ -218,7 +218,7 @@ class _Sum:
         self.value = x if self.value is None else _added(self.aval, self.value, x)
 
 
-class _Unwanted:
+class NullAccum:
     """The place of a cotangent that nobody wants."""
 
     value = None
@@ -357,7 +357,7 @@ class VJPHiPrimitive:
                 return Zero(tangent_of(kind))
             return _tree.map(lambda x: Zero(x.aval).instantiate() if is_zero(x) else x, part, is_leaf=is_zero)
 
-        place = lambda kind, on: _Sum(tangent_of(kind)) if on else _Unwanted()
+        place = lambda kind, on: _Sum(tangent_of(kind)) if on else NullAccum()
         places = _by_type(self.in_avals, moving.val, place)
         self.vjp_bwd(residuals, _by_type(self.out_aval, ct, cotangent), *places)
         return _tree.map(lambda x: x.value, places)

@@ -21,7 +21,8 @@ def without_broadcasts(eqns: list[Any], results: Sequence[Any]) -> list[Any]:
         return eqns
     needed = {id(atom) for atom in results}
     for eqn in eqns:
-        whole = [id(atom) not in wide and _shape(atom) == _shape(eqn.outvars[0]) for atom in eqn.invars]
+        results_of = [_shape(result) for result in eqn.outvars[:1]]  # a check has none
+        whole = [id(atom) not in wide and [_shape(atom)] == results_of for atom in eqn.invars]
         for i, atom in enumerate(eqn.invars):
             beside = len(whole) == 2 and whole[1 - i] and eqn.primitive.name in _OF_TWO
             if id(atom) in wide and not beside:

@@ -5,8 +5,9 @@
         eqn.primitive, eqn.invars, eqn.outvars, eqn.params
     jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
 
-Equations are Weft's: their parameters have Weft's names (docs/operations.md), and jitted functions are inlined. A
-primitive is called what JAX calls it where it has one of the same meaning (`exp`, `dot_general`, `select_n`).
+Equations are Weft's: their parameters have Weft's names (docs/operations.md), and jax_params says which of JAX's they
+can be asked for. A primitive is called what JAX calls it where it has one of the same meaning (`exp`, `dot_general`,
+`select_n`).
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ import weft
 from .. import _weft
 from .._core.ir_view import is_scope, name_stack
 from .._core.shapes import ShapedArray
+from .._core.stateful import is_reference
 from .._sharding.typed import by_the_compiler, mesh_of
 from ..custom import named as named_rules
 from ..program import IR
 from .constraints import joined
 from .conversions import ConvertParams, chooses_by_bool
 from .effects import Effect, Effects, JaxprInputEffect, no_effects  # noqa: F401
-from .equation_params import Params, ProductParams, SliceParams
+from .equation_params import Params, ProductParams
 from .hidden_scopes import in_hi_primitive, name_of_callback
 from .implicit_broadcasts import without_broadcasts, without_what_changes_nothing
+from .jax_params import readable
 from .jaxpr_text import letters, text_of, text_of_equation
 from .mixed_products import as_one
 from .one_equation import SAYS_HOW, Computed, as_one_equation
@@ -176,13 +179,14 @@ class Jaxpr:
         outvars: Sequence[Atom],
         eqns: Sequence[JaxprEqn],
         effects: Any = None,
+        debug_info: Any = None,
         *_: Any,
         **__: Any,
     ):
         self._effects = effects
         self.constvars, self._invars = list(constvars), list(invars)
         self.outvars, self._eqns = list(outvars), list(eqns)
-        self.debug_info = None
+        self._debug_info = debug_info
 
     # The names that JAX has for the lists: programs are changed in place by them.
     invars, eqns = (property(operator.attrgetter(name)) for name in ("_invars", "_eqns"))
@@ -206,6 +210,13 @@ class Jaxpr:
         return self._is_high
 
     @property
+    def debug_info(self) -> Any:
+        """What is known of the function that it is of."""
+        if callable(self._debug_info):
+            self._debug_info = self._debug_info()
+        return self._debug_info
+
+    @property
     def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.invars]
 
@@ -216,7 +227,8 @@ class Jaxpr:
     def replace(self, **changes: Any) -> Jaxpr:
         """The program with some of its attributes changed."""
         names = ("constvars", "invars", "outvars", "eqns")
-        return Jaxpr(**{**{name: getattr(self, name) for name in names}, **changes})
+        known = {name: getattr(self, name) for name in names}
+        return Jaxpr(**{**known, "debug_info": self._debug_info, **changes})
 
     def pretty_print(
         self, *, source_info: bool = False, print_shapes: bool = True, name_stack: bool = False, **_: Any
@@ -403,10 +415,10 @@ def _jaxpr(
             parts[id(outvars[0])] = frozenset(given.get("unreduced", ()))
         if ours == "convert":
             given = ConvertParams(given)
-        if ours == "slice":
-            given = SliceParams(given)
         if ours == "contract":
             given = ProductParams(given, outvars[0].aval.dtype, of_steps(eqn["origin"]["steps"]))
+        elif call is None:
+            given = readable(ours, given, invars)
         eqns.append(JaxprEqn(invars, outvars, shown, given, source_info, fn))
         eqns[-1].steps = eqn["origin"]["steps"]
     n = len(params) - num_constants
@@ -470,7 +482,8 @@ def value_of(atom: Atom, values: dict[Any, Any]) -> Any:
 
 def _strong(value: Any, aval: ShapedArray) -> Any:
     """The value with the dtype that the program says: Python's numbers have none."""
-    return value if isinstance(value, _weft.Array) else _weft.array(value, aval.dtype, False)
+    kept = isinstance(value, _weft.Array) or is_reference(value)
+    return value if kept else _weft.array(value, aval.dtype, False)
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Any:

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core import stateful
 from .._core import tree as _tree
 from .._core.errors import value_error
 from .._core.shapes import ShapedArray
 from ..ref import AbstractRef, Ref
 from .dtypes import canonicalize_dtype
 from .effects import AccumEffect, RefEffect, WriteEffect
-from .jaxprs import ClosedJaxpr, Jaxpr, Var
-from .ref_equations import Event, WatchedRef, with_events
+from .jaxprs import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Var
+from .ref_equations import Event, WatchedRef, get_p, swap_p, with_events
+from .source_info_util import SourceInfo
 
 
 class RefJaxpr(Jaxpr):
@@ -86,6 +88,39 @@ def traced(make_jaxpr: Callable[..., Any], fun: Callable[..., Any], args: Any, k
         if end is not jaxpr.invars[place] and not uses[place] & {WriteEffect, AccumEffect}:
             uses[place].add(WriteEffect)
     return ClosedJaxpr(RefJaxpr(jaxpr, uses, (events, atoms)), closed.consts)
+
+
+def captured() -> list[Ref]:
+    """The references that the function of which a program was made last may use, besides its arguments."""
+    return [] if stateful.references is None else stateful.references.looked_at()
+
+
+def with_captured(
+    whole_of: Callable[..., ClosedJaxpr], fun: Callable[..., Any], args: Any, kwargs: Any, refs: list[Ref]
+) -> ClosedJaxpr:
+    """The program of a function that uses references from outside: they are constants, which it reads first, and writes
+    at the end. `whole_of`: gives the program of a function of arrays, for arguments."""
+    pure = stateful.references.beginning_with("make_jaxpr", refs, fun)
+    closed = whole_of(pure, list(map(_contents, refs)), args, kwargs)
+    whole, n = closed.jaxpr, len(refs)
+    outs, ends = whole.outvars[: len(whole.outvars) - n], whole.outvars[len(whole.outvars) - n :]
+    known = {atom for eqn in whole.eqns for atom in eqn.invars} | set(outs)
+    reads: list[JaxprEqn] = []
+    writes: list[JaxprEqn] = []
+    used: list[tuple[Var, Ref]] = []
+    for ref, content, end in zip(refs, whole.invars, ends):
+        var = Var(AbstractRef(content.aval))
+        is_read = content in known or any(content is other for other in ends if other is not end)
+        if is_read:
+            reads.append(JaxprEqn([var], [content], get_p, {"index": ...}, SourceInfo("", "")))
+        if end is not content:
+            before: list[Var] = [DropVar(content.aval)]
+            writes.append(JaxprEqn([var, end], before, swap_p, {"index": ...}, SourceInfo("", "")))
+        if is_read or end is not content:
+            used.append((var, ref))
+    constvars = [*(var for var, _ in used), *whole.constvars]
+    jaxpr = Jaxpr(constvars, whole.invars[n:], outs, [*reads, *whole.eqns, *writes])
+    return ClosedJaxpr(jaxpr, [*(ref for _, ref in used), *closed.consts])
 
 
 def _contents(leaf: Any) -> Any:

@@ -390,7 +390,7 @@ def _of_equation(eqn: jaxprs.JaxprEqn, options: _Options) -> RooflineResult:
     whole = functools.reduce(lambda a, b: a + b, parts)  # of a while loop: one trip
     if eqn.primitive.name != "scan":
         return whole
-    return replace(whole * int(eqn.params["length"][0]), peak_hbm_bytes=whole.peak_hbm_bytes)
+    return replace(whole * int(eqn.params["length"]), peak_hbm_bytes=whole.peak_hbm_bytes)
 
 
 def roofline(

@@ -17,7 +17,7 @@ from .._sharding.meshes import mesh_around
 from .._sharding.partitioning import places_of_results, shardings_of
 from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
-from . import jaxprs
+from . import debug_infos, jaxprs
 from .device_assignment import for_devices, lowered_on, where_types_lie
 from .equation_params import specs_in
 from .hlo_shardings import named_sharding_to_xla_hlo_sharding
@@ -71,7 +71,13 @@ class Traced(Described):
     @property
     def jaxpr(self) -> Any:
         """A view of the program."""
-        return jaxprs.closed(self._ir)
+        closed = jaxprs.closed(self._ir)
+        jitted = self._lowered._jitted
+        out_tree = None if isinstance(self._lowered._out, int) else self._lowered._out
+        closed.jaxpr._debug_info = debug_infos.of_program(
+            jitted._function, self._ir._in_tree, out_tree, sorted(jitted._static_argnums)
+        )
+        return closed
 
     @property
     def lojax(self) -> Any:

@@ -24,7 +24,7 @@ from .._sharding.partitioning import OnAllDevices, axes_of_mapped, shardings_of
 from .._sharding.shardings import spec_axes
 from .._sharding.typed import typed_sharding
 from ..pullbacks import Pullback
-from . import jaxprs, ref_programs
+from . import debug_infos, jaxprs, ref_programs
 from .core import get_aval, lies_on
 from .device_assignment import where_types_lie
 from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
@@ -312,6 +312,11 @@ def make_jaxpr(
     """A function that traces: make_jaxpr(f)(*args) is a ClosedJaxpr, a view of Weft's program, in which each jitted
     function is an equation."""
     make = weft.make_ir(fun, static_argnums=static_argnums, axis_env=axis_env, return_shape=True)
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+
+    def whole(pure: Callable[..., Any], *args: Any) -> jaxprs.ClosedJaxpr:
+        with keeps_calls(True):
+            return jaxprs.closed(weft.make_ir(pure, axis_env=axis_env)(*args))
 
     @functools.wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
@@ -319,7 +324,9 @@ def make_jaxpr(
             return ref_programs.traced(functools.partial(make_jaxpr, axis_env=axis_env), fun, args, kwargs)
         with keeps_calls(True):
             ir, shapes = make(*args, **kwargs)
-        closed = jaxprs.closed(ir)
+        refs = [] if static_argnums else ref_programs.captured()
+        closed = ref_programs.with_captured(whole, fun, args, kwargs, refs) if refs else jaxprs.closed(ir)
+        closed.jaxpr._debug_info = debug_infos.of_program(fun, ir._in_tree, ir._out_tree, static)
         if not static_argnums:
             types = _tree.map(
                 lambda x: weft.ShapeDtype(x.shape, x.dtype) if getattr(x, "ndim", 0) else x, (args, kwargs)

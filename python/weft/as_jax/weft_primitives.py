@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import weft
@@ -12,8 +12,9 @@ from .. import _weft
 from .._core.errors import not_implemented
 from .._core.shapes import ShapedArray
 from . import own_impls
-from .effects import no_effects
+from .effects import CHECK, no_effects, of_operation
 from .hidden_scopes import one_product
+from .jax_params import binding
 from .mixed_products import operands_of
 from .one_equation import SEVERAL, in_one_equation
 from .precision import asked
@@ -70,6 +71,8 @@ class WeftPrimitive(Primitive):
             return params[COMPUTES].run(*args)
         if self._ours in SEVERAL and self._ours not in operations():
             return in_one_equation("jax.lax", self.name, getattr(weft.lax, self.name))(*args, **params)
+        if (bind := binding(self.name, params)) is not None:
+            return bind(*args, **params)
         if params.get("precision") is not None:
             with asked(params.pop("precision")):
                 return self.impl(*args, **params)
@@ -87,8 +90,14 @@ class WeftPrimitive(Primitive):
         attrs = {
             name: (attribute_kinds.get((self._ours, name)) or _kind_of(value), value) for name, value in params.items()
         }
+        if CHECK in params:  # its number is none of the attributes that texts of programs have
+            return list(_weft.bind(self._ours, list(args), params) or ())
         results = _weft.bind_program(self._ours, list(args), attrs, regions)
         return results if self.multiple_results else results[0]
+
+    def effects_of(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What it does besides computing: prints, calls functions of Python, checks."""
+        return of_operation(self.name, params)
 
     def abstract_eval(self, /, *avals: Any, **params: Any) -> Any:
         """(types of the results, no effects)."""

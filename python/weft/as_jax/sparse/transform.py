@@ -311,7 +311,7 @@ def _scan(eqn: Any, operands: list[Any]) -> Sequence[Any]:
         results = _run(body.jaxpr, (), [*constants, *carry, *x])
         return [_plain(v) for v in results[:n]], results[n:]
 
-    length = int(eqn.params["length"][0])
+    length = int(eqn.params["length"])
     carry, ys = weft.scan(step, [_plain(x) for x in carry], xs, length=length, reverse=eqn.params["reverse"])
     return [*carry, *ys]
 

@@ -46,10 +46,9 @@ EXPERIMENTAL: dict[str, Served] = {
         names=of("weft.as_jax.state", "set_cache_dir reset_cache")
     ),
     "jax.experimental.custom_partitioning": Served(
-        names=refused(
-            "jax.experimental.custom_partitioning",
+        names=of(
+            "weft.as_jax.custom_partitioning",
             "custom_partitioning SdyShardingRule BATCHING ArrayMapping CompoundFactor",
-            "how operations are cut follows from their sharding rules",
         )
     ),
     "jax.experimental.colocated_python": Served(everything_of=("weft.as_jax.colocated_python",)),

@@ -86,8 +86,8 @@ PRIVATE: dict[str, Served] = {
     "jax._src.dtypes": Served(
         everything_of=("weft.as_jax.dtypes", "weft.as_jax.dtype_rules"),
         names={
-            **of("weft.numpy", "finfo iinfo isdtype promote_types can_cast"),
-            **of("weft.as_jax.dtype_rules", "_jax_types _jax_type result_type"),
+            **of("weft.numpy", "finfo iinfo can_cast"),
+            **of("weft.as_jax.dtype_rules", "_jax_types _jax_type isdtype promote_types result_type"),
             **of(
                 "weft.as_jax.dtype_rules", "_weak_types _float8_dtypes _float4_dtypes _intn_dtypes _dtype_and_weaktype"
             ),
@@ -228,12 +228,14 @@ PRIVATE: dict[str, Served] = {
         everything_of=("weft.debug",),
         names={
             **of("weft.as_jax.debugging", "debug_print debug_callback debug_log debug_print_p debug_callback_p"),
+            **of("weft.as_jax.effects", "DebugEffect debug_effect"),
             **of("weft.as_jax.pictures", "visualize_array_sharding visualize_sharding"),
         },
     ),
     "jax._src.callback": Served(
         names={
             **of("weft.as_jax.callbacks", "pure_callback io_callback"),
+            **of("weft.as_jax.effects", "IOEffect"),
             **of("weft.as_jax.mlir", "emit_python_callback"),
         }
     ),
@@ -442,8 +444,11 @@ PRIVATE: dict[str, Served] = {
     ),
     **{
         f"jax._src.interpreters.{name}": PUBLIC[f"jax.interpreters.{name}"]
-        for name in ("ad", "batching", "partial_eval", "xla")
+        for name in ("batching", "partial_eval", "xla")
     },
+    "jax._src.interpreters.ad": PUBLIC["jax.interpreters.ad"]._replace(
+        names={**PUBLIC["jax.interpreters.ad"].names, **of("weft.as_jax.hi_primitives", "NullAccum")}
+    ),
     "jax._src.interpreters.mlir": PUBLIC["jax.interpreters.mlir"]._replace(
         names={
             **PUBLIC["jax.interpreters.mlir"].names,
@@ -462,9 +467,7 @@ PRIVATE: dict[str, Served] = {
     ),
     "jax._src.checkify": Served(
         everything_of=("weft.experimental.checkify",),
-        names={
-            **refused("jax._src.checkify", "ErrorEffect", _TRACES),
-        },
+        names=of("weft.as_jax.effects", "ErrorEffect"),
     ),
     "jax._src.state": Served(
         names={

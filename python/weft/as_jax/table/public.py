@@ -116,6 +116,7 @@ PUBLIC: dict[str, Served] = {
         everything_of=("weft.numpy",),
         names={
             "issubdtype": "weft.as_jax.dtypes:issubdtype",
+            **of("weft.as_jax.dtype_rules", "isdtype promote_types"),
             "ndarray": "weft:Array",
             "newaxis": Value(None),
             **of("weft.numpy", "__array_api_version__"),
