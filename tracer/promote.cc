@@ -118,7 +118,12 @@ WeakDType Promote(WeakDType a, WeakDType b) {
     throw TypeError("no common dtype for ", a.dtype, " and ", b.dtype, kRemedy);
   }
   const int node = table[na][nb];
-  if (node < kWeakInt) return {static_cast<DType>(node), false};
+  if (node < kWeakInt) {
+    const auto both = static_cast<DType>(node);
+    // i32 and u32 meet in i64, which programs under JAX's semantics have only where they ask for it.
+    const bool given = Canonical(a.dtype) != a.dtype || Canonical(b.dtype) != b.dtype;
+    return {given ? both : Canonical(both), false};
+  }
   // A weak result keeps the dtype of a weak operand of the same kind, so that x64 values stay 64-bit.
   auto kind_is = [&](WeakDType t) { return NodeOf(t) == node; };
   const bool ka = kind_is(a), kb = kind_is(b);

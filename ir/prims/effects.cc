@@ -68,6 +68,7 @@ void RegisterAssert(PrimRegistry& r) {
                   "replaced by the next further operand. No result.");
   p.dtypes = kBools;
   p.has_effect = true;
+  p.more_attributes = {"check"};  // its number among those of weft.experimental.checkify
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.empty())
       throw TypeError("assert: takes a predicate and then the operands of its message; got no operand");

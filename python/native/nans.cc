@@ -205,9 +205,11 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
       const Eqn& e = *watch.eqns[first].first;
       Culprit culprit{e.prim->name, watch.eqns[first].second, e.loc};
       if (!e.regions.empty() && whole_arrays) culprit = InRegions(e, run(OperandsOf(*inlined, e)), culprit);
+      const bool inside = culprit.prim != e.prim->name;
       const std::string of = culprit.loc.DerivativeOf();
       message = "'" + culprit.prim + (of.empty() || of == culprit.prim ? "'" : "' in the derivative of '" + of + "'") +
-                " gives " + culprit.found + (given.empty() ? "" : " (" + given + ")");
+                " gives " + culprit.found + (inside ? " inside '" + e.prim->name + "'" : "") +
+                (given.empty() ? "" : " (" + given + ")");
       loc = culprit.loc;
     } else {
       message = given.empty() ? "result " + std::to_string(result) + " of '" + fn->name() + holds : given;

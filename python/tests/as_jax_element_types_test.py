@@ -111,6 +111,22 @@ def test_numbers_and_arrays_with_a_dtype():
     )
 
 
+def test_dtypes_of_operations_on_two():
+    both(
+        """
+        kinds = ["bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16", "float32",
+                 "complex64"]
+        for x64 in (False, True):
+            with jax.enable_x64(x64):
+                wide = kinds + (["int64", "uint64", "float64", "complex128"] if x64 else [])
+                of = {k: jnp.ones(2, k) for k in wide}
+                out[f"{x64}"] = [[[str((of[a] + of[b]).dtype), str(jnp.result_type(a, b)),
+                                   str(jax.eval_shape(jnp.multiply, of[a], of[b]).dtype),
+                                   str(jnp.where(True, of[a], of[b]).dtype)] for a in wide] for b in wide]
+        """
+    )
+
+
 def test_dtypes_that_two_have_together():
     found = both(
         """

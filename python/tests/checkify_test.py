@@ -86,6 +86,18 @@ def test_outside_of_checkify_a_program_raises_when_it_runs():
     assert weft.jit(f)(wnp.array(1.0)) == 1.0
 
 
+def test_the_text_of_a_check_is_read_back():
+    def f(x):
+        checkify.check(x > 0, "not positive: {}", x)
+        return x + 1
+
+    text = weft.make_ir(f)(wnp.array(1.0)).text
+    again = weft.parse_ir(text)
+    assert again.text == text and again(wnp.array(1.0)) == 2.0
+    with pytest.raises(RuntimeError, match=r"not positive: -1\.0"):
+        again(wnp.array(-1.0))
+
+
 def test_checks_of_weft_are_checks_of_users():
     def f(x):
         weft.debug.check(x > 0, "{} of {}", x.sum(), x)

@@ -97,7 +97,7 @@ IN_REGIONS = {
 def test_operations_in_loops_and_branches_are_named(name, jitted):
     f = IN_REGIONS[name]
     message = raised(weft.jit(f) if jitted else f, 1.5)
-    assert message.startswith("'sqrt' gives a NaN") and line_of(roots, "# here") in message
+    assert message.startswith("'sqrt' gives a NaN inside '") and line_of(roots, "# here") in message
 
 
 @pytest.mark.parametrize("name", [n for n in IN_REGIONS if "while" not in n])

@@ -134,7 +134,10 @@ WORDS: list[tuple[str, str]] = [
         "(unbound axis name: {1})",
     ),
     # Numbers.
-    (r"^'spmd' gives a NaN", "Invalid value (nan) encountered in sharded computation."),
+    (
+        r"^'spmd' gives a NaN|^'\w+' gives a NaN inside 'spmd'",
+        "Invalid value (nan) encountered in sharded computation.",
+    ),
     (
         r"^result .* of '[^']*' holds a NaN",
         "invalid value encountered in jit(...), and the de-optimized function did not give it operation by operation: "
