@@ -84,6 +84,7 @@ class Widener {
       narrow[i] = b.Parameter(p.type, p.name, p.kind);
       has_narrow[i] = true;
     }
+    const std::vector<double> narrow_numbers = NumbersOfNarrowEquations();
     const auto as_it_is = [&](const Atom& a) {
       if (a.is_literal()) return a;
       if (!has_narrow[a.id()]) {
@@ -96,7 +97,11 @@ class Widener {
       if (fn_.TypeOf(a).dtype != DType::kF32) return as_it_is(a);
       if (a.is_literal()) {
         const Tensor& t = a.literal();
-        if (t.rank() == 0) return Atom::Scalar(DType::kF64, Meant(t.Get(0).real()));
+        if (t.rank() == 0) {
+          const double number = t.Get(0).real();
+          const bool is_narrow = std::binary_search(narrow_numbers.begin(), narrow_numbers.end(), number);
+          return Atom::Scalar(DType::kF64, is_narrow ? number : Meant(number));
+        }
         Tensor made(DType::kF64, t.shape());
         for (int64_t i = 0; i < t.size(); ++i) made.Set(i, t.Get(i));
         return Atom(std::move(made));
@@ -133,6 +138,27 @@ class Widener {
   }
 
  private:
+  // What equations that stay in f32 compute with, sorted. It is the same number where it is in f64: x % c is x - n * c
+  // with a whole n that is found in f32.
+  std::vector<double> NumbersOfNarrowEquations() const {
+    std::vector<double> numbers;
+    for (size_t i = 0; i < fn_.eqns().size(); ++i) {
+      if (!wide_[i]) AddNumbers(fn_.eqns()[i], &numbers);
+    }
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+  }
+  static void AddNumbers(const Eqn& e, std::vector<double>* numbers) {
+    for (const Atom& a : e.operands) {
+      if (!a.is_literal() || a.literal().rank() != 0 || a.literal().dtype() != DType::kF32) continue;
+      const double number = a.literal().Get(0).real();
+      if (!std::isnan(number)) numbers->push_back(number);
+    }
+    for (const FnRef& region : e.regions) {
+      for (const Eqn& inner : region->eqns()) AddNumbers(inner, numbers);
+    }
+  }
+
   // A number times what is in f64, up to a function that has a limit.
   void ChooseUpToLimits() {
     for (size_t i = 0; i < fn_.eqns().size(); ++i) {
