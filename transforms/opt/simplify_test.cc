@@ -185,7 +185,39 @@ TEST_P(Rules, KeepsWhatItsLicencePromises) {
   }
 }
 
-// What the test above finds.
+// `fn` with numbers in place of some parameters; null where no such program is well-typed.
+FnRef WithNumbers(const Fn& fn, uint64_t which, double number) {
+  Builder b(fn.name());
+  Atoms x;
+  for (size_t i = 0; i < fn.params().size(); ++i) {
+    const Type& type = fn.params()[i].type;
+    if ((which >> i & 1) != 0 && !IsFloat(type.dtype)) return nullptr;
+    x.push_back((which >> i & 1) != 0 ? Atom::Scalar(type.dtype, number) : b.Parameter(type));
+  }
+  try {
+    const FnRef made = std::move(b).Build(b.Inline(fn, x));
+    return made->ResultTypes() == fn.ResultTypes() ? made : nullptr;
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+TEST_P(Rules, TakeNumbersForOperands) {
+  const SimplifyRule& rule = *GetParam();
+  const FnRef f = SampleIn(DType::kF32, rule);
+  const auto subsets = uint64_t{1} << std::min<size_t>(f->params().size(), 4);
+  for (uint64_t which = 1; which < subsets; ++which) {
+    for (const double number : {2.5, 0.25, -1.5, 1.0, 0.0}) {
+      const FnRef fewer = WithNumbers(*f, which, number);
+      const FnRef g = fewer ? Applied(rule, fewer) : nullptr;
+      if (g == nullptr) continue;
+      Verify(*g);
+      ASSERT_EQ(Broken(fewer, g, rule.licence, DType::kF32), "") << number;
+    }
+  }
+}
+
+// What the tests above find.
 TEST(Laws, FindAWrongRule) {
   const FnRef f = ParseFn("fn f(x: f32[3]) { a = exp x; b = add 1.0:f32 a; c = log b; return c }");
   const FnRef wrong = ParseFn("fn f(x: f32[3]) { a = add x 7.0:f32; return a }");

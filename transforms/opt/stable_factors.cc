@@ -107,6 +107,13 @@ class LogarithmOfFactors {
 
   Atom Number(double value) const { return Atom::Scalar(wide_, value); }
 
+  static bool IsNumber(const Atom& a) { return a.is_literal() && a.literal().rank() == 0; }
+  static double NumberOf(const Atom& a) { return a.literal().Get(0).real(); }
+  // Of a number: whether it is positive and finite. Others are looked at when the program runs.
+  static bool HasLogarithm(const Atom& base) {
+    return !IsNumber(base) || (NumberOf(base) > 0 && std::isfinite(NumberOf(base)));
+  }
+
   bool Add(const Atom& a, int power) {
     if (const Atom* s = Splat(b_, a)) {
       number_ *= std::pow(s->literal().Get(0).real(), power);
@@ -142,7 +149,9 @@ class LogarithmOfFactors {
         terms_.push_back({std::nullopt, e->operands[0], power < 0});
         return terms_.size() <= kMostFactors;
       case FactorForm::kPower:
-        if (!once || terms_.size() >= kMostFactors) break;
+        if (!once || terms_.size() >= kMostFactors || !HasLogarithm(e->operands[0]) ||
+            (IsNumber(e->operands[0]) && IsNumber(e->operands[1])))
+          break;
         terms_.push_back({e->operands[0], e->operands[1], power < 0});
         return true;
       default: break;
@@ -191,17 +200,17 @@ class LogarithmOfFactors {
     const auto infinitely = [&](const Atom& a) { return Sub(b_, a, a); };  // 0 but for infinities and NaN
     const Atom zero = Atom::Scalar(dtype_, 0), one = Atom::Scalar(dtype_, 1);
     std::optional<Atom> odd;
-    if (x.is_var()) odd = infinitely(x);
-    if (y.is_var()) odd = odd ? weft::Add(b_, *odd, infinitely(y)) : infinitely(y);
+    if (!IsNumber(x)) odd = infinitely(x);
+    if (!IsNumber(y)) odd = odd ? weft::Add(b_, *odd, infinitely(y)) : infinitely(y);
     Atom ordinary = Eq(b_, *odd, zero);
-    if (x.is_var()) ordinary = And(b_, ordinary, Gt(b_, x, zero));
+    if (!IsNumber(x)) ordinary = And(b_, ordinary, Gt(b_, x, zero));
     const auto or_one = [&](const Atom& a, bool where) {
       return where ? Select(b_, ordinary, a, one) : Select(b_, ordinary, one, a);
     };
-    const Atom base = x.is_var() ? Widened(or_one(x, true)) : Widened(x);
+    const Atom log = IsNumber(x) ? Number(std::log(NumberOf(x))) : Log(b_, Widened(or_one(x, true)));
     const Atom exponent = Widened(Select(b_, ordinary, y, zero));
     const Atom rest = b_.Emit1(FindPrim("pow"), {or_one(x, false), or_one(y, false)});
-    return {Mul(b_, exponent, Log(b_, base)), Widened(rest)};
+    return {Mul(b_, exponent, log), Widened(rest)};
   }
 
   Builder& b_;
@@ -262,6 +271,8 @@ const SimplifyRule kRules[] = {
      false, RuleTime::kStabilizing},
     {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
      "fn f(x: f32[3], y: f32[3]) { a = pow x y; r = log a; return r }", false, RuleTime::kStabilizing},
+    {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
+     "fn f(x: f32[3]) { a = pow 2.5:f32 x; r = log a; return r }", false, RuleTime::kStabilizing},
     {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
      R"(fn f(x: f32[3], y: f32[3]) { a = pow x y; n = neg x; b = exp n; c = mul b a; d = div c 6.0:f32; r = log d
         return r })",
