@@ -691,7 +691,7 @@ def test_the_root_of_a_variance_beyond_16_bits():
     assert wnp.nanstd(spread, dtype="float16") == 1000 and wnp.nanvar(spread, dtype="float16") == np.inf
     assert wnp.nanstd(spread.astype("float16")) == 1000
     for function in (wnp.nanvar, wnp.nanstd):
-        with pytest.raises(ValueError, match="nanvar: dtype must be a float dtype, got int32"):
+        with pytest.raises(ValueError, match=f"{function.__name__}: dtype must be a float dtype, got int32"):
             function(spread, dtype="int32")
 
 
