@@ -205,9 +205,12 @@ FnRef WithNumbers(const Fn& fn, uint64_t which, double number) {
 TEST_P(Rules, TakeNumbersForOperands) {
   const SimplifyRule& rule = *GetParam();
   const FnRef f = SampleIn(DType::kF32, rule);
+  // Where sums may be ordered otherwise, the sum of the magnitudes bounds the error: of numbers with signs it is none.
+  const bool signs = rule.licence != Licence::kProducts && rule.licence != Licence::kReassociate;
   const auto subsets = uint64_t{1} << std::min<size_t>(f->params().size(), 4);
   for (uint64_t which = 1; which < subsets; ++which) {
     for (const double number : {2.5, 0.25, -1.5, 1.0, 0.0}) {
+      if (number < 0 && !signs) continue;
       const FnRef fewer = WithNumbers(*f, which, number);
       const FnRef g = fewer ? Applied(rule, fewer) : nullptr;
       if (g == nullptr) continue;
