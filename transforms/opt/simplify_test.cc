@@ -195,7 +195,8 @@ FnRef WithNumbers(const Fn& fn, uint64_t which, double number) {
     x.push_back((which >> i & 1) != 0 ? Atom::Scalar(type.dtype, number) : b.Parameter(type));
   }
   try {
-    const FnRef made = std::move(b).Build(b.Inline(fn, x));
+    const Atoms results = b.Inline(fn, x);
+    const FnRef made = std::move(b).Build(results);
     return made->ResultTypes() == fn.ResultTypes() ? made : nullptr;
   } catch (const Error&) {
     return nullptr;
