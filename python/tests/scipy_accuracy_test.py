@@ -125,6 +125,16 @@ def test_what_associated_legendre_functions_refuse():
         weft.scipy.special.lpmn(3, 2, np.ones(2))
 
 
+def test_exponential_integrals_are_finite_where_the_exponential_overflows():
+    x = np.float32([88.5, 90.0, 93.0])
+    exact = sp.expi(x.astype(np.float64))
+    expi = weft.scipy.special.expi
+    for function in (expi, weft.jit(expi)):
+        np.testing.assert_allclose(function(wnp.asarray(x)), exact, rtol=1e-5)
+    slope = np.exp(x.astype(np.float64)) / x
+    np.testing.assert_allclose(weft.vmap(weft.grad(expi))(wnp.asarray(x)), slope, rtol=1e-6)
+
+
 # Functions of several arguments with the places of those that have derivatives.
 DERIVATIVES = [
     ("gammainc", (0, 1), (2.5, 3.1)),

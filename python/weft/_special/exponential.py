@@ -126,6 +126,12 @@ def exp1(x) -> Array:
     return narrowed(out, x.dtype)
 
 
+def _exp_over(x: Array, factor: Any = 1) -> Array:
+    """exp(x) / x * factor, where exp(x) alone may overflow."""
+    half = wnp.exp(x / 2)
+    return half / x * factor * half
+
+
 def _ei_positive(x: Array) -> Array:
     good = (x > 0) & (x < math.inf)
     end = 40.0 if x.dtype == "float64" else 20.0
@@ -142,11 +148,11 @@ def _ei_positive(x: Array) -> Array:
     for k in range(1, 40 if x.dtype == "float64" else 20):
         term = term * k / z
         tail = tail + term
-    out = wnp.where(far, wnp.exp(z) / z * tail, np.euler_gamma + wnp.log(y) + series)
+    out = wnp.where(far, _exp_over(z, tail), np.euler_gamma + wnp.log(y) + series)
     return wnp.where(good, out, wnp.where(x == 0, -math.inf, wnp.where(x == math.inf, math.inf, math.nan)))
 
 
-_ei = with_slope(_ei_positive, lambda x, y: wnp.exp(x) / x)
+_ei = with_slope(_ei_positive, lambda x, y: _exp_over(x))
 
 
 def expi(x) -> Array:
