@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from .._core.errors import key_error
+from .equation_params import AskedParams
 
 _GIVEN = {"weak_type": False, "sharding": None}
 
 
-class ConvertParams(dict[str, Any]):
+class ConvertParams(AskedParams):
     """Parameters of a conversion, which has JAX's besides Weft's."""
 
     def __init__(self, given: Mapping[str, Any]):
@@ -32,20 +32,13 @@ class ConvertParams(dict[str, Any]):
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or name == "new_dtype" or name in _GIVEN
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """Of those under JAX's names, too."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
     def __missing__(self, name: str) -> Any:
         if name == "new_dtype":
             (dtype,) = self["dtype"]
             return _weft.dtype(dtype)
         if name in _GIVEN:
             return _GIVEN[name]
-        raise key_error(f"the equation has no parameter {name!r}")
+        return super().__missing__(name)
 
 
 def chooses_by_bool(name: str, atoms: list[Any]) -> bool:

@@ -37,7 +37,21 @@ def specs_in(text: str) -> tuple[weft.PartitionSpec, ...]:
     return tuple(found)
 
 
-class Params(dict[str, Any]):
+class AskedParams(dict[str, Any]):
+    """Parameters of an equation, which can be asked for under more names than they have."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value under any of these names."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __missing__(self, name: str) -> Any:
+        raise key_error(f"the equation has no parameter {name!r}")
+
+
+class Params(AskedParams):
     """Parameters of an equation under Weft's names, which can be asked for under JAX's: functions inside, meshes and
     how values lie. Taken one by one (items, **) they are Weft's."""
 
@@ -49,13 +63,6 @@ class Params(dict[str, Any]):
         if name == "unroll":
             return super().__contains__("length")
         return name in _PLACES and super().__contains__(_PLACES[str(name)])
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Of those under JAX's names, too."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
 
     def __getitem__(self, name: str) -> Any:
         if name == "length" and super().__contains__("length"):
@@ -96,7 +103,7 @@ class Params(dict[str, Any]):
         return tuple(self["regions"]) if place is None else self["regions"][place]
 
 
-class ProductParams(dict[str, Any]):
+class ProductParams(AskedParams):
     """Parameters of a dot_general, which has JAX's besides Weft's."""
 
     def __init__(self, given: Mapping[str, Any], dtype: Any, precision: Any):
@@ -112,7 +119,7 @@ class ProductParams(dict[str, Any]):
             return self._dtype
         if name == "dimension_numbers":
             return _dimension_numbers(self["spec"])
-        raise key_error(f"the equation has no parameter {name!r}")
+        return super().__missing__(name)
 
 
 def _dimension_numbers(spec: str) -> Any:

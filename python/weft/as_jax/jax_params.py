@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import weft
 
 from .. import _weft
-from .._core.errors import key_error
+from .equation_params import AskedParams
 
 
 class _Equation(NamedTuple):
@@ -150,7 +150,7 @@ READ: dict[str, dict[str, _Read]] = {
 }
 
 
-class ReadableParams(dict[str, Any]):
+class ReadableParams(AskedParams):
     """Parameters of an equation under Weft's names, which can be asked for under JAX's. Taken one by one (items, **)
     they are Weft's."""
 
@@ -164,16 +164,6 @@ class ReadableParams(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         read = self._read.get(name)
         return super().__getitem__(name) if read is None else read(_Equation(dict(self), self._ranks))
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """... of those under JAX's names, too."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-    def __missing__(self, name: str) -> Any:
-        raise key_error(f"the equation has no parameter {name!r}")
 
 
 def readable(name: str, given: dict[str, Any], operands: Sequence[Any]) -> dict[str, Any]:
