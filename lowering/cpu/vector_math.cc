@@ -268,10 +268,12 @@ VectorMath::Scaled VectorMath::Expm1OfTwice(Value x) {
   return {m_.Fma(scale, ExpPolynomial(r), m_.Sub(scale, C(x, 1))), m_.ISub(k, bounded)};
 }
 
-// (e^2|x| - 1) / (e^2|x| + 1).
+// (e^2|x| - 1) / (e^2|x| + 1): above a half 1 - 2 / (e^2|x| + 1), which is 1 where that is what tanh rounds to.
 Value VectorMath::Tanh(Value x) {
   Value e = Expm1OfTwice(x).value;
-  return m_.CopySign(m_.Mul(m_.Mul(e, C(x, 0.5)), m_.Div(C(x, 2), m_.Add(e, C(x, 2)))), x);
+  Value rest = m_.Div(C(x, 2), m_.Add(e, C(x, 2)));
+  Value small = m_.Mul(m_.Mul(e, C(x, 0.5)), rest), large = m_.Sub(C(x, 1), rest);
+  return m_.CopySign(m_.Select(m_.Cmp(Pred::OLT, rest, C(x, 0.5)), large, small), x);
 }
 
 // (1 - |tanh|) (1 + |tanh|), of which the first factor is 2 / (e^2|x| + 1).

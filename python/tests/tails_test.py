@@ -216,6 +216,31 @@ def test_derivatives_of_halves(name: str, dtype: str) -> None:
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:30])
 
 
+# What a function tends to, exactly: where the value rounds to its limit, the result is the limit.
+LIMITS = [
+    ("expm1", -1), ("tanh", 1), ("tanh", -1), ("erf", 1), ("erf", -1), ("erfc", 2), ("ndtr", 1), ("sigmoid", 1),
+    ("elu", -1), ("celu", -2), ("logaddexp", 1), ("soft_sign", 1), ("soft_sign", -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name,limit", LIMITS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", *HALVES])
+def test_limits_are_reached(name: str, limit: int, dtype: str) -> None:
+    function, exact, *_ = CASES[name]
+    info = ml_dtypes.finfo(dtype)
+    x = np.linspace(-100, 100, 2001)
+    if name == "soft_sign":
+        x = x * (float(info.max) / 300)
+    x = x.astype(info.dtype)
+    with digits(40):
+        x = x[[abs(exact(mpmath.mpf(float(v))) - limit) < abs(limit) * float(info.eps) / 8 for v in x]]
+    assert len(x) > 100
+    for compute in (weft.vmap(function), weft.jit(weft.vmap(function))):
+        found = np.asarray(compute(x))
+        assert found.dtype == info.dtype
+        np.testing.assert_array_equal(found.astype(np.float64), limit)
+
+
 # Those that mpmath computes for any number.
 FAST = {
     "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "cbrt", "arctan", "arctan2 of y", "arctan2 of x", "arcsinh",
