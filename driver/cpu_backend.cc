@@ -69,8 +69,9 @@ std::string DiskKey(const CompileRequest& request) {
 LowerOptions OptionsOf(const CompileRequest& request) { return {request.fusion, request.donated}; }
 
 // What code is made of: the optimized program without its numbers, which follow its arguments when it is called.
-CompileRequest ForCode(const CompileRequest& request, const FnRef& optimized, Tensors* numbers) {
-  CompileRequest of_code = request.For(NumbersAsParameters(optimized, numbers));
+CompileRequest ForCode(const CompileRequest& request, const FnRef& optimized, Tensors* numbers,
+                       WhichNumbers which = WhichNumbers::kParticular) {
+  CompileRequest of_code = request.For(NumbersAsParameters(optimized, numbers, which));
   if (!of_code.donated.empty()) of_code.donated.resize(of_code.program->params().size());
   return of_code;
 }
@@ -162,10 +163,20 @@ class SharedCode {
     place = code;
     return code;
   }
+  // Whether code was made several times for programs that differ in their numbers alone, of which `key` is one without
+  // any: another one had better be for all numbers. Counts it.
+  bool HasManyNumbers(const ProgramKey& key) {
+    constexpr int kFew = 2;
+    constexpr size_t kMost = 4096;
+    std::lock_guard<ForkSafeMutex> lock(mutex_);
+    if (made_.size() >= kMost) made_.clear();
+    return ++made_[ProgramKeyHash()(key)] > kFew;
+  }
 
  private:
   ForkSafeMutex mutex_;
-  size_t kept_ = 0;  // when those that nobody holds any more were dropped last
+  std::unordered_map<size_t, int> made_;  // how often, by the hash of the key
+  size_t kept_ = 0;                       // when those that nobody holds any more were dropped last
   std::unordered_map<ProgramKey, std::weak_ptr<const Code>, ProgramKeyHash> map_;
 };
 
@@ -298,13 +309,26 @@ std::unique_ptr<const LoadedProgram> Cpu::Load(const CompileRequest& request, co
   ConnectEffects();
   Ints callbacks;
   Tensors numbers;
-  const CompileRequest of_code = ForCode(request, WithOrdinals(optimized, &callbacks), &numbers);
+  const FnRef program = WithOrdinals(optimized, &callbacks);
+  CompileRequest of_code = ForCode(request, program, &numbers);
   const auto loaded = [&](std::shared_ptr<const Code> code) {
     return std::make_unique<CpuProgram>(request.program->name(), std::move(code), std::move(numbers), request.donated);
   };
   const auto make = [&] { return std::make_shared<const Code>(CodeFor(of_code, callbacks)); };
   if (!request.use_cache) return loaded(make());
-  const ProgramKey key{of_code.program, "code\n" + of_code.Key() + "\ncallbacks " + absl::StrJoin(callbacks, ",")};
+  const auto key_of = [&](const CompileRequest& code) {
+    return ProgramKey{code.program, "code\n" + code.Key() + "\ncallbacks " + absl::StrJoin(callbacks, ",")};
+  };
+  ProgramKey key = key_of(of_code);
+  if (TheSharedCode().Find(key) == nullptr) {
+    Tensors all;
+    CompileRequest for_all = ForCode(request, program, &all, WhichNumbers::kAll);
+    if (all.size() > numbers.size() && TheSharedCode().HasManyNumbers(key_of(for_all))) {
+      of_code = std::move(for_all);
+      numbers = std::move(all);
+      key = key_of(of_code);
+    }
+  }
   return loaded(
       FindOrMake(key, [&] { return TheSharedCode().Find(key); }, [&] { return TheSharedCode().Insert(key, make()); }));
 }

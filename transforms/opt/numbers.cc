@@ -17,15 +17,19 @@ constexpr size_t kMostNumbers = 32;
 
 bool IsCommon(double v) { return !std::isfinite(v) || (std::abs(v) <= 1024 && v * 4 == std::rint(v * 4)); }
 
-bool IsParticular(const Atom& a) {
-  if (!a.is_literal() || a.literal().rank() != 0 || !IsInexact(a.literal().dtype())) return false;
+bool IsTaken(const Atom& a, WhichNumbers which) {
+  if (!a.is_literal() || a.literal().rank() != 0) return false;
+  const DType dtype = a.literal().dtype();
+  if (which == WhichNumbers::kAll) return IsInexact(dtype) || IsInteger(dtype);
+  if (!IsInexact(dtype)) return false;
   const std::complex<double> v = a.literal().Get(0);
   return !IsCommon(v.real()) || !IsCommon(v.imag());
 }
 
-bool HasAny(const Fn& fn) {
-  return std::any_of(fn.eqns().begin(), fn.eqns().end(), [](const Eqn& e) {
-    return e.prim->is_elementwise() && std::any_of(e.operands.begin(), e.operands.end(), IsParticular);
+bool HasAny(const Fn& fn, WhichNumbers which) {
+  const auto taken = [which](const Atom& a) { return IsTaken(a, which); };
+  return std::any_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) {
+    return e.prim->is_elementwise() && std::any_of(e.operands.begin(), e.operands.end(), taken);
   });
 }
 
@@ -35,8 +39,8 @@ bool SameBits(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-FnRef NumbersAsParameters(const FnRef& fn, Tensors* numbers) {
-  if (!HasAny(*fn)) return fn;
+FnRef NumbersAsParameters(const FnRef& fn, Tensors* numbers, WhichNumbers which) {
+  if (!HasAny(*fn, which)) return fn;
   Atoms parameters;
   int depth = 0;
   // The parameter that stands for the number; none beyond the last.
@@ -58,7 +62,7 @@ FnRef NumbersAsParameters(const FnRef& fn, Tensors* numbers) {
     Atoms changed = operands;
     bool any = false;
     for (Atom& a : changed) {
-      if (!IsParticular(a)) continue;
+      if (!IsTaken(a, which)) continue;
       if (const std::optional<Atom> p = parameter(b, a.literal())) a = Broadcast(b, *p, shape, {}), any = true;
     }
     if (!any) return std::nullopt;

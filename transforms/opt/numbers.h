@@ -6,16 +6,20 @@
 #ifndef WEFT_TRANSFORMS_OPT_NUMBERS_H_
 #define WEFT_TRANSFORMS_OPT_NUMBERS_H_
 
+#include <cstdint>
+
 #include "ir/fn.h"
 #include "ir/tensor.h"
 
 namespace weft {
 
+enum class WhichNumbers : uint8_t { kParticular, kAll };
+
 // Literals of rank 0 that element-wise equations of `fn` read (not those in its regions) become parameters after its
-// own, constants of their dtypes in the order of their first use; `numbers` gets their values. Numbers that programs
-// have in common stay, since code may know them: integers, booleans, 0, infinities, NaN and multiples of 1/4 up to
-// 1024. So do those beyond the first 32.
-FnRef NumbersAsParameters(const FnRef& fn, Tensors* numbers);
+// own, constants of their dtypes in the order of their first use; `numbers` gets their values. Of kParticular, numbers
+// that programs have in common stay, since code may know them: integers, 0, infinities, NaN and multiples of 1/4 up to
+// 1024. Booleans stay, and what is beyond the first 32.
+FnRef NumbersAsParameters(const FnRef& fn, Tensors* numbers, WhichNumbers which = WhichNumbers::kParticular);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_NUMBERS_H_

@@ -54,6 +54,21 @@ TEST(Numbers, EachParticularOneIsAParameterInEveryDTypeAndShape) {
   }
 }
 
+TEST(Numbers, AllOfThemAreParametersWhereThatIsAskedFor) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kC64, DType::kI32, DType::kU8}) {
+    FnRef first;
+    for (double v : {2.0, 3.0, 5.0, 100.0}) {
+      const FnRef fn = Product(dtype, {3}, Number(dtype, v));
+      Tensors numbers;
+      const FnRef code = NumbersAsParameters(fn, &numbers, WhichNumbers::kAll);
+      Verify(*code);
+      ASSERT_EQ(numbers.size(), 1u) << Print(*fn);
+      if (first == nullptr) first = code;
+      EXPECT_TRUE(FnEqual()(first, code)) << Print(*code);
+    }
+  }
+}
+
 TEST(Numbers, WhatProgramsHaveInCommonStays) {
   for (double v : {0.0, -0.0, 1.0, -1.0, 0.5, 0.25, 2.75, 1024.0, kInf, -kInf, kNaN}) {
     const FnRef fn = Product(DType::kF32, {3}, Number(DType::kF32, v));
