@@ -23,6 +23,7 @@ namespace weft {
 // kWatchTransfers: Python is told where operands of different ranks meet, and where its numbers and NumPy's arrays
 // become arrays. kKeepsCalls: the program is looked at; jitted functions inside of it stay calls, and what arrays it
 // captures are parameters, small ones too. kCountsInHalves: bits of random keys are those of JAX before version 0.5.
+// kRefusesRanks: of kWatchRanks, those that may not meet. kWatchKeys: a key that is used twice is an error.
 enum class Setting : uint8_t {
   kX64,
   kDisableJit,
@@ -35,8 +36,10 @@ enum class Setting : uint8_t {
   kWatchTransfers,
   kKeepsCalls,
   kCountsInHalves,
+  kRefusesRanks,
+  kWatchKeys,
 };
-inline constexpr size_t kNumSettings = 11;
+inline constexpr size_t kNumSettings = 13;
 
 // Some of the settings.
 class Settings {
@@ -58,8 +61,9 @@ class Settings {
 };
 
 // What a traced function means: caches of them have these in their keys.
-inline constexpr Settings kSettingsOfTraces = {Setting::kX64,        Setting::kJaxSemantics, Setting::kStrictPromotion,
-                                               Setting::kWatchRanks, Setting::kKeepsCalls,   Setting::kCountsInHalves};
+inline constexpr Settings kSettingsOfTraces = {
+    Setting::kX64,        Setting::kJaxSemantics,   Setting::kStrictPromotion, Setting::kWatchRanks,
+    Setting::kKeepsCalls, Setting::kCountsInHalves, Setting::kRefusesRanks,    Setting::kWatchKeys};
 // Those that ask what operations give.
 inline constexpr Settings kSettingsOfNans = {Setting::kDebugNans, Setting::kDebugInfs};
 // Those that ask what operations give, or whether they may run.

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import itertools
 import logging
 import warnings
 
@@ -214,16 +215,43 @@ def test_a_thread_has_its_own():
         weft.config.numpy_rank_promotion = "allow"
 
 
-def test_programs_of_both_settings_are_kept_apart():
-    f = weft.jit(lambda a, b: a + b)
-    a, b = wnp.ones((2, 3)), wnp.ones(3)
-    f(a, b)
-    with weft.numpy_rank_promotion("raise"), pytest.raises(ValueError):
-        f(a, b)
-    g = weft.jit(lambda a, b: a + b)
-    g(b, wnp.arange(3))
-    with weft.numpy_dtype_promotion("strict"), pytest.raises(weft.errors.TypePromotionError):
-        g(b, wnp.arange(3))
+# Options that change what a traced function does: (values, a program, its arguments).
+OF_TRACES = {
+    "numpy_rank_promotion": (("allow", "warn", "raise"), lambda a, b: a + b, lambda: (wnp.ones((2, 3)), wnp.ones(3))),
+    "numpy_dtype_promotion": (("standard", "strict"), lambda a, b: a + b, lambda: (wnp.ones(3), wnp.arange(3))),
+    "debug_key_reuse": (
+        (False, True),
+        lambda k: weft.random.bits(k) + weft.random.bits(k),
+        lambda: (weft.random.key(0),),
+    ),
+    "threefry_partitionable": ((True, False), lambda k: weft.random.bits(k, (3,)), lambda: (weft.random.key(0),)),
+    "enable_x64": ((False, True), lambda n: n + weft.numpy.arange(2), lambda: (1,)),
+    "jax_semantics": ((False, True), lambda x: x * np.float64(2), lambda: (wnp.ones(2, "float32"),)),
+}
+
+
+@pytest.mark.parametrize("name", OF_TRACES)
+def test_programs_of_all_settings_are_kept_apart(name):
+    values, program, arguments = OF_TRACES[name]
+
+    def outcome(f, value):
+        with getattr(weft, name)(value), warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                return repr(f(*arguments()))
+            except Exception as error:
+                return type(error)
+            finally:
+                said.append(len(warned))
+
+    said = []
+    alone = {value: outcome(weft.jit(program), value) for value in values}
+    assert len(set(alone.values())) > 1
+    for order in itertools.permutations(values):
+        f = weft.jit(program)
+        said.clear()
+        assert [outcome(f, value) for value in order] == [alone[value] for value in order]
+        assert said == [int(value == "warn") for value in order]
 
 
 def test_clear_caches():

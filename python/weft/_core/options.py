@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from .. import _weft
@@ -15,21 +16,21 @@ from .errors import value_error
 # As in tracer/context.h.
 X64, DISABLE_JIT, DEBUG_NANS, JAX_SEMANTICS, DEBUG_INFS, NO_EXECUTION = range(6)
 STRICT_PROMOTION, WATCH_RANKS, WATCH_TRANSFERS, KEEPS_CALLS, COUNTS_IN_HALVES = range(6, 11)
+REFUSES_RANKS, WATCH_KEYS = range(11, 13)
 
 
 class Option:
-    """One option. `setting`: the one of the native module that is on where `is_on(value)`."""
+    """One option. `settings`: those of the native module, and for which values each is on."""
 
     def __init__(
         self,
         name: str,
         default: Any,
         check: Callable[[Any], Any],
-        setting: int | None = None,
-        is_on: Callable[[Any], bool] = bool,
+        settings: Mapping[int, Callable[[Any], bool]] = MappingProxyType({}),
     ):
         self.name, self._process, self._check, self._default = name, default, check, default
-        self._setting, self._is_on = setting, is_on
+        self._settings = settings
         self._local = threading.local()
         self.used = False  # whether it has ever been set: what is asked often asks this first
 
@@ -48,22 +49,22 @@ class Option:
         """For the process."""
         self._process = value = self._check(value)
         self.used = True
-        if self._setting is not None:
-            _weft.set_for_process(self._setting, self._is_on(value))
+        for setting, is_on in self._settings.items():
+            _weft.set_for_process(setting, is_on(value))
 
     @contextlib.contextmanager
     def scope(self, value: Any) -> Iterator[None]:
         """A `with` statement. Those of one thread may end in any order."""
         self.used = True
         mine = (object(), value)
-        number = None if self._setting is None else _weft.open_setting(self._setting, self._is_on(value))
+        numbers = {setting: _weft.open_setting(setting, is_on(value)) for setting, is_on in self._settings.items()}
         self._local.__dict__.setdefault("scopes", []).append(mine)
         try:
             yield
         finally:
             self._local.scopes.remove(mine)
-            if number is not None:
-                _weft.close_setting(self._setting, number)
+            for setting, number in numbers.items():
+                _weft.close_setting(setting, number)
 
     def __call__(self, value: Any) -> contextlib.AbstractContextManager[None]:
         return self.scope(self._check(value))
@@ -82,7 +83,7 @@ def one_of(name: str, *words: Any) -> Callable[[Any], Any]:
 
 def switch(name: str, setting: int | None = None) -> Option:
     """An option that is on or off."""
-    return Option(name, False, bool, setting)
+    return Option(name, False, bool, {} if setting is None else {setting: bool})
 
 
 _GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
@@ -93,8 +94,7 @@ def _guard(name: str, watched: bool) -> Option:
         name,
         "allow",
         one_of(name, *_GUARDS),
-        WATCH_TRANSFERS if watched else None,
-        lambda level: level != "allow",
+        {WATCH_TRANSFERS: lambda level: level != "allow"} if watched else {},
     )
 
 
@@ -103,24 +103,22 @@ no_execution = switch("no_execution", NO_EXECUTION)
 checking_leaks = switch("checking_leaks")
 keeps_calls = switch("keeps_calls", KEEPS_CALLS)  # jitted functions are calls in the programs of those around them
 log_compiles = switch("log_compiles")
-debug_key_reuse = switch("debug_key_reuse")
+debug_key_reuse = switch("debug_key_reuse", WATCH_KEYS)
 explain_cache_misses = switch("explain_cache_misses")
 debug_infs = switch("debug_infs", DEBUG_INFS)
 numpy_rank_promotion = Option(
     "numpy_rank_promotion",
     "allow",
     one_of("numpy_rank_promotion", "allow", "warn", "raise"),
-    WATCH_RANKS,
-    lambda level: level != "allow",
+    {WATCH_RANKS: lambda level: level != "allow", REFUSES_RANKS: lambda level: level == "raise"},
 )
 numpy_dtype_promotion = Option(
     "numpy_dtype_promotion",
     "standard",
     one_of("numpy_dtype_promotion", "standard", "strict"),
-    STRICT_PROMOTION,
-    lambda level: level == "strict",
+    {STRICT_PROMOTION: lambda level: level == "strict"},
 )
-threefry_partitionable = Option("threefry_partitionable", True, bool, COUNTS_IN_HALVES, lambda on: not on)
+threefry_partitionable = Option("threefry_partitionable", True, bool, {COUNTS_IN_HALVES: lambda on: not on})
 transfer_guard_host_to_device = _guard("transfer_guard_host_to_device", watched=True)
 transfer_guard_device_to_host = _guard("transfer_guard_device_to_host", watched=False)
 transfer_guard_device_to_device = _guard("transfer_guard_device_to_device", watched=False)
