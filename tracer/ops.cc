@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 
 #include "ir/prim_table.h"
 
@@ -25,8 +27,18 @@ const Prim& PrimOf(Binary op) {
   return *prim;
 }
 
+// Random keys and tapes are no numbers, for whatever computes with some.
+void RefuseOpaque(std::string_view what, Operands xs) {
+  if (std::none_of(xs.begin(), xs.end(), [](const Operand& x) { return IsOpaque(x.dtype().dtype); })) return;
+  std::string got;
+  for (const Operand& x : xs) got += std::string(got.empty() ? "" : " and ") + Name(x.dtype().dtype);
+  throw TypeError(what, ": random keys and tapes have no numeric value; got ", got,
+                  "; take a key's words with weft.random.key_data, or numbers from it with weft.random.bits");
+}
+
 // The common dtype of `xs` for `prim`.
 WeakDType CommonDType(const Prim& prim, Operands xs, Promotion promotion) {
+  RefuseOpaque(prim.name, xs);
   WeakDType t = PromoteAll(xs);
   if (promotion == Promotion::kInexact || (!IsInexact(t.dtype) && !prim.dtypes.Has(t.dtype))) {
     // What is whole for integers is not a float for booleans: NumPy and JAX refuse their differences.
@@ -295,6 +307,7 @@ Value CompareKeys(Binary op, const Operand& x, const Operand& y) {
 Value Apply(Binary op, const Operand& x, const Operand& y) {
   const Operand xs[] = {x, y};
   if ((op == Binary::kEq || op == Binary::kNe) && AreKeys(x, y)) return CompareKeys(op, x, y);
+  RefuseOpaque(Name(op), xs);
   switch (op) {
     case Binary::kEq:
     case Binary::kNe:

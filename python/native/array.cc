@@ -433,7 +433,7 @@ PyObject* IsDeleted(PyObject* self, PyObject*) { return PyBool_FromLong(IsGone(s
 PyObject* Reduce(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
     const Value& v = ValueOf(self);
-    if (v.traced()) throw UserError(ErrorKind::kTracer, {}, "a traced value cannot be pickled");
+    if (v.traced()) throw UserError(ErrorKind::kTracer, {}, "pickle.dumps() of a traced value: it has no number yet");
     RefuseTape(v.dtype());
     Ref module(Check(PyImport_ImportModule("weft._pickled")));
     Ref rebuild(Check(PyObject_GetAttrString(module.get(), v.placement() ? "placed_array" : "array")));

@@ -27,6 +27,38 @@ std::optional<int64_t> SlicePart(PyObject* part) {
   return std::clamp(PyNumber_AsSsize_t(part, nullptr), -kBeyond, kBeyond);
 }
 
+// Whether a traced value is somewhere in nested lists.
+bool HasTraced(PyObject* item) {
+  if (IsArray(item)) return ValueOf(item).traced();
+  if (!PyList_Check(item) && !PyTuple_Check(item)) return false;
+  if (Py_EnterRecursiveCall(" in an index") != 0) throw PythonError();
+  bool any = false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(item) && !any; ++i)
+    any = HasTraced(PySequence_Fast_GET_ITEM(item, i));
+  Py_LeaveRecursiveCall();
+  return any;
+}
+
+// Nested lists of integers and arrays, side by side.
+Value Stacked(PyObject* key) {
+  Ref items(Check(PySequence_Fast(key, "an index")));
+  std::vector<OperandHolder> holders(PySequence_Fast_GET_SIZE(items.get()));
+  Values lists;
+  lists.reserve(holders.size());
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < holders.size(); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
+    if (PyList_Check(item) || PyTuple_Check(item)) {
+      lists.push_back(Stacked(item));
+      operands.emplace_back(lists.back());
+      continue;
+    }
+    if (!holders[i].Set(item)) throw TypeError("an index list must hold integers, got ", Repr(item));
+    operands.push_back(holders[i].operand());
+  }
+  return Stack(operands, 0);
+}
+
 // `anywhere`: integers may be out of bounds; modes say what that means.
 Index IndexFrom(PyObject* key, bool anywhere = false) {
   if (key == Py_None) return Index::NewAxis();
@@ -57,24 +89,9 @@ Index IndexFrom(PyObject* key, bool anywhere = false) {
     return Index::Array(std::move(v));
   }
   if (PyList_Check(key) || PyTuple_Check(key)) {
-    // Numbers, or 0-d arrays side by side.
+    if (HasTraced(key)) return Index::Array(Stacked(key));
     bool weak = false;
-    Ref items(Check(PySequence_Fast(key, "an index")));
-    std::vector<Value> values;
-    bool any_traced = false;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-      any_traced |= IsArray(item) && ValueOf(item).traced();
-    }
-    if (!any_traced) return Index::Array(Value(TensorFromAnything(key, "an index", &weak)));
-    std::vector<OperandHolder> holders(PySequence_Fast_GET_SIZE(items.get()));
-    std::vector<Operand> operands;
-    for (size_t i = 0; i < holders.size(); ++i) {
-      if (!holders[i].Set(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i))))
-        throw TypeError("an index list must hold integers");
-      operands.push_back(holders[i].operand());
-    }
-    return Index::Array(Stack(operands, 0));
+    return Index::Array(Value(TensorFromAnything(key, "an index", &weak)));
   }
   if (PyIndex_Check(key)) return Index::Int(IntFrom(key, "an index"));
   throw TypeError("an index must be an integer, slice, None, '...', or an array of integers or booleans, got ",

@@ -113,7 +113,8 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
 }
 
 void Flatten(PyObject* o, Arguments& a) {
-  if (FlattenLeaf(o, a)) return;
+  // A class of the user's that numbers are a base of may be a registered container.
+  if (!IsNumberOfOwnClass(o) && FlattenLeaf(o, a)) return;
   auto& tokens = a.signature.tokens;
   if (o == Py_None) {
     tokens.push_back(kNoneToken);

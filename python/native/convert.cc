@@ -261,11 +261,14 @@ DType DTypeFrom(PyObject* object, const char* what) {
 
 bool IsNumpyArray(PyObject* object) { return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_ndarray)); }
 bool IsNumpyScalar(PyObject* object) { return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_generic)); }
+bool IsNumberOfOwnClass(PyObject* object) {
+  return (PyLong_Check(object) && !PyLong_CheckExact(object) && !PyBool_Check(object)) ||
+         (PyFloat_Check(object) && !PyFloat_CheckExact(object) && !IsNumpyScalar(object)) ||
+         (PyComplex_Check(object) && !PyComplex_CheckExact(object) && !IsNumpyScalar(object));
+}
 bool IsPythonNumber(PyObject* object) {
   return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
-         PyComplex_CheckExact(object) ||
-         // IntEnum and the like; NumPy's float64 is a float, too.
-         ((PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object)) && !IsNumpyScalar(object));
+         PyComplex_CheckExact(object) || IsNumberOfOwnClass(object);
 }
 
 Scalar ScalarFrom(PyObject* number) {

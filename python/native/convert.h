@@ -37,6 +37,9 @@ bool IsNumpyArray(PyObject* object);
 bool IsNumpyScalar(PyObject* object);
 // A Python bool, int, float or complex, but not NumPy's scalars that inherit from them.
 bool IsPythonNumber(PyObject* object);
+// ... of a class that derives from Python's: IntEnum and the like. (NumPy's float64 is a float, too, and none of
+// these.)
+bool IsNumberOfOwnClass(PyObject* object);
 Scalar ScalarFrom(PyObject* number);
 
 // Whether an array shares the memory of a NumPy array: where nobody can ever write to that, or for the time of one

@@ -273,6 +273,10 @@ bool AddExceptions(PyObject* module) {
          AddException(module, "InternalError", kInternalErrorDoc, PyExc_RuntimeError, &g_internal_error);
 }
 
+void RaiseOverflowOf(const std::string& argument, const IntegerOverflow& error) {
+  throw IntegerOverflow("argument ", argument, ": ", error.message());
+}
+
 std::string NamingTheCall(const std::string& message) {
   const std::string name = CalledFunction();
   if (name.empty()) return message;

@@ -14,6 +14,10 @@
 
 #include "ir/error.h"
 
+namespace weft {
+class IntegerOverflow;  // tracer/site.h
+}
+
 namespace weft::python {
 
 // A Python exception is set already: unwinds C++ frames to the next Guarded.
@@ -35,6 +39,9 @@ class CarriedException {
   explicit CarriedException(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
   std::shared_ptr<const Parts> parts_;  // may be let go without the lock
 };
+
+// The same of an argument.
+[[noreturn]] void RaiseOverflowOf(const std::string& argument, const IntegerOverflow& error);
 
 // Makes TracerError, DerivativeError, ParseError and InternalError and adds them to the module.
 bool AddExceptions(PyObject* module);

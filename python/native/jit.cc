@@ -220,10 +220,19 @@ PyObject* BuildResult(const Entry& entry, absl::Span<Value> values) {
   return RunningPython([&] { return PyObject_CallMethod(entry.tree.get(), "unflatten", "(O)", list.get()); });
 }
 
+// A Python number that is an argument. Raises IntegerOverflow, which names it.
+const Tensor& Number(const Entry& entry, const Leaf& leaf, size_t i) {
+  try {
+    return NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar);
+  } catch (const IntegerOverflow& error) {
+    RaiseOverflowOf(Text(PyList_GET_ITEM(entry.names.get(), static_cast<Py_ssize_t>(i))), error);
+  }
+}
+
 // The value of an argument, or what a donated one held, which is deleted.
 Value TakeArgument(const Entry& entry, const Leaf& leaf, size_t i, bool give, Loc here) {
   if (!leaf.array) {
-    return Value(leaf.tensor.defined() ? leaf.tensor : NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
+    return Value(leaf.tensor.defined() ? leaf.tensor : Number(entry, leaf, i));
   }
   // Warning may have run Python code, so the array is looked at again.
   if (give && MayGive(PeekValue(leaf.array))) return Delete(leaf.array, entry.deletions[i], here);
@@ -365,7 +374,7 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
         else if (leaf.tensor.defined())
           tensors.push_back(leaf.tensor);
         else
-          tensors.push_back(NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
+          tensors.push_back(Number(*entry, leaf, i));
       }
       const bool keep = std::find(give.begin(), give.end(), true) == give.end();
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());

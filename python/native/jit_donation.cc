@@ -72,9 +72,10 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
     size_t k = i;
     if (at != twice.end() && at->first == leaf.array) k = at->second != i ? at->second : (at + 1)->second;
     if (k != i) {
-      throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
-                       entry.traced.fn->params()[k].name.empty() ? "number " + std::to_string(k + 1)
-                                                                 : entry.traced.fn->params()[k].name);
+      throw UserError(On(Setting::kJaxSemantics) ? ErrorKind::kRuntime : ErrorKind::kValue, {}, Donated(entry, i),
+                      " is donated, and the same array is also passed as argument ",
+                      entry.traced.fn->params()[k].name.empty() ? "number " + std::to_string(k + 1)
+                                                                : entry.traced.fn->params()[k].name);
     }
     const bool pinned = reinterpret_cast<ArrayObject*>(leaf.array)->pinned;
     const Value& v = PeekValue(leaf.array);

@@ -8,6 +8,7 @@
 #include "python/native/array.h"
 #include "python/native/convert.h"
 #include "python/native/errors.h"
+#include "tracer/context.h"
 
 namespace weft::python {
 namespace {
@@ -78,9 +79,29 @@ Ref FieldsOf(PyObject* o) {
 }
 uint64_t Bits(double x) { return std::bit_cast<uint64_t>(x); }
 
+// What __eq__ raises is raised; in JAX it is the cause of a ValueError.
+[[noreturn]] void RaiseNotComparable(PyObject* a) {
+  if (!On(Setting::kJaxSemantics) || !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(value, traceback);
+  const Ref owned[] = {Ref(type), Ref(value), Ref(traceback)};
+  PyErr_Format(PyExc_ValueError,
+               "static arguments and static parts of containers are compared by each call, by __eq__: that of '%s' "
+               "raised %R",
+               Py_TYPE(a)->tp_name, value);
+  PyObject *raised_type = nullptr, *raised = nullptr, *raised_traceback = nullptr;
+  PyErr_Fetch(&raised_type, &raised, &raised_traceback);
+  PyErr_NormalizeException(&raised_type, &raised, &raised_traceback);
+  PyException_SetCause(raised, Py_NewRef(value));
+  PyErr_Restore(raised_type, raised, raised_traceback);
+  throw PythonError();
+}
+
 bool Equal(PyObject* a, PyObject* b) {
   const int same = RunningPython([&] { return PyObject_RichCompareBool(a, b, Py_EQ); });
-  if (same < 0) throw PythonError();
+  if (same < 0) RaiseNotComparable(a);
   return same == 1;
 }
 

@@ -65,13 +65,21 @@ Atoms FloatsAmong(const py::handle& results) {
   return numbers;
 }
 
-// `demanded`: if not null, takes the values that Python asked for; their variables become results, after the others.
+// `places`: what messages call the leaves. `demanded`: if not null, takes the values that Python asked for; their
+// variables become results, after the others.
 Traced TraceWith(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
                  const std::string& name, const std::string& kind, const std::vector<bool>& known, Values* demanded,
                  const Strings& varying = {}, const std::vector<bool>& differentiated = {}, bool concrete = true,
-                 bool computes_known = false) {
+                 bool computes_known = false, const py::list& places = py::list()) {
   std::vector<Spec> specs;
-  for (py::handle leaf : leaves) specs.push_back(SpecFrom(leaf));
+  for (py::handle leaf : leaves) {
+    try {
+      specs.push_back(SpecFrom(leaf));
+    } catch (const IntegerOverflow& error) {
+      if (specs.size() >= places.size()) throw;
+      RaiseOverflowOf(py::str(places[specs.size()]), error);
+    }
+  }
   ScopedTrace trace(name.empty() ? "f" : name, kind);
   if (concrete && std::find(known.begin(), known.end(), true) != known.end()) trace->set_concrete();
   if (computes_known) trace->set_computes_known();
@@ -204,14 +212,15 @@ void BindTracing(py::module_& m) {
       "trace",
       [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
          const std::string& name, const std::string& kind, const std::vector<bool>& known, py::handle axes,
-         const Strings& varying, const std::vector<bool>& differentiated, bool concrete, bool computes_known) {
+         const Strings& varying, const std::vector<bool>& differentiated, bool concrete, bool computes_known,
+         const py::list& places) {
         const ScopedAxes bound(NamedAxesFrom(axes));
         return TraceWith(function, leaves, names, name, kind, known, nullptr, varying, differentiated, concrete,
-                         computes_known);
+                         computes_known, places);
       },
       py::arg("function"), py::arg("leaves"), py::arg("names"), py::arg("name"), py::arg("kind"), py::arg("known"),
       py::arg("axes") = py::tuple(), py::arg("varying") = Strings{}, py::arg("differentiated") = std::vector<bool>{},
-      py::arg("concrete") = true, py::arg("computes_known") = false);
+      py::arg("concrete") = true, py::arg("computes_known") = false, py::arg("places") = py::list());
   // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
   // results of `traced` are the same values for other arguments.
   m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
@@ -488,6 +497,23 @@ void BindTracing(py::module_& m) {
     if (each_device) attrs.Set("each_device", true);
     if (told) attrs.Set("told", *told);
     return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), attrs));
+  });
+  // functions: the transposed map, of residuals and a cotangent, and the map, of residuals and linear operands.
+  m.def("linear_call", [](const std::vector<Traced>& functions, py::handle residuals, py::handle linear) {
+    const Aligned a = AlignCaptures(functions);
+    const int consts = static_cast<int>(a.captures.size());
+    std::vector<FnRef> regions;
+    for (size_t i = 0; i < functions.size(); ++i) {
+      const int own = functions[i].num_params;
+      std::vector<int> order = Range(own, own + consts);
+      for (int p : Range(0, own)) order.push_back(p);
+      regions.push_back(ReorderParams(a.fns[i], order));
+    }
+    Values args = a.captures;
+    for (const Value& v : ValuesFrom(residuals, "linear_call")) args.push_back(v);
+    const Attrs attrs = {{"num_residuals", static_cast<int64_t>(args.size())}};
+    for (const Value& v : ValuesFrom(linear, "linear_call")) args.push_back(v);
+    return ListOf(Bind(FindPrim("custom_linear"), args, attrs, regions));
   });
   // functions: solve, matvec and perhaps the transposed solve, all of the right side b.
   m.def("linear_solve", [](const std::vector<Traced>& functions, py::handle b, bool symmetric) {

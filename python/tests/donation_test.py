@@ -394,3 +394,16 @@ def test_programs_that_are_lowered_donate_as_the_function_does(name):
     for i, (x, result) in enumerate(zip(arguments, results)):
         assert x.is_deleted() == (i in given) == (address(result) == addresses[i])
         np.testing.assert_array_equal(np.asarray(result), np.arange(500) * static.get("n", 2))
+
+
+@pytest.mark.parametrize("jax_mode", [False, True])
+@pytest.mark.parametrize("where", [(0,), (1,), (0, 1), (0, 2), (0, 1, 2)])
+def test_an_array_that_is_donated_and_passed_again(jax_mode, where):
+    f = weft.jit(lambda x, y, z: (x + 1, y + 1, z + 1), donate_argnums=where)
+    x = fresh(3)
+    arguments = [x if i in where or i == 1 else fresh(3) for i in range(3)]
+    if sum(a is x for a in arguments) == 1:
+        arguments[2] = x
+    with weft.jax_semantics(jax_mode), pytest.raises(RuntimeError if jax_mode else ValueError, match="is donated, and"):
+        f(*arguments)
+    assert not x.is_deleted()

@@ -1,5 +1,6 @@
 """Mistakes: each raises the right exception, says what was given and expected, and names the user's line."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -302,3 +303,42 @@ def test_arguments_of_other_kinds(mistake):
     with pytest.raises(exception, match=message) as info:
         call()
     assert "Invoked with" not in str(info.value)
+
+
+def test_large_integers_are_named_by_their_place():
+    f = weft.jit(lambda a, d: a)
+    for compiled in (False, True):
+        if compiled:
+            f(1, {"b": [1, 2]})
+        with pytest.raises(OverflowError, match=r"^argument a: the Python integer 1099511627776 does not fit i32"):
+            f(2**40, {"b": [1, 2]})
+        with pytest.raises(OverflowError, match=r"^argument d\['b'\]\[1\]: the Python integer"):
+            f(1, {"b": [1, -(2**40)]})
+
+
+def test_a_traced_value_cannot_be_pickled():
+    with pytest.raises(weft.errors.ConcretizationTypeError, match="pickle"):
+        weft.jit(lambda x: pickle.dumps(x))(1.0)
+
+
+KEYS = {
+    "add": lambda k: k + 1,
+    "subtract": lambda k: 1 - k,
+    "multiply": lambda k: k * k,
+    "power": lambda k: k**2,
+    "remainder": lambda k: k % 2,
+    "floor_divide": lambda k: k // 2,
+    "right_shift": lambda k: k >> 1,
+    "less": lambda k: k < k,
+    "neg": lambda k: -k,
+    "sin": wnp.sin,
+    "maximum": lambda k: wnp.maximum(k, 0),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_arithmetic_of_random_keys_names_the_operation(name):
+    for compute in (KEYS[name], weft.jit(KEYS[name]), weft.vmap(KEYS[name])):
+        key = weft.random.key(0)
+        with pytest.raises(TypeError, match=rf"^{name}: random keys and tapes have no numeric value; got .*key"):
+            compute(weft.random.split(key) if compute is not KEYS[name] else key)

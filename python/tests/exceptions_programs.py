@@ -230,7 +230,7 @@ MESSAGES = {
     "jax.random.split(jax.random.key(0), -1)": "split: random: the shape (-1,) has a negative size",
     'jax.random.permutation(jax.random.key(0), "s")': "permutation: array: 's' of type 'str' has no counterpart; expected numbers",
     "jax.random.choice(jax.random.key(0), 3, (5,), replace=False)": "choice: 5 different elements of 3",
-    "jax.random.key(0) + 1": "no common dtype for key and i32: convert one of them with astype",
+    "jax.random.key(0) + 1": "add: random keys and tapes have no numeric value; got key and i32; take a key's words with weft.random.key_data, or numbers from it with weft.random.bits",
     'jax.nn.one_hot("s", 3)': "one_hot: array: 's' of type 'str' has no counterpart; expected numbers",
     "jax.nn.softmax(jnp.ones(3), axis=2)": "softmax: max: axis 2 is out of range for an array of 1 dimensions",
     'jax.device_put("s")': "device_put: array: 's' of type 'str' has no counterpart; expected numbers",

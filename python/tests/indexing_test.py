@@ -258,3 +258,24 @@ def test_downwards(dtype):
             np.testing.assert_array_equal(weft.jit(lambda y: y[:, ::-1])(y), y[:, ::-1])
             np.testing.assert_array_equal(weft.jit(lambda y: y[1] + y[1, ::-1])(y), y[1] + y[1, ::-1])
         np.testing.assert_array_equal(weft.jit(lambda x: x[::-1, -2::-1])(x), x[::-1, -2::-1])
+
+
+def test_nested_lists_that_hold_traced_indices():
+    x = np.arange(24).reshape(4, 3, 2)
+    lists = {
+        "1": lambda i, j: [i, j],
+        "2": lambda i, j: [[i, 0], [1, j]],
+        "tuples": lambda i, j: [(i, 0), (1, j)],
+        "3": lambda i, j: [[[i], [0]], [[1], [j]]],
+        "arrays": lambda i, j: [wnp.stack([i, j]) if isinstance(i, weft.Array) else np.stack([i, j]), [0, 1]],
+    }
+    for name, make in lists.items():
+        for f in (lambda x, i, j, m=make: x[m(i, j)], lambda x, i, j, m=make: x[:, m(i, j), 0],
+                  lambda x, i, j, m=make: x[m(i, j), m(j, i)]):  # fmt: skip
+            want = f(x, 2, 1)
+            np.testing.assert_array_equal(weft.jit(f)(x, 2, 1), want, err_msg=name)
+            np.testing.assert_array_equal(weft.vmap(f, in_axes=(None, 0, 0))(x, wnp.array([2]), wnp.array([1])), [want])
+    with pytest.raises(TypeError, match="stack"):
+        weft.jit(lambda x, i: x[[[i], [0, 1]]])(x, 1)
+    with pytest.raises(TypeError, match="an index list must hold integers, got 'a'"):
+        weft.jit(lambda x, i: x[[i, "a"]])(x, 1)

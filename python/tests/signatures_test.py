@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import enum
 import inspect
 
 import numpy as np
@@ -437,3 +438,24 @@ def test_initialisers_take_a_dtype():
         theirs.variance_scaling(1.0, "fan_geo_avg", "normal")(their_key, (2, 3)),
         rtol=1e-6,
     )
+
+
+class _Pair(int):
+    """A number that is registered as a container."""
+
+
+class _Length(float):
+    pass
+
+
+class _Level(enum.IntEnum):
+    ONE = 1
+
+
+def test_numbers_of_own_classes_are_leaves_unless_they_are_registered():
+    weft.tree_util.register_pytree_node(_Pair, lambda p: ((int(p) // 10, int(p) % 10), None), lambda _, c: tuple(c))
+    f = weft.jit(lambda p, q: weft.tree.map(lambda v: v + 1, p))
+    assert [int(v) for v in f(_Pair(34), 1)] == [4, 5]
+    assert int(f(34, 1)) == 35 and [int(v) for v in f(_Pair(56), 1)] == [6, 7]
+    assert [int(v) for v in f([_Pair(34), 5], 1)[0]] == [4, 5]
+    assert float(f(_Length(2.5), 1)) == 3.5 and int(f(_Level.ONE, 1)) == 2 and float(f(np.float64(2), 1)) == 3

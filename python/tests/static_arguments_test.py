@@ -311,3 +311,31 @@ def test_jitted_functions_are_pickled():
         assert np.array_equal(again(*fresh, **kwargs), jitted(*args, **kwargs))
     with pytest.raises(TypeError, match="passes of its own"):
         pickle.dumps(weft.jit(_pickled_function, optimize="fast_compile"))
+
+
+class _NoEquality:
+    def __init__(self, error):
+        self.error = error
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        raise self.error
+
+
+@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: (1, s), lambda s: (1, (s, s)), lambda s: frozenset([s])])
+def test_what_raises_when_compared_is_the_cause_of_the_error_in_jax(wrap):
+    f = weft.jit(lambda x, s: x, static_argnums=1)
+    with weft.jax_semantics():
+        error = RuntimeError("no equality")
+        f(1.0, wrap(_NoEquality(error)))
+        with pytest.raises(ValueError, match=r"by __eq__: that of '_NoEquality' raised RuntimeError") as found:
+            f(1.0, wrap(_NoEquality(error)))
+        assert found.value.__cause__ is error
+    g = weft.jit(lambda x, s: x, static_argnums=1)
+    with weft.jax_semantics():
+        interrupt = KeyboardInterrupt()
+        g(1.0, wrap(_NoEquality(interrupt)))
+        with pytest.raises(KeyboardInterrupt):
+            g(1.0, wrap(_NoEquality(interrupt)))

@@ -45,8 +45,12 @@ def clear_caches() -> None:
         forget()
 
 
-def described(leaf: Any) -> str:
-    _, _, weak, text = _weft.abstract(leaf)
+def described(leaf: Any, name: str) -> str:
+    try:
+        _, _, weak, text = _weft.abstract(leaf)
+    except OverflowError as error:
+        message, *lines = str(error).split("\n")
+        raise OverflowError("\n".join([f"argument {name}: {message}", *lines])) from None
     return f"{text}{watching.WEAK}" if weak else text
 
 
@@ -56,7 +60,7 @@ class UsesReferences(BaseException):
 
 def trace_jitted(jitted: Any, flat: Flat, static: dict) -> Any:
     """The trace of a call of a jitted function; `static`: its static arguments, by position or name."""
-    types = {name: described(leaf) for name, leaf in zip(flat.names, flat.leaves)}
+    types = {name: described(leaf, name) for name, leaf in zip(flat.names, flat.leaves)}
     fixed = {str(name): repr(value) for name, value in static.items()}
     places = dict(zip(flat.names, map(watching.place_in_words, flat.leaves)))
     began = watching.before_tracing(jitted, jitted._function, types, fixed, places)

@@ -284,6 +284,7 @@ def trace_flat(
         list(differentiated),
         concrete,
         computes_known,
+        flat.names,
     )
     if number:
         watching.check_leaks(number, flat.name, kind)

@@ -63,7 +63,7 @@ def assembled(tree: Any, given: Iterator[TreeDef]) -> TreeDef:
     structures of these, in order."""
     parts = lambda nodes: [assembled(node, given) for node in nodes]
     kind = type(tree)
-    if isinstance(tree, _NUMBERS) and _weft.is_operand(tree):
+    if (kind in _NUMBERS or isinstance(tree, _ARRAYS)) and _weft.is_operand(tree):
         return _ARRAY_TREE
     if tree is None:
         return optree.treespec_none(namespace=NAMESPACE)
@@ -137,7 +137,8 @@ _REFUSED: set[type] = set()
 # By far the most common trees.
 ARRAYS = (_weft.Array, _weft.Tracer)
 # Leaves for certain; what only stands for an array (__weft_array__) may be a container.
-_NUMBERS = (_weft.Array, np.ndarray, np.generic, int, float, complex)
+_ARRAYS = (_weft.Array, np.ndarray, np.generic)
+_NUMBERS = (bool, int, float, complex)  # classes that derive from these may be registered containers
 _ARRAY_TREE = optree.tree_structure(0, namespace=NAMESPACE)  # type: ignore[arg-type]
 
 

@@ -214,6 +214,19 @@ WORDS: list[tuple[str, str]] = [
     ),
     # dtypes.
     (
+        r"(\w+): random keys and tapes have no numeric value; got key and (\w+);",
+        "{0} does not accept dtypes key<fry>, {type1}.",
+    ),
+    (
+        r"(\w+): random keys and tapes have no numeric value; got (\w+) and key;",
+        "{0} does not accept dtypes {type1}, key<fry>.",
+    ),
+    (
+        r"(\w+): random keys and tapes have no numeric value; got key;",
+        "{0} does not accept dtype key<fry>. Accepted dtypes are subtypes of integer, floating, complexfloating. "
+        "Cannot interpret 'key<fry>' as a data type",
+    ),
+    (
         r"no common dtype for (\w+) and (\w+)",
         "Input dtypes {type0} and {type1} have no available implicit dtype promotion path. 8-bit floats do not support "
         "implicit promotion, 4-bit floats do not support implicit promotion",
