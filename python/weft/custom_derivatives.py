@@ -2,6 +2,7 @@
 
 from .closure_conversion import closure_convert
 from .custom import custom_gradient, custom_jvp, custom_vjp
+from .linear_calls import linear_call
 from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, custom_vjp_primal_tree_values
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "custom_vjp_primal_tree_values",
+    "linear_call",
 ]

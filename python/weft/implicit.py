@@ -18,17 +18,17 @@ from .derivatives import jvp, linear_transpose, linearize
 __all__ = ["custom_linear_solve", "custom_root"]
 
 
-def _like(what: str, got: Any, wanted: Any, of: str):
+def like(what: str, got: Any, wanted: Any, of: str, name: str = "b"):
     """`got` with the dtypes of `wanted`; TypeError where structures, shapes or dtypes do not fit."""
     leaves, tree = _tree.flatten(got)
     expected, expected_tree = _tree.flatten(wanted)
     if tree != expected_tree:
-        raise type_error(f"{what}: {of} returns {_tree.in_words(tree)}, b is {_tree.in_words(expected_tree)}")
+        raise type_error(f"{what}: {of} returns {_tree.in_words(tree)}, {name} is {_tree.in_words(expected_tree)}")
     out = []
     for leaf, want in zip(leaves, expected):
         (shape, dtype, weak, text), (w_shape, w_dtype, _, w_text) = _weft.abstract(leaf), _weft.abstract(want)
         if shape != w_shape or (dtype != w_dtype and not weak):
-            raise type_error(f"{what}: {of} returns {text} where b has {w_text}")
+            raise type_error(f"{what}: {of} returns {text} where {name} has {w_text}")
         out.append(_weft.astype(leaf, w_dtype))
     return _tree.unflatten(tree, out)
 
@@ -74,16 +74,16 @@ def custom_linear_solve(
     b = _tree.unflatten(tree, [_weft.array(leaf, None, False) for leaf in leaves])
 
     def apply(v):
-        return _like(what, matvec(v), b, "matvec")
+        return like(what, matvec(v), b, "matvec")
 
     def by(solver, given, name):
         def solution(v):
             out = solver(given, v)
             if not has_aux:
-                return _like(what, out, b, name), None
+                return like(what, out, b, name), None
             if not isinstance(out, (tuple, list)) or len(out) != 2:
                 raise type_error(f"{what}: with has_aux {name} must return (x, aux)")
-            return _like(what, out[0], b, name), out[1]
+            return like(what, out[0], b, name), out[1]
 
         return solution
 
@@ -142,14 +142,14 @@ def custom_root(
     what = "custom_root"
     leaves, tree = _tree.flatten(initial_guess)
     guess = stop_gradient(_tree.unflatten(tree, [_weft.array(leaf, None, False) for leaf in leaves]))
-    converted, captured = with_captures(lambda x: _like(what, f(x), x, "f"), guess)
+    converted, captured = with_captures(lambda x: like(what, f(x), x, "f"), guess)
 
     def answer(out):
         if not has_aux:
-            return _like(what, out, guess, "solve"), None
+            return like(what, out, guess, "solve"), None
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             raise type_error(f"{what}: with has_aux solve must return (x, aux)")
-        return _like(what, out[0], guess, "solve"), out[1]
+        return like(what, out[0], guess, "solve"), out[1]
 
     # What the solvers capture travels along too. It does not move the root, so its tangents do not count; the second
     # derivative goes through what tangent_solve captures.
@@ -159,7 +159,7 @@ def custom_root(
 
     def tangent(x, right, values):
         _, g = linearize(lambda v: converted(v, *values), x)
-        return _like(what, tangent_solve(g, right), x, "tangent_solve")
+        return like(what, tangent_solve(g, right), x, "tangent_solve")
 
     step, of_tangent = with_captures(tangent, guess, guess, captured)
 

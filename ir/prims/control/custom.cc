@@ -329,8 +329,20 @@ void RegisterCustomLinear(PrimRegistry& r) {
     return results;
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*LinearMap(c.sig.regions, {}), in); };
-  // Once residuals have tangents too, the map is an ordinary function of both.
+  // Once residuals have tangents too, the map is an ordinary function of both. Where they have none, it is the map of
+  // the tangents, whose transpose is the one that was given.
   p.jvp = [](JvpContext& c) {
+    const size_t n = Residuals(c.eqn.attrs);
+    const bool linear = std::none_of(c.dx.begin(), c.dx.begin() + static_cast<int64_t>(n),
+                                     [](const auto& dx) { return dx.has_value(); });
+    if (linear && c.eqn.regions.size() == 2) {
+      c.y = c.b.Clone(c.eqn, c.x);
+      Atoms args = c.x;
+      for (size_t i = n; i < args.size(); ++i) args[i] = c.dx[i] ? *c.dx[i] : Zeros(c.b, c.b.TypeOf(c.x[i]));
+      const Atoms dy = c.b.Clone(c.eqn, args);
+      c.dy.assign(dy.begin(), dy.end());
+      return;
+    }
     const std::vector<FnRef> regions = LinearRegions(c.eqn, TypesOf(c.b, c.x), c.regions);
     const Mask active = ActiveOf(c.dx);
     const JvpFn f = c.regions.jvp(LinearMap(regions, c.eqn.loc), active, Mask(c.eqn.num_results, false));
