@@ -1,4 +1,5 @@
-// Loop-invariant code: what the body of a loop computes from its constants alone is computed once, before the loop.
+// Loop-invariant code: what the body or the condition of a loop computes from its constants alone is computed once,
+// before the loop.
 //
 // Moved are equations whose result goes through memory anyway (products, gathers, factorisations ...), reductions, and
 // element-wise functions that cost more to compute than to read; with them what they read. Cheap equations stay, where
@@ -116,12 +117,13 @@ std::optional<Transposed> SummedFirst(const Eqn& e) {
 
 class Hoisting {
  public:
-  Hoisting(Builder& b, const Eqn& e, const Atoms& operands, const Constants& constants)
+  // Out of the body, or of the condition, which has the same parameters.
+  Hoisting(Builder& b, const Eqn& e, const Atoms& operands, const Constants& constants, size_t region)
       : b_(b),
         e_(e),
         operands_(operands),
         constants_(constants),
-        body_(*e.regions.back()),
+        body_(*e.regions[region]),
         outside_(body_.num_vars()) {}
 
   std::optional<Atoms> Run() {
@@ -289,9 +291,22 @@ FnRef HoistConstants(FnRef fn) {
   const auto has_regions = [](const Eqn& e) { return !e.regions.empty(); };
   if (std::none_of(fn->eqns().begin(), fn->eqns().end(), has_regions)) return fn;
   return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-    const std::optional<Constants> constants = ConstantsOf(e);
-    if (!constants) return std::nullopt;
-    return Hoisting(b, e, operands, *constants).Run();
+    if (!ConstantsOf(e)) return std::nullopt;
+    Eqn loop = e;
+    Atoms x = operands;
+    std::optional<Atoms> made;
+    const size_t last = e.regions.size() - 1, first = e.prim->region_use == RegionUse::kUncounted ? 0 : last;
+    for (size_t region = last + 1; region-- > first;) {
+      const std::optional<Constants> constants = ConstantsOf(loop);
+      if (!constants) return std::nullopt;
+      const std::optional<Atoms> next = Hoisting(b, loop, x, *constants, region).Run();
+      if (!next) continue;
+      made = next;
+      if (next->empty()) break;
+      loop = *b.Definition((*next)[0]);
+      x = loop.operands;
+    }
+    return made;
   });
 }
 

@@ -97,10 +97,11 @@ fn f(w: f32[3], x: f32[3]) -> (f32[3]) {
   return y
 })",
                           {Ramp({3}), Ramp({3})});
-  EXPECT_EQ(Names(*f), "sort while") << Print(*f);
+  EXPECT_EQ(Names(*f), "sort reduce_sum while") << Print(*f);
   const Eqn& loop = f->eqns().back();
   EXPECT_EQ(Names(*loop.regions[1]), "add scan") << Print(*f);
-  // What the condition reads is still there.
+  EXPECT_EQ(Names(*loop.regions[0]), "lt lt and") << Print(*f);
+  // What was computed from the constant before the loop, instead of it.
   EXPECT_EQ(loop.operands.size(), 4u) << Print(*f);
 }
 

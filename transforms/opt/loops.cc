@@ -13,6 +13,7 @@
 #include "ir/ops.h"
 #include "ir/prim_table.h"
 #include "ir/prims/control/scan.h"
+#include "ir/prims/control/while.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/known.h"
 #include "transforms/opt/loop_parts.h"
@@ -333,6 +334,48 @@ std::optional<Atoms> ConstantCarries(Builder& b, const Eqn& e, const Atoms& x) {
   return out;
 }
 
+// The same of a loop with a condition: what it gives back as it got it is a constant of both regions.
+std::optional<Atoms> ConstantCarriesOfWhile(Builder& b, const Eqn& e, const Atoms& x) {
+  const While w(e.attrs, e.regions);
+  std::vector<bool> constant(w.carries, false);
+  for (size_t i = 0; i < w.carries; ++i) {
+    const Atom& next = w.body->results()[i];
+    constant[i] = next.is_var() && next.id() == i;
+  }
+  const auto count = static_cast<size_t>(std::count(constant.begin(), constant.end(), true));
+  if (count == 0 || count == w.carries) return std::nullopt;
+  // Other carries, what was constant before, and what is now.
+  std::vector<size_t> order;
+  for (size_t i = 0; i < w.carries; ++i) {
+    if (!constant[i]) order.push_back(i);
+  }
+  for (size_t i = w.carries; i < w.operands; ++i) order.push_back(i);
+  for (size_t i = 0; i < w.carries; ++i) {
+    if (constant[i]) order.push_back(i);
+  }
+  std::vector<FnRef> regions;
+  for (const FnRef& region : e.regions) {
+    Builder r(region->name());
+    Atoms args(w.operands), results;
+    for (const size_t i : order) {
+      const Param& p = region->params()[i];
+      args[i] = r.Parameter(p.type, p.name, p.kind);
+    }
+    const Atoms made = r.Inline(*region, args);
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (region != w.body || i >= w.carries || !constant[i]) results.push_back(made[i]);
+    }
+    regions.push_back(std::move(r).Build(results));
+  }
+  Atoms operands;
+  for (const size_t i : order) operands.push_back(x[i]);
+  const Atoms y = b.Emit(*e.prim, operands, WhileAttrs(e.attrs, w.carries - count, w.tape_dims), regions);
+  Atoms out;
+  size_t next = 0;
+  for (size_t i = 0; i < w.results; ++i) out.push_back(i < w.carries && constant[i] ? x[i] : y[next++]);
+  return out;
+}
+
 // --- Branches --------------------------------------------------------------------------------------------------------
 
 // What a branch has to save, in operations.
@@ -439,7 +482,10 @@ std::optional<Atoms> Try(const char* name, Builder& b, const Eqn& e, const Atoms
   return RuleWatch::Try(name, b, e, x, [&]() -> std::optional<Atoms> { return rule(b, e, x); });
 }
 
-bool IsScan(const Eqn& e) { return Is<"scan">(*e.prim) && !e.regions[0]->HasEffects() && e.OutwardCalls() == 0; }
+bool HasEffects(const Eqn& e) {
+  return std::any_of(e.regions.begin(), e.regions.end(), [](const FnRef& region) { return region->HasEffects(); });
+}
+bool IsScan(const Eqn& e) { return Is<"scan">(*e.prim) && !HasEffects(e) && e.OutwardCalls() == 0; }
 
 std::optional<Atoms> WithoutTrips(Builder& b, const Eqn& e, const Atoms& x) {
   const Scan s(*e.prim, e.attrs, e.regions[0]);
@@ -458,11 +504,16 @@ FnRef SimplifyLoops(FnRef fn) {
     if (e.regions.empty()) return std::nullopt;
     if (e.prim->region_use == RegionUse::kBranches && e.OutwardCalls() == 0)
       return Try(kRuleNames[2], b, e, x, SinkIntoBranches);
-    if (!IsScan(e)) return std::nullopt;
-    if (std::optional<Atoms> made = Try(kRuleNames[0], b, e, x, ConstantCarries)) {
+    using Rule = std::optional<Atoms> (*)(Builder& b, const Eqn& e, const Atoms& x);
+    static const auto& constant_carries =
+        *new PrimTable<Rule>{{"scan", ConstantCarries}, {"while", ConstantCarriesOfWhile}};
+    const Rule of_carries = constant_carries[*e.prim];
+    if (of_carries == nullptr || HasEffects(e) || e.OutwardCalls() != 0) return std::nullopt;
+    if (std::optional<Atoms> made = Try(kRuleNames[0], b, e, x, of_carries)) {
       has_new_constants = true;
       return made;
     }
+    if (!IsScan(e)) return std::nullopt;
     // Sums over trips are taken in another order.
     const bool reorders = CurrentLicences().Allow(Licence::kProducts);
     if (std::optional<Atoms> made = reorders ? Try(kRuleNames[1], b, e, x, WithoutTrips) : std::nullopt) return made;
