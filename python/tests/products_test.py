@@ -421,6 +421,72 @@ def test_a_carry_that_never_changes():
     assert "constant-carry" in applied(f, A / 9, V)
 
 
+_LONG = np.linspace(0.1, 1, 5000, dtype=np.float32)
+# Loops with a condition: (program of x and y, in which exp(y) is the same in every trip; what NumPy says).
+CONSTANTS_OF_WHILE = {
+    "a carry that stays": lambda x, y: weft.while_loop(
+        lambda c: c[0].sum() < 2e4, lambda c: (c[0] + wnp.exp(c[1]), c[1]), (x, y)
+    )[0],
+    "the condition reads it": lambda x, y: weft.while_loop(
+        lambda c: c[1].sum() < 2e4 + 0 * c[0].sum(), lambda c: (c[0], c[1] + wnp.exp(c[0])), (y, x)
+    )[1],
+    "two that stay": lambda x, y: weft.while_loop(
+        lambda c: c[2].sum() < c[0], lambda c: (c[0], c[1], c[2] + wnp.exp(c[1])), (wnp.float32(2e4), y, x)
+    )[2],
+    "a loop of a traced count": lambda x, y: weft.fori_loop(
+        0, (2 + 0 * x[0]).astype(int), lambda i, c: (c[0] + wnp.exp(c[1]), c[1]), (x, y)
+    )[0],
+    "the condition's own": lambda x, y: weft.while_loop(lambda c: c.sum() < wnp.exp(y).sum() * 2, lambda c: c + 1, x),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS_OF_WHILE)
+def test_constants_of_loops_with_a_condition_are_computed_before(name):
+    f, x, y = CONSTANTS_OF_WHILE[name], _LONG, _LONG[::-1].copy()
+    ir = weft.make_ir(f)(x, y).optimized()
+    assert "exp" in [o.primitive for o in ir.walk(regions=False)], ir
+    want = f(wnp.asarray(x, "float64"), wnp.asarray(y, "float64"))
+    np.testing.assert_allclose(weft.jit(f)(x, y), want, rtol=1e-5)
+    batched = weft.jit(weft.vmap(f))(np.stack([x, x + 1]), np.stack([y, y]))
+    np.testing.assert_allclose(batched[0], want, rtol=1e-5)
+    if "count" not in name:
+        tangent = weft.jit(lambda x, y: weft.jvp(lambda y: f(x, y), (y,), (wnp.ones_like(y),))[1])(x, y)
+        assert np.isfinite(tangent).all()
+
+
+@pytest.mark.parametrize("columns", [3, 40, 60])
+def test_an_inverse_times_a_matrix_is_a_solution(columns):
+    rng = np.random.default_rng(0)
+    a = (rng.standard_normal((60, 60)) + 20 * np.eye(60)).astype(np.float32)
+    b = rng.standard_normal((60, columns)).astype(np.float32)
+    f = lambda a, b: wnp.linalg.inv(a) @ b
+    ir = weft.make_ir(f)(a, b).optimized()
+    assert not [o for o in ir.walk(regions=False) if o.primitive == "contract"], ir
+    np.testing.assert_allclose(weft.jit(f)(a, b), np.linalg.solve(a.astype(np.float64), b), rtol=1e-3, atol=1e-5)
+
+
+def test_products_of_long_chains_are_ordered():
+    rng = np.random.default_rng(0)
+    for n in (6, 7, 8, 12, 30):
+        factors = [(rng.standard_normal((40, 40)) / 7).astype(np.float32) for _ in range(n)]
+        vector = rng.standard_normal(40).astype(np.float32)
+
+        def chain(v, *ms):
+            product = ms[0]
+            for m in ms[1:]:
+                product = product @ m
+            return product @ v
+
+        ir = weft.make_ir(chain)(vector, *factors).optimized()
+        sizes = [o.results[0].type.shape for o in ir.walk(regions=False)]
+        products = [
+            o for o in ir.walk(regions=False) if o.primitive == "contract" and o.results[0].type.shape == (40, 40)
+        ]
+        assert not products and sizes.count((40,)) >= n, ir
+        want = np.linalg.multi_dot([*(m.astype(np.float64) for m in factors), vector.astype(np.float64)])
+        np.testing.assert_allclose(weft.jit(chain)(vector, *factors), want, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "special", [[1, np.nan, -2], [np.nan, np.nan], [np.inf, np.nan, np.inf], [0.0, -0.0], [-np.inf, 3]]
 )

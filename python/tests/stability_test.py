@@ -173,6 +173,114 @@ def test_each_rule_is_accurate_over_the_whole_range(rule):
     assert worst <= 16, (rule[2], worst, where)
 
 
+@pytest.mark.parametrize("rule", RULES, ids=[r[0] for r in RULES])
+def test_each_rule_has_finite_derivatives(rule):
+    """What a rule computes in branches that are not taken must not reach its derivative as 0 times an infinity."""
+    _, licence, pattern, _, _, numbers = rule
+    if licence not in ("exact", "signed-zero", "accurate"):
+        pytest.skip("a licence that is given for less")
+    names = letters(pattern)
+    formula, truth = function_of(pattern, numbers, OURS), function_of(pattern, numbers, EXACT)
+    sizes = np.array([1e-3, 0.05, 0.4, 0.9, 1.1, 3, 9, 40, 100, 700, 1e4])
+    one = np.concatenate([sizes, -sizes]).astype(np.float32)
+    x = [v.reshape(-1) for v in np.meshgrid(*[one] * len(names))]
+    step = mp.mpf(10) ** -60
+    for k in range(len(names)):
+        slopes = np.asarray(weft.jit(weft.vmap(weft.grad(formula, argnums=k)))(*x))
+        wrong = []
+        for i in np.flatnonzero(~np.isfinite(slopes)):
+            at = [Exact(float(v[i])) for v in x]
+            values = []
+            for side in (-1, 0, 1):
+                near = list(at)
+                near[k] = Exact(at[k].value * (1 + side * step))
+                values.append(exact(truth(*near)))
+            slope = (values[2] - values[0]) / (2 * at[k].value * step)
+            if all(mp.isfinite(v) and abs(v) < 1e38 for v in (*values, slope)):
+                wrong.append(f"by {names[k]} at {[float(v[i]) for v in x]}: {slopes[i]}, exactly {mp.nstr(slope, 6)}")
+        assert not wrong, f"{pattern}: {len(wrong)} wrong: " + "; ".join(wrong[:5])
+
+
+SOFTMAXES = {
+    "quotient": lambda x: wnp.exp(x) / wnp.exp(x).sum(1, keepdims=True),
+    "by a reciprocal": lambda x: wnp.exp(x) * (1 / wnp.exp(x).sum(1, keepdims=True)),
+    "by a power": lambda x: wnp.exp(x) * wnp.exp(x).sum(1, keepdims=True) ** -1,
+    "masked": lambda x: (lambda e: e / e.sum(1, keepdims=True))(wnp.where(x > -1e4, wnp.exp(x), 0)),
+}
+
+
+@pytest.mark.parametrize("name", SOFTMAXES)
+def test_softmax_as_it_is_written(name):
+    x = np.array([[1000, 999, -1000], [-999, -1000, -2000], [0.1, 0.2, 0.3]], np.float32)
+    f = SOFTMAXES[name]
+    wide = x.astype(np.float64)
+    want = np.exp(wide - wide.max(1, keepdims=True))
+    want /= want.sum(1, keepdims=True)
+    np.testing.assert_allclose(weft.jit(f)(x), want, rtol=1e-6, atol=1e-38)
+    got = weft.jit(weft.grad(lambda x: (f(x) * wnp.arange(3.0)).sum()))(x)
+    slope = want * (np.arange(3) - (want * np.arange(3)).sum(1, keepdims=True))
+    np.testing.assert_allclose(got, slope, rtol=1e-5, atol=1e-7)
+    if name == "masked":
+        x[0, 0] = x[1] = -2e4
+        got = np.asarray(weft.jit(f)(x))
+        np.testing.assert_allclose(got[0], [0, 1, 0], rtol=1e-6)
+        slopes = np.asarray(weft.jit(weft.grad(lambda x: f(x)[0].sum()))(x))
+        np.testing.assert_allclose(slopes[0], 0, atol=1e-7)
+
+
+NORMS_BY_PRODUCTS = {
+    "a product": (lambda np, x: np.sqrt(x @ x), 1),
+    "rows": (lambda np, x: np.sqrt(np.einsum("ij,ij->i", x, x)), 2),
+    "a mean": (lambda np, x: np.sqrt(np.vdot(x, x) / 7), 1),
+}
+
+
+@pytest.mark.parametrize("name", NORMS_BY_PRODUCTS)
+def test_norms_by_products(name):
+    f, rank = NORMS_BY_PRODUCTS[name]
+    for size in (1e-30, 1.0, 1e30):
+        x = (np.arange(1, 8) * size).astype(np.float32)
+        x = np.stack([x, 2 * x]) if rank == 2 else x
+        want = f(np, x.astype(np.float64))
+        np.testing.assert_allclose(weft.jit(lambda x: f(wnp, x))(x), want, rtol=1e-6)
+        slopes = weft.jit(weft.grad(lambda x: wnp.sum(f(wnp, x))))(x)
+        wide = x.astype(np.float64)
+        divisor = {1: want * (7 if name == "a mean" else 1), 2: np.asarray(want)[..., None]}[rank]
+        np.testing.assert_allclose(slopes, wide / divisor, rtol=1e-5)
+
+
+@pytest.mark.parametrize("axes", [(2, 1), (1, 0), (0, 0), (-1, -1)])
+def test_log_sum_exp_of_sums_of_sums(axes):
+    x = np.linspace(-900, 900, 24, dtype=np.float32).reshape(2, 3, 4)
+    f = lambda x: wnp.log(wnp.exp(x).sum(axes[0]).sum(axes[1]))
+    wide = x.astype(np.float64)
+    first = wide.max()
+    want = np.log(np.exp(wide - first).sum(axes[0]).sum(axes[1])) + first
+    for compute in (weft.jit(f), weft.jit(weft.vmap(f, in_axes=None, axis_size=1))):
+        np.testing.assert_allclose(np.asarray(compute(x)).reshape(want.shape)[np.isfinite(want)],
+                                   want[np.isfinite(want)], rtol=1e-6)  # fmt: skip
+    assert np.isfinite(np.asarray(weft.jit(weft.grad(lambda x: f(x).sum()))(x))).all()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2,), (70,)])
+def test_numbers_of_any_shape_are_found(shape):
+    x = wnp.full(shape, 1000.0)
+    ones = (np.ones(shape, np.float32), wnp.ones(shape)) if x.size < 3 else ()  # larger ones are arguments of programs
+    for one in (1.0, wnp.float32(1), *ones):
+        for f in (lambda x, one=one: wnp.log(wnp.exp(x) + one), lambda x: wnp.log(wnp.exp(x) + wnp.ones_like(x))):
+            np.testing.assert_array_equal(weft.jit(f)(x), x)
+            np.testing.assert_array_equal(weft.jit(weft.grad(lambda x, f=f: f(x).sum()))(x), wnp.ones(shape))
+
+
+def test_numbers_that_the_function_computes_are_found():
+    f = lambda x: wnp.log(wnp.exp(-((x - 2) ** 2) / 8) / wnp.sqrt(2 * wnp.pi * 4))
+    g = lambda x: wnp.log(wnp.exp(x) + wnp.exp(2.0))
+    for x in (-1000.0, 1000.0):
+        np.testing.assert_allclose(weft.jit(weft.grad(f))(x), -(x - 2) / 4, rtol=1e-6)
+        np.testing.assert_allclose(weft.jit(lambda x: weft.jvp(f, (x,), (1.0,)))(x)[1], -(x - 2) / 4, rtol=1e-6)
+        assert weft.jit(weft.grad(g))(x) == (x > 0)
+
+
 @pytest.mark.parametrize("rule", RULES[::4], ids=[r[0] for r in RULES[::4]])
 def test_each_rule_is_accurate_in_f64(rule):
     if rule[1] not in ("exact", "signed-zero", "accurate"):

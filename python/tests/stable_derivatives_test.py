@@ -53,6 +53,38 @@ FORMULAS = {
     "log of two over one": (lambda m, x, y, z: m.log(x * y / z), ((1e-30, 1e-30, 2), (1e30, 1e30, 1e-3), (3, 4, 5))),
     "log of power": (lambda m, x, y: m.log(x**y), ((1e-30, 2.5), (1e30, 3.5), (1.0001, 3.3), (3, -40.5))),
     "log of square times": (lambda m, x, y: m.log(x**2 * y), ((1e-30, 2.5), (1e30, 3.5), (-1e-30, 3.3), (3, 4))),
+    "log of sigmoids": (
+        lambda m, x: (lambda s: m.log(s**3 * (1 - s)))(1 / (1 + m.exp(-x))),
+        ((-100,), (-20,), (0.5,), (20,), (100,)),
+    ),
+    "log of a high power": (lambda m, x: m.log(x**20 * m.exp(-x)), ((1e20,), (1e-20,), (3,))),
+    "log of a power below": (lambda m, x: m.log((1 + x * x / 3) ** -2), ((1e-8,), (0.3,), (2,), (1e15,))),
+    # sums of exponentials
+    "log of three exps": (
+        lambda m, x: m.log(m.exp(x) + m.exp(x / 2) + m.exp(-x)),
+        ((100,), (0.3,), (-100,), (1000,), (-1000,)),
+    ),
+    "log of three by letters": (
+        lambda m, x, y, z: m.log(m.exp(x) + 2 * m.exp(y) + m.exp(z)),
+        ((100, 100, 100), (1000, -1000, 3), (-1000, -1001, -999), (0.3, 0.2, 0.1)),
+    ),
+    "log of one and two exps": (lambda m, x: m.log(1 + m.exp(x) + m.exp(2 * x)), ((100,), (-30,), (-100,), (0.5,))),
+    "log1p of exps": (lambda m, x, y: m.log1p(m.exp(x) + m.exp(y)), ((100, 90), (-30, -31), (-100, 100), (0.5, 0.5))),
+    "log of a small share": (lambda m, x: m.log(1e-3 * m.exp(x) + m.exp(2 * x)), ((100,), (-1,), (-30,))),
+    "log of a power of exp": (lambda m, x: m.log(m.exp(x) ** 2 + m.exp(x) * 3 + 5), ((100,), (-1,), (60,), (1,))),
+    "log of a difference of exps": (
+        lambda m, x, y: m.log(m.exp(x) - m.exp(y)),
+        ((1000, 999), (1000, -1000), (-999, -1000), (0.5, 0.4999), (3, 1)),
+    ),
+    "log mixture": (
+        lambda m, x: m.log(0.25 * m.exp(-x * x / 2) + 0.75 * m.exp(-((x - 4) ** 2) / 2)),
+        ((-30,), (1,), (30,), (100,)),
+    ),
+    "quotient by reciprocal": (
+        lambda m, x: m.exp(x) * (1 / (1 + m.exp(x))),
+        ((100,), (-100,), (1,), (-1000,)),
+    ),
+    "sigmoid as a power": (lambda m, x: (1 + m.exp(-x)) ** -1, ((100,), (-80,), (1,), (-1000,), (1000,))),
     "log poisson": (lambda m, x, y: m.log(m.exp(-x) * x**y), RATES),
     "log poisson over factorial": (lambda m, x, y: m.log(x**y * m.exp(-x) / 6), RATES),
     "log gamma density": (lambda m, x, y: m.log(x ** (y - 1) * m.exp(-x)), RATES),
@@ -70,6 +102,13 @@ FORMULAS = {
     ),
     "log(3 (1 + x^2))": (lambda m, x: m.log(3 * (1 + x**2)), LARGE),
     "log(1 + x^2)": (lambda m, x: m.log(1 + x**2), LARGE),
+    "log((x + 1)/x)": (lambda m, x: m.log((x + 1) / x), ((0.3,), (3,), (1e8,), (1e20,))),
+    "log(x + 2) - log(x)": (lambda m, x: m.log(x + 2) - m.log(x), ((0.3,), (3,), (1e8,), (1e20,))),
+    "log(x) - log(x + 2)": (lambda m, x: m.log(x) - m.log(x + 2), ((0.3,), (3,), (1e8,), (1e20,))),
+    "log(x + 2) - log(x + 1)": (lambda m, x: m.log(x + 2) - m.log(x + 1), ((0.3,), (3,), (1e8,), (1e20,))),
+    "log(1 + x) - log(x + 2)": (lambda m, x: m.log(1 + x) - m.log(x + 2), ((0.3,), (3,), (1e8,), (1e20,))),
+    "log(x + 3) - log(x + 2)": (lambda m, x: m.log(x + 3) - m.log(x + 2), ((0.3,), (3,), (1e8,), (1e20,))),
+    "asinh of 2 x by hand": (lambda m, x: m.log(2 * x + m.sqrt(4 * x * x + 1)), ((1e-8,), (1e-4,), (0.3,), (3,))),
     "log(1 + x)/x": (lambda m, x: m.log(1 + x) / x, NEAR),
     "x/log(1 + x)": (lambda m, x: x / m.log(1 + x), NEAR),
     "student": (lambda m, x, y: -(y + 1) / 2 * m.log(1 + x**2 / y), ((1e-5, 3), (1, 3), (1e10, 3), (1e25, 3))),
@@ -84,6 +123,10 @@ FORMULAS = {
     "exp(x^2) (1 - erf(x))": (lambda m, x: m.exp(x * x) * (1 - m.erf(x)), TAIL[:-1]),
     "hazard": (lambda m, x: m.exp(-x * x / 2) / m.erfc(x / ROOT_2), TAIL[:-1]),
     "hazard of density": (lambda m, x: m.exp(-0.5 * x**2) / ROOT_2_PI / (0.5 * m.erfc(x / ROOT_2)), TAIL[:-1]),
+    "hazard of minus a square": (
+        lambda m, x: m.exp(-x * x / 2) / ROOT_2_PI / (0.5 * m.erfc(x / ROOT_2)),
+        TAIL[:-1],
+    ),
     "mills ratio": (lambda m, x: 1.2533141373155003 * m.exp(x * x / 2) * m.erfc(x / ROOT_2), TAIL[:-1]),
     # hyperbolic functions
     "sech": (lambda m, x: 1 / m.cosh(x), ((0,), (1e-3,), (1,), (60,), (-90,), (1e4,))),
@@ -92,6 +135,7 @@ FORMULAS = {
     "csch": (lambda m, x: 1 / m.sinh(x), ((1e-3,), (1,), (60,), (-90,), (1e4,))),
     "x/sinh": (lambda m, x: x / m.sinh(x), (*NEAR, (-90,), (1e4,))),
     "x/tanh": (lambda m, x: x / m.tanh(x), (*NEAR, (-90,), (1e4,))),
+    "coth - 1/x": (lambda m, x: 1 / m.tanh(x) - 1 / x, ((1e-4,), (0.1,), (0.29,), (0.31,), (5,), (-5,), (1e4,))),
     "tanh/x": (lambda m, x: m.tanh(x) / x, (*NEAR, (1e4,))),
     "sinh/x": (lambda m, x: m.sinh(x) / x, NEAR),
     "(1 - cos)/x^2": (lambda m, x: (1 - m.cos(x)) / x**2, ((1e-15,), (1e-3,), (0.05,), (-0.3,), (1,), (30,))),
@@ -124,11 +168,23 @@ FORMULAS = {
     "x/sqrt(1 + x^2)": (lambda m, x: x / m.sqrt(1 + x**2), LARGE[:3]),
     "x^2 - y^2": (lambda m, x, y: x**2 - y**2, ((1e25, 1e25), (1e25, -1e25), (1e4, 1.0001e4), (1e-3, 1e3))),
     "hypot": (lambda m, x, y: m.sqrt(x**2 + y**2), ((1e-25, 1e-25), (1e-25, 2e-25), (3, 4), (1e25, 1e25))),
+    "root of three squares": (
+        lambda m, x, y, z: m.sqrt(x * x + y**2 + z * z),
+        ((1e-25, 1e-25, 2e-25), (3, 4, 12), (1e25, 2e25, 1e20), (1e-3, 1, 1e3)),
+    ),
     "sqrt(x + y) - sqrt(x)": (
         lambda m, x, y: m.sqrt(x + y) - m.sqrt(x),
         ((1, 1e-6), (1e10, 3), (3, 1e10), (1e-30, 1), (1e38, 1), (2, -1.5)),
     ),
     "sqrt(x) - sqrt(x - y)": (lambda m, x, y: m.sqrt(x) - m.sqrt(x - y), ((1, 1e-6), (1e10, 3), (1e38, 1), (2, 1.5))),
+    "sqrt(x) - sqrt(x + 1)": (lambda m, x: m.sqrt(x) - m.sqrt(x + 1), ((1e-5,), (3,), (1e10,), (1e20,))),
+    "sqrt(x) - sqrt(x - 1)": (lambda m, x: m.sqrt(x) - m.sqrt(x - 1), ((1.5,), (3,), (1e10,))),
+    "sqrt(x - 1) - sqrt(x)": (lambda m, x: m.sqrt(x - 1) - m.sqrt(x), ((1.5,), (3,), (1e10,))),
+    "sqrt(x^2 + 5) - sqrt(x^2 + 2)": (
+        lambda m, x: m.sqrt(x * x + 5) - m.sqrt(x * x + 2),
+        ((1e-3,), (3,), (1e5,), (1e15,)),
+    ),
+    "exp - x - 1": (lambda m, x: m.exp(x) - x - 1, ((1e-3,), (-0.05,), (1,), (30,))),
     "sqrt(x + 2) - sqrt(x + 1)": (lambda m, x: m.sqrt(x + 2) - m.sqrt(x + 1), ((1e-5,), (1e5,), (1e15,))),
 }
 ORDERS = ("value", "first", "second")

@@ -229,6 +229,61 @@ std::optional<Atom> OfItself(Builder&, const Eqn&, const Atoms& x) {
   return x[0] == x[1] && x[0].is_var() ? std::optional<Atom>(x[0]) : std::nullopt;
 }
 
+// Whether `a` has the shape of an element-wise operation on it and `other`.
+bool IsOfResult(const Builder& b, const Atom& a, const Atom& other) {
+  return b.TypeOf(a).dims == b.TypeOf(other).dims || b.TypeOf(other).rank() == 0;
+}
+
+// max(max(x, y), y).
+std::optional<Atom> Absorbed(Builder& b, const Eqn& e, const Atoms& x) {
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const Eqn* inner = b.Definition(x[i]);
+    if (inner == nullptr || inner->prim != e.prim || !IsOfResult(b, x[i], x[1 - i])) continue;
+    const Atoms& of = inner->operands;
+    if (std::find(of.begin(), of.end(), x[1 - i]) != of.end()) return x[i];
+  }
+  return std::nullopt;
+}
+
+// Whether every bit of the number is `bit`.
+bool HasAllBits(const Atom& number, bool bit) {
+  const DType dtype = number.literal().dtype();
+  const std::complex<double> value = number.literal().Get(0);
+  if (!bit) return value == 0.0;
+  if (IsBool(dtype)) return value == 1.0;
+  return IsUnsigned(dtype) ? BitWidth(dtype) <= 32 && value == std::ldexp(1.0, BitWidth(dtype)) - 1 : value == -1.0;
+}
+
+// x and true, x or 0, x xor 0; x and false, x or -1.
+std::optional<Atom> WithBits(Builder& b, const Eqn& e, const Atoms& x) {
+  enum class Form : uint8_t { kNone, kAnd, kOr, kXor };
+  static const auto& forms = *new PrimTable<Form>{{"and", Form::kAnd}, {"or", Form::kOr}, {"xor", Form::kXor}};
+  const Form form = forms[*e.prim];
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const Atom* s = Splat(b, x[i]);
+    const Atom& other = x[1 - i];
+    if (s == nullptr || !IsOfResult(b, other, x[i])) continue;
+    if (HasAllBits(*s, form == Form::kAnd)) return other;
+    if (form != Form::kXor && HasAllBits(*s, form == Form::kOr)) {
+      const Type type = b.TypeOf(other);
+      return Broadcast(b, *s, type.dims, {});
+    }
+  }
+  return std::nullopt;
+}
+
+// real(complex(x, y)) and imag of it; conj(conj(z)).
+std::optional<Atom> PartOfComplex(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* made = DefinedBy<"complex">(b, x[0]);
+  if (made == nullptr) return std::nullopt;
+  const Atom& part = made->operands[Is<"imag">(*e.prim) ? 1 : 0];
+  return b.TypeOf(part).dims == b.TypeOf(x[0]).dims ? std::optional<Atom>(part) : std::nullopt;
+}
+std::optional<Atom> Twice(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* inner = b.Definition(x[0]);
+  return inner != nullptr && inner->prim == e.prim ? std::optional<Atom>(inner->operands[0]) : std::nullopt;
+}
+
 // Functions that keep their own results.
 std::optional<Atom> Idempotent(Builder& b, const Eqn& e, const Atoms& x) {
   const Eqn* inner = b.Definition(x[0]);
@@ -236,12 +291,26 @@ std::optional<Atom> Idempotent(Builder& b, const Eqn& e, const Atoms& x) {
                                                                               : std::nullopt;
 }
 
+// Whether no element has a sign; of products and sums, so many operations deep.
+bool IsMagnitude(const Builder& b, const Atom& a, int depth = 4) {
+  static const PrimSet kMagnitudes{"square", "exp", "exp2", "cosh", "logistic", "abs"},
+      kOfMagnitudes{"add", "mul", "div"};
+  static const Prim &mul = FindPrim("mul"), &power = FindPrim("integer_pow");
+  if (const Atom* s = Splat(b, a)) return !std::signbit(s->literal().Get(0).real());
+  const Eqn* e = b.Definition(a);
+  if (e == nullptr || depth == 0) return false;
+  if (kMagnitudes.Has(*e->prim)) return true;
+  if (e->prim == &power) return e->attrs.GetInt("y") % 2 == 0 || IsMagnitude(b, e->operands[0], depth - 1);
+  if (!kOfMagnitudes.Has(*e->prim)) return false;
+  if (e->prim == &mul && e->operands[0] == e->operands[1]) return true;
+  const Atom first = e->operands[0], second = e->operands[1];
+  return IsMagnitude(b, first, depth - 1) && IsMagnitude(b, second, depth - 1);
+}
+
 // |x| of what has no sign.
 std::optional<Atom> AbsOfMagnitude(Builder& b, const Eqn&, const Atoms& x) {
-  static const PrimSet kMagnitudes{"square", "exp", "exp2", "cosh", "logistic"};
-  const Eqn* inner = b.Definition(x[0]);
-  return inner != nullptr && IsFloat(b.DTypeOf(x[0])) && kMagnitudes.Has(*inner->prim) ? std::optional<Atom>(x[0])
-                                                                                       : std::nullopt;
+  if (!x[0].is_var() || !IsFloat(b.DTypeOf(x[0])) || !IsMagnitude(b, x[0])) return std::nullopt;
+  return x[0];
 }
 
 // f(-x) = f(x).
@@ -322,14 +391,22 @@ std::optional<Atom> FloorByPowerOfTwo(Builder& b, const Eqn&, const Atoms& x) {
   return b.Emit1(FindPrim("shift_right_arithmetic"), {value, Atom::Scalar(dtype, k)});
 }
 
-// Powers that a root, a product or a quotient gives in a tenth of the time. Those of -0 and of -infinity are the
-// power's, not the root's.
-std::optional<Atom> PowerOfNumber(Builder& b, const Eqn&, const Atoms& x) {
+// Powers that a product or a quotient gives in a tenth of the time.
+std::optional<Atom> WholePower(Builder& b, const Eqn&, const Atoms& x) {
   const Atom* s = Splat(b, x[1]);
   const DType dtype = b.DTypeOf(x[0]);
   if (s == nullptr || x[0].is_literal() || !IsFloat(dtype) || IsFloat8(dtype)) return std::nullopt;
   const double y = s->literal().Get(0).real();
-  if (y == 3 || y == 4 || y == -1) return IntegerPow(b, x[0], static_cast<int64_t>(y));
+  return y == 3 || y == 4 || y == -1 ? std::optional(IntegerPow(b, x[0], static_cast<int64_t>(y))) : std::nullopt;
+}
+
+// Those that a root gives. Those of -0 and of -infinity are the power's, not the root's; so are derivatives there,
+// which are taken of the power.
+std::optional<Atom> PowerByRoot(Builder& b, const Eqn&, const Atoms& x) {
+  const Atom* s = Splat(b, x[1]);
+  const DType dtype = b.DTypeOf(x[0]);
+  if (s == nullptr || x[0].is_literal() || !IsFloat(dtype) || IsFloat8(dtype)) return std::nullopt;
+  const double y = s->literal().Get(0).real();
   if (y != 0.5 && y != -0.5) return std::nullopt;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Atom& base = x[0];
@@ -406,7 +483,11 @@ std::vector<SimplifyRule> MakeRules() {
        "fn f(x: f32[3], y: f32[3]) { a = eq x y; b = not a; return b }"},
       {"not-comparison", "not", kExact, NotOfComparison,
        "fn f(x: i32[3], y: i32[3]) { a = lt x y; b = not a; return b }"},
-      {"abs-of-magnitude", "abs", kExact, AbsOfMagnitude, "fn f(x: f32[3]) { a = square x; b = abs a; return b }"},
+      {"abs-of-magnitude", "abs", kExact, AbsOfMagnitude, "fn f(x: f32[3]) { a = square x; b = abs a; return b }",
+       false, RuleTime::kStabilizing},
+      {"abs-of-magnitude", "abs", kExact, AbsOfMagnitude,
+       "fn f(x: f32[3]) { a = mul x x; b = div a 3.0:f32; c = add 1.0:f32 b; d = abs c; return d }", false,
+       RuleTime::kStabilizing},
       {"neg-difference", "neg", kSignedZero, NegOfDifference,
        "fn f(x: f32[3], y: f32[3]) { a = sub x y; b = neg a; return b }"},
       {"floor-by-power-of-two", "select", kExact, FloorByPowerOfTwo,
@@ -415,14 +496,14 @@ std::vector<SimplifyRule> MakeRules() {
       {"floor-by-power-of-two", "select", kExact, FloorByPowerOfTwo,
        R"(fn f(x: i32[5]) { r = rem x 8:i32; n = lt r 0:i32; m = ne n false:bool; o = ne r 0:i32; p = and m o
           s = add r 8:i32; t = select p s r; return t })"},
-      {"power-of-number", "pow", Licence::kAccurate, PowerOfNumber, "fn f(x: f32[3]) { a = pow x 0.5:f32; return a }",
+      {"power-of-number", "pow", Licence::kAccurate, PowerByRoot, "fn f(x: f32[3]) { a = pow x 0.5:f32; return a }",
        true},
-      {"power-of-number", "pow", Licence::kAccurate, PowerOfNumber, "fn f(x: f32[3]) { a = pow x -0.5:f32; return a }",
+      {"power-of-number", "pow", Licence::kAccurate, PowerByRoot, "fn f(x: f32[3]) { a = pow x -0.5:f32; return a }",
        true},
-      {"power-of-number", "pow", Licence::kAccurate, PowerOfNumber, "fn f(x: f32[3]) { a = pow x 3.0:f32; return a }",
-       true},
-      {"power-of-number", "pow", Licence::kAccurate, PowerOfNumber, "fn f(x: f32[3]) { a = pow x -1.0:f32; return a }",
-       true},
+      {"power-of-number", "pow", Licence::kAccurate, WholePower, "fn f(x: f32[3]) { a = pow x 3.0:f32; return a }",
+       true, RuleTime::kStabilizing},
+      {"power-of-number", "pow", Licence::kAccurate, WholePower, "fn f(x: f32[3]) { a = pow x -1.0:f32; return a }",
+       true, RuleTime::kStabilizing},
       {"div-by-number", "div", Licence::kRounding, DivByNumber, "fn f(x: f32[3]) { a = div x 3.0:f32; return a }",
        true},
       {"sub-itself", "sub", kNoNan, SubItself, "fn f(x: f32[3]) { a = sub x x; return a }"},
@@ -433,7 +514,7 @@ std::vector<SimplifyRule> MakeRules() {
   // What rounds otherwise waits for lowering, so that a function and the value beside its derivative keep the same
   // bits.
   for (SimplifyRule& r : rules) {
-    if (r.licence > kSignedZero) r.time = RuleTime::kLowering;
+    if (r.licence > kSignedZero && r.time == RuleTime::kSimplifying) r.time = RuleTime::kLowering;
   }
   // Rows that are the same for several primitives; a sample is `before`, the primitive's name and `after`.
   const auto add = [&rules](const char* name, Licence licence, const auto& apply, const std::vector<const char*>& prims,
@@ -461,8 +542,18 @@ std::vector<SimplifyRule> MakeRules() {
   add("compare-with-itself", kExact, CompareWithItself, {"lt", "gt"}, "fn f(x: f32[3]) { a = ", " x x; return a }");
   add("compare-with-itself", kExact, CompareWithItself, {"eq", "ne", "le", "ge"},
       "fn f(x: i32[3]) { a = ", " x x; return a }");
-  add("of-itself", kExact, OfItself, {"max", "min"}, "fn f(x: f32[3]) { a = ", " x x; return a }");
+  const std::vector<const char*> extremes_of_two = {"max", "min"};
+  add("of-itself", kExact, OfItself, extremes_of_two, "fn f(x: f32[3]) { a = ", " x x; return a }");
   add("of-itself", kExact, OfItself, {"and", "or"}, "fn f(x: i32[3]) { a = ", " x x; return a }");
+  for (const char* prim : extremes_of_two) {
+    add("absorbed", kExact, Absorbed, {prim},
+        std::string("fn f(x: f32[3], y: f32[3]) { a = ") + prim + " x y; b = ", " y a; return b }");
+  }
+  add("with-bits", kExact, WithBits, {"and"}, "fn f(p: bool[3]) { b = ", " p true:bool; return b }");
+  add("with-bits", kExact, WithBits, {"or", "xor"}, "fn f(x: i32[3]) { b = ", " 0:i32 x; return b }");
+  add("part-of-complex", kExact, PartOfComplex, {"real", "imag"},
+      "fn f(x: f32[3], y: f32[3]) { a = complex x y; b = ", " a; return b }");
+  add("twice", kExact, Twice, {"conj"}, "fn f(x: c64[3]) { a = conj x; b = ", " a; return b }");
   for (const char* prim : {"abs", "floor", "ceil", "sign"}) {
     add("idempotent", kExact, Idempotent, {prim},
         std::string("fn f(x: f32[3]) { a = ") + prim + " x; b = ", " a; return b }");

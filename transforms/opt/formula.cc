@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
@@ -330,6 +331,9 @@ class Matcher {
       }
       return false;
     }
+    // 1 / x written as x ** -1.
+    if (n.prim == &p.div && e.prim == &p.integer_pow)
+      return e.attrs.GetInt("y") == -1 && IsOne(n.in[0], m) && Operand(n.in[1], x[0], m);
     if (n.prim == &p.div && e.prim == &p.mul && IsNumber(n.in[1])) return Other(n, 1, x, Inverse::kReciprocal, m);
     return false;
   }
@@ -342,6 +346,13 @@ class Matcher {
       if (!Operand(n.in[i], x[i], m)) return false;
     }
     return true;
+  }
+
+  static bool IsOne(const Node& number, FormulaMatch* m) {
+    if (number.kind != Kind::kNumberLetter) return number.kind == Kind::kNumber && number.number == 1;
+    auto& bound = m->numbers[static_cast<size_t>(number.letter)];
+    if (!bound) bound = 1;
+    return *bound == 1;
   }
 
   // The number that node `number` of the pattern has to be is the negative or the reciprocal of the literal.
@@ -479,8 +490,35 @@ bool HoldsWide(const Node& n) {
 
 }  // namespace
 
+namespace {
+
+// The number that an array of floating-point numbers repeats; null: they differ. Several are looked at together.
+const Atom* OnlyNumber(const Tensor& array) {
+  if (!IsInexact(array.dtype()) || array.size() == 0) return nullptr;
+  const auto* bytes = static_cast<const char*>(array.raw());
+  const auto width = static_cast<size_t>(array.bytes() / array.size());
+  if (width == 0) return nullptr;  // several in a byte
+  for (int64_t i = 1; i < array.size(); ++i) {
+    if (std::memcmp(bytes, bytes + static_cast<size_t>(i) * width, width) != 0) return nullptr;
+  }
+  constexpr size_t kTogether = 32;
+  thread_local std::array<Atom, kTogether> numbers;
+  thread_local size_t next = 0;
+  Tensor number(array.dtype(), {});
+  number.Set(0, array.Get(0));
+  Atom& place = numbers[next++ % kTogether];
+  place = Atom(std::move(number));
+  return &place;
+}
+
+}  // namespace
+
 const Atom* Splat(const Builder& b, const Atom& a) {
-  if (a.is_literal()) return a.literal().rank() == 0 ? &a : nullptr;
+  if (a.is_literal()) {
+    const Tensor& t = a.literal();
+    if (t.rank() == 0) return &a;
+    return OnlyNumber(t);
+  }
   const Eqn* e = b.Definition(a);
   if (e == nullptr || e->prim != &Prims().broadcast) return nullptr;
   return e->operands[0].is_literal() && e->operands[0].literal().rank() == 0 ? &e->operands[0] : nullptr;
@@ -508,6 +546,7 @@ std::vector<const Prim*> Formula::Roots() const {
   if (n.prim == &p.add && number) roots.push_back(&p.sub);
   if (n.prim == &p.mul && number) roots.push_back(&p.div);
   if (n.prim == &p.div && number_last) roots.push_back(&p.mul);
+  if (n.prim == &p.div && IsNumber(n.in[0])) roots.push_back(&p.integer_pow);
   return roots;
 }
 

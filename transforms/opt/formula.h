@@ -7,7 +7,7 @@
 //   w, x, y, z  are any operands; where a letter stands twice the operands are the same,
 //   a, b, c, d  are numbers that repeat (literals), and stand for them in the replacement and the condition,
 //   operands of + and * are found in either order,
-//   x ** 2 is found as square, integer_pow, pow or x * x; x - 1 as x + -1; 0.5 * x as x / 2 too.
+//   x ** 2 is found as square, integer_pow, pow or x * x; x - 1 as x + -1; 0.5 * x as x / 2; 1 / x as x ** -1 too.
 // In a replacement wide(x) is x in f64; what is computed from it is rounded to the result's dtype once, at the end.
 // Numbers are computed in double and rounded once.
 #ifndef WEFT_TRANSFORMS_OPT_FORMULA_H_
@@ -60,8 +60,8 @@ class Formula {
   std::unique_ptr<Node> node_;
 };
 
-// The scalar literal that `a` repeats: a literal of rank 0, or the broadcast of one. Null if there is none; valid until
-// the next equation.
+// The scalar literal that `a` repeats: a literal of rank 0, the broadcast of one, or an array of floating-point
+// numbers that are one. Null if there is none; valid until the next equation.
 const Atom* Splat(const Builder& b, const Atom& a);
 
 }  // namespace weft

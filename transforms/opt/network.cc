@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cctype>
 #include <cmath>
 #include <map>
+#include <unordered_set>
 
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "ir/prims/contraction.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/formula.h"
@@ -45,13 +49,51 @@ bool IsPlainProduct(const Eqn& e) {
   return e.prim == &Prims().contract && e.attrs.entries().size() == 1;  // no order, no other dtype
 }
 
+double SizeOr64(const Dim& d) { return d.is_static() ? static_cast<double>(d.value()) : 64; }
 double Elements(const Dims& dims) {
   double n = 1;
-  for (const Dim& d : dims) n *= d.is_static() ? static_cast<double>(d.value()) : 64;
+  for (const Dim& d : dims) n *= SizeOr64(d);
   return n;
 }
 
+// Networks of which no order is cheaper than what is written, of this thread: long programs have the same one again
+// and again.
+bool IsKnownNotCheaper(const std::string& network, bool add) {
+  constexpr size_t kMost = 256;
+  thread_local std::unordered_set<std::string> known;
+  if (!add) return known.count(network) != 0;
+  if (known.size() >= kMost) known.clear();
+  known.insert(network);
+  return true;
+}
+
+// Whether Add does more with the factor than to multiply by it.
+bool IsTakenApart(const Builder& b, const Atom& a) {
+  if (a.is_literal()) return true;
+  static const auto& seen_through = *new PrimSet{"contract",  "mul",     "div",       "neg",     "reduce_sum", "gather",
+                                                 "broadcast", "reshape", "transpose", "convert", "select"};
+  const Eqn* e = b.Definition(a);
+  return e != nullptr && seen_through.Has(*e->prim);
+}
+
 }  // namespace
+
+bool ProductNetwork::IsSingle(const Builder& b, const Eqn& e, const Atoms& x) {
+  if (!IsPlainProduct(e) || IsTakenApart(b, x[0]) || IsTakenApart(b, x[1])) return false;
+  // Of the operands and the result: a bit per letter.
+  Set letters[3] = {0, 0, 0};
+  int part = 0;
+  for (const char c : e.attrs.Get<std::string>("spec")) {
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0) {
+      if (c != '>') ++part;  // of "->" one counts
+      continue;
+    }
+    const Set letter = Set{1} << (c & 63);
+    if ((letters[part] & letter) != 0) return false;
+    letters[part] |= letter;
+  }
+  return ((letters[0] ^ letters[1]) & ~letters[2]) == 0;
+}
 
 std::string ProductNetwork::Letters(const Dims& dims) {
   std::string letters;
@@ -65,6 +107,7 @@ char ProductNetwork::NewLetter(const Dim& size) {
     return 0;
   }
   dims_.push_back(size);
+  sizes_.push_back(SizeOr64(size));
   return static_cast<char>(dims_.size() - 1);
 }
 
@@ -78,9 +121,7 @@ ProductNetwork::Set ProductNetwork::SetOf(const std::string& letters) {
 
 double ProductNetwork::Size(Set letters) const {
   double n = 1;
-  for (size_t i = 0; i < dims_.size(); ++i) {
-    if (letters >> i & 1) n *= dims_[i].is_static() ? static_cast<double>(dims_[i].value()) : 64;
-  }
+  for (; letters != 0; letters &= letters - 1) n *= sizes_[static_cast<size_t>(std::countr_zero(letters))];
   return n;
 }
 
@@ -170,7 +211,7 @@ void ProductNetwork::Add(const Atom& a, std::string letters) {
     }
   }
   const Eqn* found = b_.Definition(at);
-  if (found != nullptr && found->num_results == 1 && terms_.size() + 1 < kMostTerms && left_-- > 0 &&
+  if (found != nullptr && found->num_results == 1 && terms_.size() + waiting_ + 1 < kMostTerms && left_-- > 0 &&
       ReadOnce(b_, at) && letters.find(kUnit) == std::string::npos) {
     const Eqn e = *found;
     if (AddEquation(e, e.operands, letters, false)) return;
@@ -211,8 +252,7 @@ bool ProductNetwork::AddEquation(const Eqn& e, const Atoms& x, const std::string
     if (failed_) return true;
     written_ += 2 * Size(SetOf(left) | SetOf(right)) +
                 kCostOfElement * (Size(SetOf(left)) + Size(SetOf(right)) + Size(SetOf(letters)));
-    Add(x[0], left);
-    Add(x[1], right);
+    AddBoth(x, left, right);
     return true;
   }
   if (e.prim == &p.sum) {
@@ -278,9 +318,15 @@ bool ProductNetwork::AddEquation(const Eqn& e, const Atoms& x, const std::string
   };
   if (!repeats(x[0]) && !repeats(x[1])) return false;
   written_ += kCostOfElement * Elements(dims);
-  Add(x[0], letters);
-  Add(x[1], letters);
+  AddBoth(x, letters, letters);
   return true;
+}
+
+void ProductNetwork::AddBoth(const Atoms& x, const std::string& left, const std::string& right) {
+  ++waiting_;
+  Add(x[0], left);
+  --waiting_;
+  Add(x[1], right);
 }
 
 // Leaves a letter that a term has twice once: the elements where both dimensions have the same index.
@@ -301,6 +347,26 @@ bool ProductNetwork::TakeDiagonals(Term& t) {
     return TakeDiagonals(t);
   }
   return true;
+}
+
+std::string ProductNetwork::Text(const std::string& out) const {
+  std::string text = out;
+  const auto add = [&](const auto& number) { text.append(reinterpret_cast<const char*>(&number), sizeof(number)); };
+  for (const Term& t : terms_) {
+    text += '\x80' + t.letters;
+    if (!t.sparse) continue;
+    add(t.sparse->kind);
+    add(t.sparse->dim);
+    add(t.sparse->other);
+    add(t.sparse->value.has_value());
+  }
+  for (const auto& [p, q] : equal_) text += std::string{'\x81', p, q};
+  for (const auto& [letter, parts] : split_) text += std::string{'\x82', letter} + parts;
+  text += '\x83';
+  for (const double size : sizes_) add(size);
+  for (const double number : {scale_, written_}) add(number);
+  add(gone_);
+  return text;
 }
 
 bool ProductNetwork::Resolve(const std::string& out) {
@@ -387,9 +453,9 @@ bool ProductNetwork::Selects(const Term& t, Set other, Set keep) const {
   return (shared & ~keep) == shared && (shared == dim || shared == (own & ~dim)) && ((own & ~shared) & ~keep) == 0;
 }
 
-double ProductNetwork::PairCost(Set x, Set y, Set keep, const Term* tx, const Term* ty) const {
+double ProductNetwork::PairCost(Set x, Set y, Set keep, const Term* tx, const Term* ty, double elements) const {
   const Set result = (x | y) & keep;
-  const double through_memory = kCostOfElement * (Size(x) + Size(y) + Size(result));
+  const double through_memory = kCostOfElement * elements;
   if (tx != nullptr && Selects(*tx, y, keep)) return kCostOfElement * (Size(y & result) + 2 * Size(result));
   if (ty != nullptr && Selects(*ty, x, keep)) return kCostOfElement * (Size(x & result) + 2 * Size(result));
   const Set lone = (x ^ y) & ~keep;  // summed before
@@ -414,6 +480,8 @@ std::optional<double> ProductNetwork::BestCost(const std::string& out) {
     }
   }
   for (uint32_t s = 1; s <= all; ++s) kept_[s] = letters[s] & (SetOf(out_) | letters[all & ~s]);
+  std::vector<double> size(all + 1, 0);  // of a factor, or of a product
+  for (uint32_t s = 1; s <= all; ++s) size[s] = Size((s & (s - 1)) == 0 ? letters[s] : kept_[s]);
   const auto single = [&](uint32_t s) -> const Term* {
     return (s & (s - 1)) == 0 ? &terms_[static_cast<size_t>(__builtin_ctz(s))] : nullptr;
   };
@@ -427,7 +495,9 @@ std::optional<double> ProductNetwork::BestCost(const std::string& out) {
     for (uint32_t part = (s - 1) & s; part > (s & ~part); part = (part - 1) & s) {
       const uint32_t rest = s & ~part;
       const auto of = [&](uint32_t p) { return single(p) ? letters[p] : kept_[p]; };
-      const double c = cost[part] + cost[rest] + PairCost(of(part), of(rest), kept_[s], single(part), single(rest));
+      const double before = cost[part] + cost[rest], elements = size[part] + size[rest] + size[s];
+      if (cost[s] >= 0 && before >= cost[s]) continue;
+      const double c = before + PairCost(of(part), of(rest), kept_[s], single(part), single(rest), elements);
       if (cost[s] >= 0 && c >= cost[s]) continue;
       cost[s] = c;
       split_at_[s] = part;
@@ -442,126 +512,15 @@ std::optional<Atom> ProductNetwork::Cheaper(const std::string& out, const Type& 
     const Type& of = b_.TypeOf(t.atom);
     if (of.dtype != type.dtype || !of.varying.empty() || !of.is_static()) return std::nullopt;
   }
+  const std::string network = Text(out);
+  if (IsKnownNotCheaper(network, /*add=*/false)) return std::nullopt;
   const std::optional<double> best = BestCost(out);
   if (IsInteger(type.dtype) && (scale_ < 0 || scale_ > 127)) return std::nullopt;
-  if (!best || *best + kWorthwhile > kClearly * written_) return std::nullopt;
+  if (!best || *best + kWorthwhile > kClearly * written_) {
+    IsKnownNotCheaper(network, /*add=*/true);
+    return std::nullopt;
+  }
   return Emit(type);
-}
-
-// --- The program -----------------------------------------------------------------------------------------------------
-
-// `t` with its dimensions in the order of `to`, of which it has some.
-Atom ProductNetwork::Aligned(const Term& t, const std::string& to) {
-  Ints perm, dims;
-  for (size_t i = 0; i < to.size(); ++i) {
-    const size_t at = t.letters.find(to[i]);
-    if (at == std::string::npos) continue;
-    perm.push_back(static_cast<int64_t>(at));
-    dims.push_back(static_cast<int64_t>(i));
-  }
-  return Broadcast(b_, Transpose(b_, t.atom, perm), DimsOf(to), dims);
-}
-
-ProductNetwork::Term ProductNetwork::SumAway(Term t, Set away) {
-  Ints dims;
-  std::string left;
-  for (size_t i = 0; i < t.letters.size(); ++i) {
-    if (away >> t.letters[i] & 1)
-      dims.push_back(static_cast<int64_t>(i));
-    else
-      left += t.letters[i];
-  }
-  if (dims.empty()) return t;
-  return {ReduceSum(b_, t.atom, dims), left, std::nullopt};
-}
-
-// The elements that one-hot rows pick, or sums from one end on.
-ProductNetwork::Term ProductNetwork::Select(const Term& t, const Term& y) {
-  static const Prim &gather = FindPrim("gather"), &cumsum = FindPrim("cumsum");
-  const char dim = t.letters[static_cast<size_t>(t.sparse->dim)];
-  if (t.sparse->kind == SparseArray::Kind::kLowerTriangle) {
-    const char other = t.letters[static_cast<size_t>(t.sparse->other)];
-    const bool up = y.letters.find(other) != std::string::npos;  // the sum over other <= dim
-    const size_t at = y.letters.find(up ? other : dim);
-    Term made{b_.Emit1(cumsum, {y.atom}, {{"dim", static_cast<int64_t>(at)}, {"reverse", !up}}), y.letters, {}};
-    made.letters[at] = up ? dim : other;
-    return made;
-  }
-  // The index, which is the same along the dimension that is counted.
-  Ints start, limit, strides;
-  std::string rest;
-  for (const char c : t.letters) {
-    start.push_back(0);
-    limit.push_back(c == dim ? 1 : dims_[static_cast<size_t>(c)].value());
-    strides.push_back(1);
-    if (c != dim) rest += c;
-  }
-  Dims shape = DimsOf(rest);
-  shape.push_back(1);
-  const Atom index = Reshape(b_, weft::Slice(b_, t.sparse->index, start, limit, strides), shape);
-  const auto at = static_cast<int64_t>(y.letters.find(dim));
-  GatherDims g;
-  std::string made;
-  for (int64_t d = 0; d < static_cast<int64_t>(y.letters.size()); ++d) {
-    const char c = y.letters[static_cast<size_t>(d)];
-    g.slice_sizes.push_back(d == at ? 1 : dims_[static_cast<size_t>(c)].value());
-    if (d == at) {
-      made += rest;
-    } else {
-      g.offset_dims.push_back(static_cast<int64_t>(made.size()));
-      made += c;
-    }
-  }
-  g.collapsed_dims = g.start_index_map = {at};
-  g.mode = "zero";
-  return {b_.Emit1(gather, {y.atom, index}, g.ToAttrs()), made, std::nullopt};
-}
-
-ProductNetwork::Term ProductNetwork::Pair(Term x, Term y, Set keep) {
-  if (Selects(x, SetOf(y.letters), keep)) return Select(x, SumAway(y, SetOf(y.letters) & ~SetOf(x.letters) & ~keep));
-  if (Selects(y, SetOf(x.letters), keep)) return Select(y, SumAway(x, SetOf(x.letters) & ~SetOf(y.letters) & ~keep));
-  x = SumAway(x, SetOf(x.letters) & ~SetOf(y.letters) & ~keep);
-  y = SumAway(y, SetOf(y.letters) & ~SetOf(x.letters) & ~keep);
-  const Set in_x = SetOf(x.letters), in_y = SetOf(y.letters), summed = in_x & in_y & ~keep;
-  // In the order of the whole result, where it has them.
-  std::string both, result;
-  for (const char c : out_ + x.letters + y.letters) {
-    if (((in_x | in_y) >> c & 1) == 0 || both.find(c) != std::string::npos) continue;
-    both += c;
-    if (keep >> c & 1) result += c;
-  }
-  if (summed == 0) return {Mul(b_, Aligned(x, both), Aligned(y, both)), both, std::nullopt};
-  if (in_x == in_y && x.letters.size() > 1) {  // sums of rows, or of all: no matrix product
-    const Term product{Mul(b_, x.atom, Aligned(y, x.letters)), x.letters, std::nullopt};
-    return SumAway(product, summed);
-  }
-  std::string spec;
-  const auto write = [&](const std::string& letters) {
-    for (const char c : letters) spec += static_cast<char>(c < 26 ? 'a' + c : 'A' + (c - 26));
-  };
-  write(x.letters);
-  spec += ',';
-  write(y.letters);
-  spec += "->";
-  write(result);
-  return {EmitProduct(b_, spec, x.atom, y.atom), result, std::nullopt};
-}
-
-ProductNetwork::Term ProductNetwork::EmitSubset(uint32_t subset) {
-  if ((subset & (subset - 1)) == 0) return terms_[static_cast<size_t>(__builtin_ctz(subset))];
-  uint32_t first = split_at_[subset], second = subset & ~first;
-  if ((first & -first) > (second & -second)) std::swap(first, second);  // as they were written
-  return Pair(EmitSubset(first), EmitSubset(second), kept_[subset]);
-}
-
-Atom ProductNetwork::Emit(const Type& type) {
-  const uint32_t all = (uint32_t{1} << terms_.size()) - 1;
-  Term value = EmitSubset(all);
-  value = SumAway(value, SetOf(value.letters) & ~SetOf(out_));
-  Atom made = value.atom;
-  if (scale_ != 1) made = Mul(b_, made, Atom::Scalar(type.dtype, scale_));
-  made = Aligned({made, value.letters, std::nullopt}, out_);
-  return Reshape(b_, made, type.dims);
 }
 
 }  // namespace weft

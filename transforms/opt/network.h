@@ -23,9 +23,13 @@ namespace weft {
 // What a multiplication costs, and per element what goes through memory (a core multiplies about as fast as that).
 inline constexpr double kCostOfElement = 8;
 
-class ProductNetwork {
+class ProductNetwork {  // network.cc, network_program.cc
  public:
   explicit ProductNetwork(Builder& b) : b_(b) {}
+
+  // Whether nothing can be gained: a product of two factors that are no products, no views and no sparse arrays, each
+  // of whose dimensions is in the result or in the other factor. Tells so without a look at sizes.
+  static bool IsSingle(const Builder& b, const Eqn& e, const Atoms& x);
 
   // A letter for each dimension.
   std::string Letters(const Dims& dims);
@@ -52,13 +56,17 @@ class ProductNetwork {
   using Set = uint64_t;  // of letters
 
   char NewLetter(const Dim& size);
+  void AddBoth(const Atoms& x, const std::string& left, const std::string& right);
   bool AddEquation(const Eqn& e, const Atoms& x, const std::string& letters, bool root);
   bool ThroughView(Atom& a, std::string& letters);
   bool TakeDiagonals(Term& t);
+  // What its best order depends on.
+  std::string Text(const std::string& out) const;
   bool Resolve(const std::string& out);
   double Size(Set letters) const;
   static Set SetOf(const std::string& letters);
-  double PairCost(Set x, Set y, Set keep, const Term* tx, const Term* ty) const;
+  // `elements`: of both and of the result.
+  double PairCost(Set x, Set y, Set keep, const Term* tx, const Term* ty, double elements) const;
   // Whether `t`, one-hot or a triangle of ones, picks or sums up elements of a factor with these letters.
   bool Selects(const Term& t, Set other, Set keep) const;
   Term EmitSubset(uint32_t subset);
@@ -71,12 +79,14 @@ class ProductNetwork {
   Builder& b_;
   std::vector<Term> terms_;
   std::vector<Dim> dims_;                            // per letter
+  std::vector<double> sizes_;                        // of these; 64 for one that is not known
   std::vector<std::pair<char, char>> equal_;         // letters whose indices are the same
   std::vector<std::pair<char, std::string>> split_;  // a letter that stands for several
   std::string out_;                                  // the letters of the result
   double scale_ = 1, written_ = 0, best_ = 0;
   Set gone_ = 0;  // letters that others stand for
   bool failed_ = false;
+  size_t waiting_ = 0;              // factors that are added after what is added now
   int left_ = 24;                   // equations that it takes apart at most
   std::vector<uint32_t> split_at_;  // per subset of the terms: one of the two parts that are multiplied
   std::vector<Set> kept_;           // per subset: the letters of its product

@@ -46,11 +46,18 @@ Dims ResultDims(const Builder& b, const Eqn& e, const Atoms& x) {
 // Whether an order may be looked for: what decides costs less than a microsecond.
 std::optional<Atom> CheapestOrder(Builder& b, const Eqn& e, const Atoms& x) {
   if (!x[0].is_var() || !b.TypeOf(x[0]).varying.empty() || b.TypeOf(x[0]).rank() == 0) return std::nullopt;
+  if (ProductNetwork::IsSingle(b, e, x)) return std::nullopt;
   ProductNetwork network(b);
   const Type result = Type{b.DTypeOf(x[0]), ResultDims(b, e, x), {}};
   const std::string out = network.Letters(result.dims);
   if (!network.AddRoot(e, x, out)) return std::nullopt;
-  return network.Cheaper(out, result);
+  std::optional<Atom> made = network.Cheaper(out, result);
+  // A network is of few factors: what is left of a long chain is a factor of the first product of the new order.
+  const Eqn* found = made ? DefinedBy(b, *made, Prims().contract) : nullptr;
+  if (found == nullptr) return made;
+  const Eqn last = *found;  // emitting may move it
+  const std::optional<Atom> more = CheapestOrder(b, last, last.operands);
+  return more ? more : made;
 }
 
 // (A + u v) w = A w + u (v w), where a summand is cheaper by itself than within the sum.
@@ -173,6 +180,13 @@ std::optional<Atom> TransposedProduct(Builder& b, const Eqn& e, const Atoms& x) 
 
 // --- Solutions of systems --------------------------------------------------------------------------------------------
 
+// Whether what is solved for in the end is a matrix of zeros and ones, as for an inverse: its product is none.
+bool SolvesForUnits(const Builder& b, const Eqn& solve) {
+  Atom right = solve.operands[1];
+  while (const Eqn* e = DefinedBy(b, right, Prims().solve)) right = e->operands[1];
+  return SparseArrayOf(b, right).has_value();
+}
+
 // (T \ X) B = T \ (X B), and B (T \ X) = ((T' \ B') ') X: fewer columns are solved for.
 std::optional<Atom> ProductOfSolution(Builder& b, const ContractSpec& spec, const Atom& x, const Atom& y) {
   for (const bool left : {true, false}) {  // the solution is the left factor
@@ -192,20 +206,25 @@ std::optional<Atom> ProductOfSolution(Builder& b, const ContractSpec& spec, cons
       rest.erase(at, 1);
       return true;
     };
+    const bool inverse = SolvesForUnits(b, solve);
     const int64_t columns = its.size() == 1 ? 1 : -1;
     const auto count = [&] { return columns == 1 ? 1 : of_other.dims[its.find(rest[0])].value(); };
     const int64_t rows = type.dims[0].value();
     if (summed_with(own[1])) {
-      if (rest.find(own[0]) != std::string::npos || 4 * count() > 3 * type.dims[1].value()) continue;
+      if (rest.find(own[0]) != std::string::npos || 4 * count() > (inverse ? 4 : 3) * type.dims[1].value()) continue;
       const std::string inner = std::string(1, own[0]) + rest;
       Atom product = EmitProduct(b, own + "," + its + "->" + inner, solve.operands[1], other);
+      if (const Eqn* e = DefinedBy(b, product, Prims().contract); e != nullptr && inverse) {
+        const Eqn of_units = *e;  // emitting may move it
+        product = CheapestOrder(b, of_units, of_units.operands).value_or(product);
+      }
       product = Reshape(b, product, {rows, count()});
       Atom made = b.Emit1(*solve.prim, {solve.operands[0], product}, solve.attrs);
       if (rest.empty()) return Reshape(b, made, {rows});
       return spec.out == inner ? made : Transpose(b, made, {1, 0});
     }
     if (summed_with(own[0])) {
-      if (rest.find(own[1]) != std::string::npos || 4 * count() > 3 * type.dims[1].value()) continue;
+      if (rest.find(own[1]) != std::string::npos || 4 * count() > (inverse ? 4 : 3) * type.dims[1].value()) continue;
       const bool as_column = its[0] == own[0];
       Atom right = other;
       if (!rest.empty() && !as_column) right = Transpose(b, other, {1, 0});

@@ -407,6 +407,9 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   for (const SimplifyRule& r : AlgebraRules()) rules.push_back(&r);
   for (const SimplifyRule& r : CollectRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
+  for (const SimplifyRule& r : StableExponentials()) rules.push_back(&r);
+  for (const SimplifyRule& r : NormRules()) rules.push_back(&r);
+  for (const SimplifyRule& r : ReciprocalRules()) rules.push_back(&r);
   for (const SimplifyRule& r : GuardRules()) rules.push_back(&r);
   for (const SimplifyRule& r : LimitRules()) rules.push_back(&r);
   for (const SimplifyRule& r : StableMoves()) rules.push_back(&r);
@@ -462,7 +465,8 @@ std::optional<Atom> StableForm(Builder& b, const Eqn& e, const Atoms& x) {
   };
   return FirstRule(b, e, x, [&](const SimplifyRule& rule) {
     return rule.time == RuleTime::kStabilizing &&
-           (rule.formula != nullptr || among(StableStructure(), rule) || among(StableFactors(), rule));
+           (rule.formula != nullptr || among(StableStructure(), rule) || among(StableExponentials(), rule) ||
+            among(NormRules(), rule) || among(StableFactors(), rule));
   });
 }
 
@@ -559,6 +563,12 @@ FnRef Simplify(FnRef fn) {
 
 namespace {
 
+// Whether an element-wise operation is of numbers alone: log(2).
+bool IsOfNumbers(const Builder& b, const Eqn& e, const Atoms& x) {
+  return e.prim->is_elementwise() && e.num_results == 1 && !x.empty() &&
+         std::all_of(x.begin(), x.end(), [&](const Atom& a) { return Splat(b, a) != nullptr; });
+}
+
 // Of a region: functions that made its operands are in it already.
 FnRef StableForms(FnRef fn) {
   const auto use = [](const SimplifyRule& rule) {
@@ -567,6 +577,7 @@ FnRef StableForms(FnRef fn) {
   return Rewrite(
       std::move(fn),
       [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+        if (IsOfNumbers(b, e, x)) return FoldNumbers(b, e, x);
         if (const std::optional<Atom> value = FirstRule(b, e, x, use)) return Atoms{*value};
         return e.regions.empty() ? std::nullopt : WithOperandsInside(b, e, x, StableForms);
       },

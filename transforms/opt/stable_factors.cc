@@ -7,6 +7,7 @@
 
 #include "ir/ops.h"
 #include "ir/prim_table.h"
+#include "transforms/opt/defined_by.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/opt/same_value.h"
@@ -16,13 +17,30 @@ namespace weft {
 
 namespace {
 
-enum class FactorForm : uint8_t { kOther, kProduct, kQuotient, kNegative, kExponential, kPower, kSquare, kWholePower };
+enum class FactorForm : uint8_t {
+  kOther,
+  kProduct,
+  kQuotient,
+  kNegative,
+  kExponential,
+  kPower,
+  kSquare,
+  kWholePower,
+  kNearZero,  // has a logarithm of its own: the function is less than the least number where that is not large
+};
 
 FactorForm FormOf(const Eqn& e) {
   using enum FactorForm;
-  static const auto& forms = *new PrimTable<FactorForm>{
-      {"mul", kProduct}, {"div", kQuotient},  {"neg", kNegative},          {"exp", kExponential},
-      {"pow", kPower},   {"square", kSquare}, {"integer_pow", kWholePower}};
+  static const auto& forms = *new PrimTable<FactorForm>{{"mul", kProduct},
+                                                        {"div", kQuotient},
+                                                        {"neg", kNegative},
+                                                        {"exp", kExponential},
+                                                        {"pow", kPower},
+                                                        {"square", kSquare},
+                                                        {"integer_pow", kWholePower},
+                                                        {"logistic", kNearZero},
+                                                        {"logistic_density", kNearZero},
+                                                        {"erfc", kNearZero}};
   return forms[*e.prim];
 }
 
@@ -40,6 +58,8 @@ class LogarithmOfFactors {
   bool Find(const Atom& a) {
     if (!Add(a, 1)) return false;
     const bool powers = std::any_of(terms_.begin(), terms_.end(), [](const Term& t) { return t.base.has_value(); });
+    if (!near_zero_.empty() || !even_.empty())
+      return terms_.size() + plain_.size() + near_zero_.size() + even_.size() > 1;
     if (!terms_.empty() && (powers || terms_.size() > 1 || !plain_.empty())) return true;
     return IsOfTwo() || (wide_ != dtype_ && plain_.size() > 1);
   }
@@ -63,6 +83,16 @@ class LogarithmOfFactors {
       const Atom base = Widened(f.value);
       const int n = std::abs(f.power);
       multiply(n == 1 ? base : n == 2 ? Mul(b_, base, base) : IntegerPow(b_, base, n), f.power < 0);
+    }
+    for (const Factor& f : near_zero_) {
+      const Eqn log{&FindPrim("log"), {f.value}, 0, 1, {}, {}, b_.loc()};
+      const std::optional<Atom> stable = StableForm(b_, log, log.operands);
+      const Atom term = Widened(stable ? *stable : Log(b_, f.value));
+      add(std::abs(f.power) == 1 ? term : Mul(b_, Number(std::abs(f.power)), term), f.power < 0);
+    }
+    for (const Factor& f : even_) {
+      const Atom log = Log(b_, Abs(b_, Widened(f.value)));
+      add(Mul(b_, Number(std::abs(f.power)), log), f.power < 0);
     }
     for (const Term& t : terms_) {
       if (!t.base) {
@@ -96,7 +126,7 @@ class LogarithmOfFactors {
   // Not sums, which are computed in f64 with the logarithm: log((x + 1) / x).
   bool IsOfTwo() const {
     static const PrimSet kSums{"add", "sub"};
-    return terms_.empty() && number_ == 1 && plain_.size() == 2 &&
+    return terms_.empty() && near_zero_.empty() && even_.empty() && number_ == 1 && plain_.size() == 2 &&
            std::all_of(plain_.begin(), plain_.end(), [&](const Factor& f) {
              const Eqn* e = b_.Definition(f.value);
              return std::abs(f.power) == 1 && (e == nullptr || !kSums.Has(*e->prim));
@@ -142,7 +172,9 @@ class LogarithmOfFactors {
         const Atom operand = e->operands[0];
         if (n != 0 && std::abs(n) <= kMostFactors)
           return std::abs(power) <= kMostFactors && Add(operand, power * static_cast<int>(n));
-        break;
+        if (n % 2 != 0 || std::abs(n) > 1024 || std::abs(power) > kMostFactors) break;
+        even_.push_back({operand, power * static_cast<int>(n)});
+        return even_.size() <= kMostFactors;
       }
       case FactorForm::kExponential:
         if (!once || !e->attrs.entries().empty()) break;
@@ -154,6 +186,7 @@ class LogarithmOfFactors {
           break;
         terms_.push_back({e->operands[0], e->operands[1], power < 0});
         return true;
+      case FactorForm::kNearZero: near_zero_.push_back({a, power}); return near_zero_.size() <= kMostFactors;
       default: break;
     }
     const auto at = std::find_if(plain_.begin(), plain_.end(), [&](const Factor& f) { return f.value == a; });
@@ -218,7 +251,8 @@ class LogarithmOfFactors {
   double number_ = 1;
   int num_plain_ = 0;  // counted as often as they are multiplied
   int left_ = 12;      // equations that are computed in f64
-  std::vector<Factor> plain_;
+  std::vector<Factor> plain_, near_zero_;
+  std::vector<Factor> even_;  // to powers that f64 may not hold; the logarithm is that of the size
   std::vector<Term> terms_;
   std::vector<std::pair<Atom, Atom>> made_;
 };
@@ -229,6 +263,23 @@ std::optional<Atom> LogOfFactors(Builder& b, const Eqn& e, const Atoms& x) {
   LogarithmOfFactors factors(b, dtype);
   if (!factors.Find(x[0])) return std::nullopt;
   return factors.Emit();
+}
+
+// log(x^n), and that of another base. Of odd powers the sign is the argument's; below 0 that of -0 is another.
+std::optional<Atom> LogOfPower(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
+  static const Prim &pow = FindPrim("integer_pow"), &log = FindPrim("log");
+  const Eqn* power = DefinedBy(b, x[0], pow);
+  if (power == nullptr) return std::nullopt;
+  constexpr int64_t kMost = 1 << 10;  // a number of every dtype
+  const int64_t n = power->attrs.GetInt("y");
+  const bool even = n % 2 == 0;
+  if (n == 0 || std::abs(n) > kMost || (!even && n < 0)) return std::nullopt;
+  const Atom base = even ? Abs(b, power->operands[0]) : power->operands[0];
+  std::optional<Atom> of_base;
+  if (e.prim == &log) of_base = StableForm(b, Eqn{&log, {base}, 0, 1, {}, {}, e.loc}, {base});
+  if (!of_base) of_base = b.Emit1(*e.prim, {base});
+  return Mul(b, Atom::Scalar(b.DTypeOf(base), static_cast<double>(n)), *of_base);
 }
 
 // Whether both are computed of one value, by operations on its elements.
@@ -263,6 +314,12 @@ std::optional<Atom> DifferenceOfSquares(Builder& b, const Eqn& e, const Atoms& x
 }
 
 const SimplifyRule kRules[] = {
+    {"log-of-power", "log", Licence::kAccurate, LogOfPower,
+     "fn f(x: f32[3]) { p = integer_pow[y=5] x; r = log p; return r }", false, RuleTime::kStabilizing},
+    {"log-of-power", "log2", Licence::kAccurate, LogOfPower,
+     "fn f(x: f32[3]) { p = integer_pow[y=40] x; r = log2 p; return r }", false, RuleTime::kStabilizing},
+    {"log-of-power", "log10", Licence::kAccurate, LogOfPower,
+     "fn f(x: f32[3]) { p = integer_pow[y=-6] x; r = log10 p; return r }", false, RuleTime::kStabilizing},
     {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,
      "fn f(x: f32[3], y: f32[3]) { a = mul x y; r = log a; return r }", false, RuleTime::kStabilizing},
     {"log-of-factors", "log", Licence::kAccurate, LogOfFactors,

@@ -29,9 +29,9 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
   "select(" x " - " y " == " x " - " y ", select(" x " > " y ", " x " + softplus(" y " - " x "), " y " + softplus(" x \
   " - " y ")), max(" x ", " y "))"
 // Of weights a and b, by the difference of the exponents: exp(x) times a + b times exp(y - x) where x is larger.
-#define WEFT_LOG_MIXTURE(a, b)                                                                                      \
-  "select(x - y == x - y, select(x > y, x + log1p(" b "/(" a " + " b ")*expm1(y - x)), y + log1p(" a "/(" a " + " b \
-  ")*expm1(x - y))) + log(" a " + " b "), max(x, y))"
+#define WEFT_LOG_MIXTURE(a, b)                                                                                         \
+  "select(x - y == x - y, select(x > y, x + log1p(" b "/(" a " + " b ")*expm1(select(x > y, y - x, 0))), y + log1p(" a \
+  "/(" a " + " b ")*expm1(select(x > y, 0, x - y)))) + log(" a " + " b "), max(x, y))"
 // y by the sum of two roots, which may be 0; infinite where y is.
 #define WEFT_ROOT_DIFFERENCE(sum) \
   "select(abs(y) < inf, select(abs(y) < inf, wide(y), 0)/select(" sum " == 0, 1, " sum "), wide(y))"
@@ -45,7 +45,8 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
 // The same held between numbers, outside of which an exponential has taken the result to 0 or 1.
 #define WEFT_HELD(limit, lo, hi) "select(abs(x) < " limit ", " limit ", wide(x, " lo ", " hi "))"
 #define WEFT_CASES(limit, near, far) "select(abs(x) < " limit ", " near ", " far ")"
-#define WEFT_U "(" WEFT_S("0.03") "*" WEFT_S("0.03") ")"
+#define WEFT_SQUARE(limit) "(" WEFT_S(limit) "*" WEFT_S(limit) ")"
+#define WEFT_U WEFT_SQUARE("0.03")
 #define WEFT_EVEN(series, far) WEFT_CASES("0.03", series, far)
 
 // x / (exp(x) - 1) is an even function less x / 2; with Bernoulli's numbers.
@@ -109,6 +110,10 @@ const FormulaRule kRows[] = {
      "select(x > -0.6931471805599453, log(-0 - expm1(select(x > -0.6931471805599453, x, -1))), "
      "log1p(-0 - exp(select(x > -0.6931471805599453, -1, x))))"},
     {"log-add-exp", kAccurate, "log(exp(x) + exp(y))", WEFT_LOG_ADD_EXP("x", "y")},
+    {"log-difference-of-exps", kAccurate, "log(exp(x) - exp(y))",
+     "select(x - y == x - y, x + select(y - x > -0.6931471805599453, log(-0 - expm1(select(y - x > "
+     "-0.6931471805599453, y - x, -1))), log1p(-0 - exp(select(y - x > -0.6931471805599453, -1, y - x)))), "
+     "select(x < 0, x, x - y))"},
     {"log-add-scaled-exps", kAccurate, "log(a*exp(x) + b*exp(y))", WEFT_LOG_MIXTURE("a", "b"),
      WEFT_NEAR_ONE("a") "*" WEFT_NEAR_ONE("b"), "a=0.75,b=0.25"},
     {"log-add-scaled-exp", kAccurate, "log(a*exp(x) + exp(y))",
@@ -116,10 +121,10 @@ const FormulaRule kRows[] = {
      "y + log1p(a*exp(select(x > y, 0, x - y)))), max(x, y))",
      WEFT_NEAR_ONE("a"), "a=0.5"},
     {"log-number-plus-scaled-exp", kAccurate, "log(a + b*exp(x))",
-     "select(x > 8, x + log(b - (-0 - a*exp(-x))), log(a - (-0 - b*exp(select(x > 8, 0, x)))))",
+     "select(x > 8, x + log(b - (-0 - a*exp(-select(x > 8, x, 8)))), log(a - (-0 - b*exp(select(x > 8, 0, x)))))",
      WEFT_NEAR_ONE("a") "*" WEFT_NEAR_ONE("b"), "a=0.75,b=0.5"},
     {"log-number-plus-exp", kAccurate, "log(a + exp(x))",
-     "select(x > 8, x + log1p(a*exp(-x)), log(a - (-0 - exp(select(x > 8, 0, x)))))",
+     "select(x > 8, x + log1p(a*exp(-select(x > 8, x, 8))), log(a - (-0 - exp(select(x > 8, 0, x)))))",
      WEFT_NEAR_ONE("a") "*(abs(a - 1) > 0)", "a=0.75"},
     {"log-scaled-exp", kAccurate, "log(a*exp(x))", "x + log(a)", "a > 0", "a=3"},
     {"log-exp-over-number", kAccurate, "log(exp(x)/a)", "x - log(a)", "a > 0", "a=3"},
@@ -155,6 +160,10 @@ const FormulaRule kRows[] = {
     {"log1p-of-negative", kAccurate, "log(1 - x)", "log1p(-x)"},
     {"log1p-of-predecessor", kAccurate, "log1p(x - 1)", "log(x)"},
     {"log-sqrt-square-plus-one", kAccurate, "log(x + sqrt(1 + x**2))", "asinh(x)"},
+    {"log-sqrt-scaled-square-plus-one", kAccurate, "log(a*x + sqrt(1 + b*x**2))", "asinh(a*x)",
+     "abs(b/(a*a) - 1) < 1e-6", "a=2,b=4"},
+    {"log-sqrt-scaled-twice-plus-one", kAccurate, "log(a*x + sqrt(1 + b*x*x))", "asinh(a*x)", "abs(b/(a*a) - 1) < 1e-6",
+     "a=2,b=4"},
     {"log-sqrt-square-minus-one", kAccurate, "log(x + sqrt(x**2 - 1))", "acosh(x)"},
     {"atanh-of-quotient", kAccurate, "log((1 + x)/(1 - x))", "2*atanh(x)"},
     {"atanh-of-difference", kAccurate, "log1p(x) - log1p(-x)", "2*atanh(x)"},
@@ -164,6 +173,20 @@ const FormulaRule kRows[] = {
     {"log1p-square-over", kAccurate, "log1p(x**2/y)", "log1p(wide(x)**2/wide(y))"},
     {"log1p-minus-log", kAccurate, "log1p(x) - log(x)",
      "select(x > 1, log1p(1/select(x > 1, x, 1)), log1p(x) - log(select(x > 1, 1, x)))"},
+    {"log-of-successor-quotient", kAccurate, "log((x + a)/x)", "log1p(a/wide(x))", "abs(a) > 0", "a=2"},
+    {"log-of-shifted-minus-log", kAccurate, "log(x + a) - log(x)",
+     "select(x > a, log1p(a/select(x > a, x, a)), log(x + a) - log(select(x > a, a, x)))", "a > 0", "a=2"},
+    {"log-minus-log-of-shifted", kAccurate, "log(x) - log(x + a)",
+     "select(x > a, -log1p(a/select(x > a, x, a)), log(select(x > a, a, x)) - log(x + a))", "a > 0", "a=2"},
+    {"log-of-shifted-minus-log-of-shifted", kAccurate, "log(x + a) - log(x + b)",
+     "select(x > b, log1p((a - b)/(select(x > b, x, b) + b)), log(x + a) - log(select(x > b, b, x) + b))",
+     "(a > 0)*(b > 0)*(abs(a - b) > 0)", "a=3,b=2"},
+    {"log-of-shifted-minus-log1p", kAccurate, "log(x + a) - log1p(x)",
+     "select(x > 1, log1p((a - 1)/(select(x > 1, x, 1) + 1)), log(x + a) - log1p(select(x > 1, 1, x)))",
+     "(a > 0)*(abs(a - 1) > 0)", "a=2"},
+    {"log1p-minus-log-of-shifted", kAccurate, "log1p(x) - log(x + a)",
+     "select(x > 1, -log1p((a - 1)/(select(x > 1, x, 1) + 1)), log1p(select(x > 1, 1, x)) - log(x + a))",
+     "(a > 0)*(abs(a - 1) > 0)", "a=2"},
     {"log1p-minus-log1p", kAccurate, "log1p(x) - log1p(y)",
      "select(abs(x - y) < 0.5*(1 + y), "
      "log1p(select(abs(x - y) < 0.5*(1 + y), x - y, 0)/select(abs(x - y) < 0.5*(1 + y), 1 + y, 1)), "
@@ -203,6 +226,8 @@ const FormulaRule kRows[] = {
     {"expm1", kAccurate, "exp(x) - 1", "expm1(x)"},
     {"expm1-negative", kAccurate, "1 - exp(x)", "-expm1(x)"},
     {"exp-of-expm1", kAccurate, "1 + expm1(x)", "exp(x)"},
+    {"expm1-after-difference", kAccurate, "exp(x) - y - 1", "expm1(x) - y"},
+    {"expm1-after-sum", kAccurate, "exp(x) + y - 1", "expm1(x) + y"},
 
     // --- The logistic function ---
     {"sigmoid", kAccurate, "1/(1 + exp(x))", "logistic(-x)"},
@@ -266,8 +291,10 @@ const FormulaRule kRows[] = {
     {"hypot", kAccurate, "sqrt(x**2 + y**2)", "sqrt(wide(x)**2 + wide(y)**2)"},
     {"sqrt-square", kAccurate, "sqrt(x**2)", "abs(x)"},
     {"square-sqrt", kAccurate, "sqrt(x)*sqrt(x)", "select(x < 0, nan, x)"},
-    {"sqrt-difference", kAccurate, "sqrt(x + a) - sqrt(x)", "a/(sqrt(x + a) + sqrt(x))", "a > 0", "a=1"},
-    {"sqrt-difference-below", kAccurate, "sqrt(x) - sqrt(x - a)", "a/(sqrt(x) + sqrt(x - a))", "a > 0", "a=1"},
+    {"sqrt-difference", kAccurate, "sqrt(x + a) - sqrt(x)", "a/(sqrt(x + a) + sqrt(x))", "abs(a) > 0", "a=1"},
+    {"sqrt-difference-negative", kAccurate, "sqrt(x) - sqrt(x + a)", "-a/(sqrt(x) + sqrt(x + a))", "abs(a) > 0", "a=1"},
+    {"sqrt-difference-of-shifted-squares", kAccurate, "sqrt(x**2 + a) - sqrt(x**2 + b)",
+     "(a - b)/(sqrt(wide(x)**2 + a) + sqrt(wide(x)**2 + b))", "(a > 0)*(b > 0)*(abs(a - b) > 0)", "a=2,b=1"},
     {"sqrt-difference-of-values", kAccurate, "sqrt(x + y) - sqrt(x)",
      WEFT_ROOT_DIFFERENCE("(sqrt(wide(x) + wide(y)) + sqrt(wide(x)))")},
     {"sqrt-difference-of-values-below", kAccurate, "sqrt(x) - sqrt(x - y)",
@@ -285,6 +312,7 @@ const FormulaRule kRows[] = {
     {"powers-of-two", kAccurate, "a*(b*x)", "(a*b)*x",
      "(floor(log2(abs(a))) == log2(abs(a)))*(floor(log2(abs(b))) == log2(abs(b)))", "a=0.5,b=-4"},
     {"number-times-negative", Licence::kExact, "a*(-x)", "-a*x", "", "a=3"},
+    {"negative-times-itself", Licence::kExact, "(-x)*x", "-(x**2)"},
 
     // --- Quotients ---
     {"reciprocal-difference", kAccurate, "1/x - 1/(x + a)", "(a/x)/(x + a)", "a > 0", "a=1"},
@@ -354,6 +382,17 @@ const FormulaRule kRows[] = {
     {"over-negative-expm1", kAccurate, "y/(-expm1(x))", "wide(y)/(-expm1(wide(x, -1e40, 340)))"},
     {"over-cosh", kAccurate, "y/cosh(x)", "wide(y)/cosh(wide(x, -340, 340))"},
     {"over-sinh", kAccurate, "y/sinh(x)", "wide(y)/sinh(wide(x, -340, 340))"},
+
+    {"coth-minus-reciprocal", kAccurate, "1/tanh(x) - 1/x",
+     WEFT_CASES(
+         "0.3",
+         WEFT_S("0.3") "*(1/3 - " WEFT_SQUARE("0.3") "*(1/45 - " WEFT_SQUARE("0.3") "*(2/945 - " WEFT_SQUARE(
+             "0.3") "*(1/4725 - " WEFT_SQUARE("0.3") "*(2/93555 - " WEFT_SQUARE("0.3") "*(1382/638512875 "
+                                                                                       "- " WEFT_SQUARE("0.3") "*(4/"
+                                                                                                               "1824322"
+                                                                                                               "5))))))"
+                                                                                                               ")",
+         "1/tanh(" WEFT_F("0.3") ") - 1/" WEFT_F("0.3"))},
 
     // --- Trigonometric functions ---
     {"x-over-sin", kAccurate, "x/sin(x)",

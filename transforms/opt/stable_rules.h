@@ -25,6 +25,9 @@ absl::Span<const FormulaRule> StableFormulas();    // stable_formulas.cc
 absl::Span<const SimplifyRule> StableFactors();    // stable_factors.cc: logarithms of products and quotients
 absl::Span<const SimplifyRule> LimitRules();       // stable_limits.cc: of what functions have reached their limits for
 absl::Span<const SimplifyRule> StableStructure();  // stable_structure.cc: of sums over dimensions
+absl::Span<const SimplifyRule> StableExponentials();  // stable_exponentials.cc: logarithms of written sums
+absl::Span<const SimplifyRule> NormRules();           // stable_norms.cc
+absl::Span<const SimplifyRule> ReciprocalRules();  // stable_reciprocals.cc: of quotients that are written as products
 absl::Span<const SimplifyRule> GuardRules();       // guarded_branches.cc: of choices
 absl::Span<const SimplifyRule> StableMoves();      // stable_moves.cc: of parts and other arrangements of values
 

@@ -14,6 +14,7 @@
 #include "transforms/opt/part.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/opt/same_value.h"
+#include "transforms/opt/shaped_sums.h"
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
@@ -28,38 +29,6 @@ struct SoughtPrims {
 const SoughtPrims& Prims() {
   static const SoughtPrims prims;
   return prims;
-}
-
-// A value through changes of shape, innermost last.
-struct Shaped {
-  Atom inner;
-  std::vector<Eqn> steps;
-};
-Shaped ThroughShapes(const Builder& b, Atom a) {
-  Shaped s;
-  for (;;) {
-    const Eqn* e = b.Definition(a);
-    if (e == nullptr || (e->prim != &Prims().broadcast && e->prim != &Prims().reshape)) break;
-    s.steps.push_back(*e);
-    a = e->operands[0];
-  }
-  s.inner = a;
-  return s;
-}
-// The same changes of another value of the inner one's shape.
-Atom Again(Builder& b, const Shaped& s, Atom a) {
-  for (const Eqn& step : std::ranges::reverse_view(s.steps)) a = b.Emit1(*step.prim, {a}, step.attrs);
-  return a;
-}
-
-struct Sum {
-  Atom of;
-  Ints dims;
-};
-std::optional<Sum> SumOf(const Builder& b, const Atom& a) {
-  const Eqn* e = DefinedBy(b, a, Prims().sum);
-  if (e == nullptr || !IsFloat(b.DTypeOf(a))) return std::nullopt;
-  return Sum{e->operands[0], e->attrs.Get<Ints>("dims")};
 }
 
 std::optional<Atom> ExponentOf(const Builder& b, const Atom& a) {
@@ -90,33 +59,6 @@ Atom Largest(Builder& b, const Atom& x, const Ints& dims) {
 Atom SpreadOver(Builder& b, const Atom& reduced, const Atom& like, const Ints& dims) {
   const Type type = b.TypeOf(like);
   return Broadcast(b, reduced, type.dims, OtherDims(type.rank(), dims));
-}
-
-// `a` times `factor`, where factor is a number.
-struct Scaled {
-  Atom of;
-  double factor;
-};
-Scaled WithoutFactor(const Builder& b, const Atom& a) {
-  if (const Eqn* e = DefinedBy(b, a, Prims().div)) {
-    const Atom* s = Splat(b, e->operands[1]);
-    if (s != nullptr) return {e->operands[0], 1 / s->literal().Get(0).real()};
-  }
-  if (const Eqn* e = DefinedBy(b, a, Prims().mul)) {
-    for (int i : {0, 1}) {
-      const Atom* s = Splat(b, e->operands[i]);
-      if (s != nullptr) return {e->operands[1 - i], s->literal().Get(0).real()};
-    }
-  }
-  return {a, 1};
-}
-bool Near(double x, double y) { return std::abs(x - y) <= 1e-6 * std::abs(y); }
-// A number is divided by as it was written: its reciprocal would be rounded.
-Atom Times(Builder& b, const Atom& a, double factor) {
-  if (factor == 1) return a;
-  const double whole = std::round(1 / factor);
-  const DType dtype = b.DTypeOf(a);
-  return Near(1 / factor, whole) ? Div(b, a, Atom::Scalar(dtype, whole)) : Mul(b, a, Atom::Scalar(dtype, factor));
 }
 
 // log(sum(exp(x))), or of a mean: the largest exponent apart.
@@ -171,8 +113,30 @@ std::optional<Atom> SoftmaxMean(Builder& b, const Eqn&, const Atoms& x) {
   return Div(b, Again(b, above, mean), Again(b, below, ReduceSum(b, rest, weights->dims)));
 }
 
+// exp(x) / sum(exp(x)) of where(mask, exp(x), 0): the largest of those that count.
+std::optional<Atom> MaskedSoftmax(Builder& b, const Atoms& x) {
+  const Eqn* found = DefinedBy(b, x[0], Prims().select);
+  const Shaped shaped = ThroughShapes(b, x[1]);
+  const std::optional<Sum> sum = SumOf(b, shaped.inner);
+  if (found == nullptr || !sum || !SameValue(b, sum->of, x[0])) return std::nullopt;
+  const Eqn select = *found;  // emitting may move it
+  const Atom* none = Splat(b, select.operands[2]);
+  const std::optional<Atom> exponent = ExponentOf(b, select.operands[1]);
+  if (none == nullptr || !none->IsSplat(0) || !exponent || IsShifted(b, *exponent) ||
+      !(b.TypeOf(select.operands[0]).dims == b.TypeOf(*exponent).dims))
+    return std::nullopt;
+  const Atom& mask = select.operands[0];
+  const DType dtype = b.DTypeOf(*exponent);
+  const Atom lowest = Atom::Scalar(dtype, -std::numeric_limits<double>::infinity()), zero = Atom::Scalar(dtype, 0);
+  const Atom largest = Largest(b, Select(b, mask, *exponent, lowest), sum->dims);
+  const Atom off = Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims));
+  const Atom rest = Select(b, mask, Exp(b, Select(b, mask, off, zero)), zero);
+  return Div(b, rest, Again(b, shaped, ReduceSum(b, rest, sum->dims)));
+}
+
 // exp(x) / sum(exp(x)): the same.
 std::optional<Atom> Softmax(Builder& b, const Eqn&, const Atoms& x) {
+  if (std::optional<Atom> masked = MaskedSoftmax(b, x)) return masked;
   const std::optional<Atom> exponent = ExponentOf(b, x[0]);
   if (!exponent || IsShifted(b, *exponent)) return std::nullopt;
   const Shaped shaped = ThroughShapes(b, x[1]);
@@ -475,66 +439,6 @@ std::optional<Atom> LogOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
   return Again(b, shaped, Convert(b, Log(b, wide), dtype));
 }
 
-// log(x^n), and that of another base. Of odd powers the sign is the argument's; below 0 that of -0 is another.
-std::optional<Atom> LogOfPower(Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.attrs.entries().empty() || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
-  const Eqn* power = DefinedBy(b, x[0], Prims().integer_pow);
-  if (power == nullptr) return std::nullopt;
-  constexpr int64_t kMost = 1 << 10;  // a number of every dtype
-  const int64_t n = power->attrs.GetInt("y");
-  const bool even = n % 2 == 0;
-  if (n == 0 || std::abs(n) > kMost || (!even && n < 0)) return std::nullopt;
-  const Atom base = even ? Abs(b, power->operands[0]) : power->operands[0];
-  return Mul(b, Atom::Scalar(b.DTypeOf(base), static_cast<double>(n)), b.Emit1(*e.prim, {base}));
-}
-
-// f(factor * sum(g(v))), of numbers of less than 64 bits: all of it in f64, in which `g` gives its value.
-template <class Of, class Outside, class Inside>
-std::optional<Atom> InF64(Builder& b, const Atom& x, const Of& of, const Outside& f, const Inside& g) {
-  const DType dtype = b.DTypeOf(x);
-  if (!IsFloat(dtype) || ByteWidth(dtype) >= 8) return std::nullopt;
-  if (CurrentLicences().Allow(Licence::kRounding)) return std::nullopt;  // `widen` does so with all that is around it
-  const Shaped outer = ThroughShapes(b, x);
-  const Scaled mean = WithoutFactor(b, outer.inner);
-  const Shaped shaped = ThroughShapes(b, mean.of);
-  const std::optional<Sum> sum = SumOf(b, shaped.inner);
-  if (!sum || !(mean.factor > 0)) return std::nullopt;
-  const std::optional<Atom> v = of(sum->of);
-  if (!v) return std::nullopt;
-  const Atom total = Times(b, ReduceSum(b, g(*v), sum->dims), mean.factor);
-  return Convert(b, f(Again(b, outer, Again(b, shaped, total))), dtype);
-}
-
-// sqrt(sum(x^2)), sqrt(mean(x^2)): squares of 1e-25 and 1e25.
-std::optional<Atom> Norm(Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.attrs.entries().empty()) return std::nullopt;
-  return InF64(
-      b, x[0], [&](const Atom& a) { return RootOf(b, a); }, [&](const Atom& a) { return Sqrt(b, a); },
-      [&](const Atom& a) {
-        const Atom wide = Convert(b, a, DType::kF64);
-        return Mul(b, wide, wide);
-      });
-}
-
-// exp(mean(log(x))): an exponent of 40 has lost two digits of the result.
-std::optional<Atom> GeometricMean(Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.attrs.entries().empty()) return std::nullopt;
-  static const auto& join = *new PrimTable<const Prim*>{
-      {"log", &Prims().log}, {"log_product", &FindPrim("mul")}, {"log_quotient", &FindPrim("div")}};
-  const auto logarithm = [&](const Atom& a) -> std::optional<Atom> {
-    const Eqn* log = b.Definition(a);
-    return log != nullptr && join[*log->prim] != nullptr && log->attrs.entries().empty() ? std::optional(a)
-                                                                                         : std::nullopt;
-  };
-  const auto in_f64 = [&](const Atom& a) {
-    const Eqn log = *b.Definition(a);  // emitting may move it
-    Atoms wide;
-    for (const Atom& of : log.operands) wide.push_back(Convert(b, of, DType::kF64));
-    return Log(b, wide.size() == 1 ? wide[0] : b.Emit1(*join[*log.prim], wide));
-  };
-  return InF64(b, x[0], logarithm, [&](const Atom& a) { return Exp(b, a); }, in_f64);
-}
-
 constexpr RuleTime kStable = RuleTime::kStabilizing;
 
 const SimplifyRule kRules[] = {
@@ -559,21 +463,10 @@ const SimplifyRule kRules[] = {
      "fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; r = log10 s; return r }", false, kStable},
     {"log-of-product", "log", Licence::kAccurate, LogOfProduct,
      "fn f(x: f32[3]) { s = reduce_prod[dims=[0]] x; r = log s; return r }", false, kStable},
-    {"log-of-power", "log", Licence::kAccurate, LogOfPower,
-     "fn f(x: f32[3]) { p = integer_pow[y=5] x; r = log p; return r }", false, kStable},
-    {"log-of-power", "log2", Licence::kAccurate, LogOfPower,
-     "fn f(x: f32[3]) { p = integer_pow[y=40] x; r = log2 p; return r }", false, kStable},
-    {"log-of-power", "log10", Licence::kAccurate, LogOfPower,
-     "fn f(x: f32[3]) { p = integer_pow[y=-6] x; r = log10 p; return r }", false, kStable},
-    {"norm", "sqrt", Licence::kAccurate, Norm,
-     "fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; r = sqrt s; return r }", false, kStable},
     {"exp-of-sum", "mul", Licence::kAccurate, ExpOfSum,
      "fn f(x: f32[3], y: f32[3]) { a = exp x; b = exp y; c = mul a b; return c }", false, kStable},
     {"exp-of-sum", "div", Licence::kAccurate, ExpOfSum,
      "fn f(x: f32[3], y: f32[3]) { a = exp x; b = exp y; c = div a b; return c }", false, kStable},
-    {"geometric-mean", "exp", Licence::kAccurate, GeometricMean,
-     "fn f(x: f32[3]) { l = log x; s = reduce_sum[dims=[0]] l; m = div s 3.0:f32; r = exp m; return r }", false,
-     kStable},
     {"softmax-mean", "div", Licence::kAccurate, SoftmaxMean,
      R"(fn f(x: f32[3], y: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; p = mul y a
         t = reduce_sum[dims=[0]] p; q = div t s; return q })",
@@ -581,6 +474,10 @@ const SimplifyRule kRules[] = {
     {"softmax", "div", Licence::kAccurate, Softmax,
      R"(fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; t = broadcast[dims=[], shape=<3>] s; q = div a t
         return q })",
+     false, kStable},
+    {"softmax", "div", Licence::kAccurate, Softmax,
+     R"(fn f(x: f32[3], y: f32[3]) { a = exp x; m = gt y 0.0:f32; e = select m a 0.0:f32; s = reduce_sum[dims=[0]] e
+        t = broadcast[dims=[], shape=<3>] s; q = div e t; return q })",
      false, kStable},
     {"two-pass-variance", "sub", Licence::kAccurate, TwoPassVariance,
      R"(fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; m = div s 3.0:f32
