@@ -59,6 +59,16 @@ def test_a_trail_names_the_operation_whose_derivative_it_is():
     assert mapped.trail(0).derivative_of == "tanh"
 
 
+def test_the_trail_of_an_operation():
+    """In regions, too; it is that of what the operation gives."""
+    ir = weft.make_ir(weft.grad(lambda x: weft.fori_loop(0, 3, lambda i, y: wnp.log(1 + wnp.exp(y)), x)))(1.0)
+    ops = ir.walk()
+    assert any(op.depth for op in ops)
+    for op in ops:
+        trail = ir.trail(op)
+        assert trail.operation == op.primitive and str(trail) == str(ir.trail(op.results[0]))
+
+
 def test_what_has_no_trail():
     ir, other = weft.make_ir(lambda x: (x, 1.0))(1.0), weft.make_ir(wnp.sin)(1.0)
     for value, message in [
@@ -66,7 +76,8 @@ def test_what_has_no_trail():
         (1, "is the number"),
         (2, "expected a weft.ir.Value"),
         ("x", "expected a weft.ir.Value"),
-        (other.results[0], "expected a weft.ir.Value of this program"),
+        (other.results[0], "expected a weft.ir.Value or Operation of this program"),
+        (other.walk()[0], "expected a weft.ir.Value or Operation of this program"),
     ]:
         with pytest.raises(ValueError, match=message):
             ir.trail(value)
@@ -153,6 +164,15 @@ def place(offset, text):
     return f"explanations_test.py:{line}" if text else f"line {line}"
 
 
+@pytest.mark.parametrize("question", ["not fused", "not folded"])
+def test_a_line_without_operations(question):
+    """A line that is none of the program's is not said to have been optimized away."""
+    ir = weft.make_ir(f)(X)
+    assert weft.ir.why(ir, question, 100000) == ["the program has no operation of line 100000"]
+    assert weft.ir.why(ir, question, "other.py:3") == ["the program has no operation of other.py:3"]
+    assert weft.ir.why(weft.make_ir(lambda x: x)(X), question) == ["the program has no operation"]
+
+
 def test_why_an_operation_is_not_folded():
     (sentence,) = asked("not folded", 1)
     assert sentence.startswith("contract at ") and sentence.endswith("is not folded: its operand is parameter 'x'")
@@ -234,6 +254,53 @@ def test_bisect_finds_a_pass_without_rules_and_rules_of_weft():
     assert negative.where == "nothing" or negative.rule in signed
 
 
+def test_bisect_names_a_registered_pass_and_the_rule_inside_of_it():
+    """By the name that it was registered under, and whichever pass calls the rule."""
+
+    @weft.rewrite("sin", once=True)
+    def right(x):
+        return 2 * wnp.sin(x / 2) * wnp.cos(x / 2)
+
+    weft.register_pass("explanations-both", lambda ir: identity(right(ir)))
+
+    def both(x):
+        small = wnp.tanh(wnp.sin(x) * 0)
+        return small + wnp.tanh(x)
+
+    found = weft.ir.bisect(weft.make_ir(both)(X), [X], [np.tanh(X)], passes=["cse", "explanations-both"])
+    assert (found.pass_, found.rule, found.operation) == ("explanations-both", "identity", "tanh")
+    assert f":{both.__code__.co_firstlineno + 2} in" in found.stack
+
+
+def test_bisect_counts_every_walk_of_a_rule():
+    """What is wrong may be there only after the rule has applied to what it wrote."""
+
+    @weft.rewrite("sin")
+    def twice(x):
+        return wnp.cos(x)
+
+    @weft.rewrite("cos")
+    def back(x):
+        return x
+
+    found = weft.ir.bisect(
+        weft.make_ir(lambda x: wnp.sin(x) * 0 + x)(X), [X], [X], passes=[lambda ir: back(twice(ir)), "optimize"]
+    )
+    assert found.where == "nothing"
+    found = weft.ir.bisect(weft.make_ir(wnp.cos)(X), [X], [np.cos(X)], passes=[lambda ir: back(twice(ir))])
+    assert (found.rule, found.operation) == ("back", "cos")
+
+
+def test_errors_name_a_registered_pass():
+    weft.register_pass("explanations-throws", lambda ir: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as raised:
+        weft.jit(f, passes=["explanations-throws"])(X)
+    assert "raised by the pass 'explanations-throws'" in raised.value.__notes__[0]
+    weft.register_pass("explanations-no-program", lambda ir: 3)
+    with pytest.raises(TypeError, match="the pass 'explanations-no-program'"):
+        weft.jit(f, passes=["explanations-no-program"])(X)
+
+
 def test_bisect_refuses_what_does_not_fit():
     ir = weft.make_ir(f)(X)
     with pytest.raises(TypeError, match="expected has 2 results, the program 1"):
@@ -297,6 +364,11 @@ def test_the_command(tmp_path):
     np.savez(tmp_path / "out.npz", ir(X))
     assert command("opt", "f.weft", folder=tmp_path).stdout == ir.optimized().text
     assert command("opt", "f.bin", "--passes=cse", folder=tmp_path).stdout == ir.text
+    mapped = weft.transforms.vmap(weft.transforms.jvp(ir), 5)
+    assert command("opt", "f.weft", "--passes=jvp,vmap(5)", folder=tmp_path).stdout == mapped.text
+    optimized = command("opt", "f.weft", "--passes=cse,vmap(5),optimize", folder=tmp_path).stdout
+    assert weft.parse_ir(optimized).in_types == ["f32[5,3]"]
+    assert {"cse", "optimize"} < set(command("opt", "--list", folder=tmp_path).stdout.split())
     assert "tanh" not in command("opt", "f.weft", "--load=mine.py", "--passes=wrong", folder=tmp_path).stdout
     assert "mul" in command("opt", "f.weft", "--disable=mul-one", folder=tmp_path).stdout
     assert "tanh" in command("dump", "f.weft", "--stage=optimized", folder=tmp_path).stdout
@@ -323,6 +395,13 @@ def test_the_command(tmp_path):
     [
         (["opt", "missing.weft"], 1, "missing.weft"),
         (["opt", "f.weft", "--passes=none-such"], 1, "'none-such'"),
+        (["opt", "f.weft", "--passes=cse(1)"], 1, "cse(1): grad, jvp, vmap take arguments, passes do not"),
+        (["opt", "f.weft", "--passes=grad(x)"], 1, "grad(x): expected numbers, as in grad(0)"),
+        (["opt", "f.weft", "--passes=vmap"], 1, "vmap(): expected one size, as in vmap(8)"),
+        (["opt", "f.weft", "--passes=grad(0"], 1, "expected names between commas"),
+        (["opt", "f.weft", "--passes=grad"], 1, "must return one real floating-point scalar"),
+        (["opt"], 2, "expected PROGRAM"),
+        (["dump", "f.weft", "--stage=nil"], 1, "there are ir, optimized, fusion"),
         (["run", "f.weft"], 1, "takes 1 arrays"),
         (["dump", "f.weft", "--stage=none"], 1, "none"),
         (["ops", "no_such"], 1, "there is no operation"),
@@ -482,6 +561,15 @@ def test_what_is_no_place_of_an_argument(transform, wrt):
     with pytest.raises(
         TypeError, match=rf"(?s)transforms.{transform}: wrt is .*the place of an argument.*_test.py:\d+"
     ):
+        getattr(weft.transforms, transform)(ir, wrt=wrt)
+
+
+@pytest.mark.parametrize("wrt, named", [(2, 2), (-3, -3), ((0, 7), 7), ([-9, 0], -9)])
+@pytest.mark.parametrize("transform", ["grad", "value_and_grad"])
+def test_a_place_that_there_is_not(transform, wrt, named):
+    """The message names what was given, wrt, and the program."""
+    ir = weft.make_ir(lambda a, b: a * b)(1.5, 2.5)
+    with pytest.raises(ValueError, match=rf"transforms.{transform}: wrt has {named}, but 'f' takes 2 positional"):
         getattr(weft.transforms, transform)(ir, wrt=wrt)
 
 

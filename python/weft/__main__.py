@@ -1,6 +1,7 @@
 """The command `weft`: programs in files looked at, optimised, run, compiled, and searched for what changes a result.
 
-    weft opt PROGRAM [--passes=cse,dce] [--disable=RULE,...] [--print-locations] [--timing] [--dump-after=PASS,...]
+    weft opt PROGRAM [--passes=grad(0),cse] [--disable=RULE,...] [--print-locations] [--timing] [--dump-after=PASS,...]
+    weft opt --list
     weft run PROGRAM --inputs in.npz [--outputs FOLDER] [--interpret]
     weft run f.weftb --inputs in.npz [--outputs FOLDER] [--device=cpu|cuda|emulation]
     weft dump PROGRAM --stage=STAGE
@@ -33,14 +34,15 @@ from typing import Any
 
 import numpy as np
 
-from . import _weft
+from . import _weft, transforms
 from ._core.errors import value_error
 from ._core.ir_view import USER_PRIMITIVES
 from .compiled import jit
 from .ir import from_stablehlo, to_cfg, to_dataflow, to_stablehlo
 from .ir.bisecting import bisect
+from .ir.pipelines import pipeline
 from .ir.reasons import why
-from .optimization import plan_of
+from .optimization import Plan, passes, plan_of
 from .plugins import load_plugin, sdk
 from .program import IR, PassRecord, deserialize_ir, parse_ir
 from .transforms import arguments_of
@@ -123,22 +125,103 @@ def _words(text: str | None) -> list[str] | None:
     return None if text is None else [word for word in text.split(",") if word]
 
 
-def _opt(options: argparse.Namespace) -> None:
-    passes = ["optimize"] if options.passes is None else _words(options.passes)
-    plan = plan_of("weft opt", None, passes, _words(options.disable))
-    ir = _program(options.program)
+def _numbers(name: str, arguments: Sequence[str]) -> list[int]:
+    if not all(text.isdecimal() for text in arguments):
+        raise value_error(f"weft opt: {name}({','.join(arguments)}): expected numbers, as in {name}(0)")
+    return [int(text) for text in arguments]
+
+
+def _grad(ir: IR, arguments: Sequence[str]) -> IR:
+    return transforms.grad(ir, _numbers("grad", arguments) or 0)
+
+
+def _jvp(ir: IR, arguments: Sequence[str]) -> IR:
+    if arguments:
+        raise value_error(f"weft opt: jvp({','.join(arguments)}): jvp takes no argument")
+    return transforms.jvp(ir)
+
+
+def _vmap(ir: IR, arguments: Sequence[str]) -> IR:
+    if len(arguments) != 1:
+        raise value_error(f"weft opt: vmap({','.join(arguments)}): expected one size, as in vmap(8)")
+    return transforms.vmap(ir, _numbers("vmap", arguments)[0])
+
+
+# Transforms, which may stand among passes: what they are called, and what they do with a program.
+_TRANSFORMS: dict[str, tuple[Callable[[IR, Sequence[str]], IR], str]] = {
+    "grad": (_grad, "(PARAMETER,...): the gradient of the result, of the first parameter where none is given"),
+    "jvp": (_jvp, "forward mode, with a tangent for each parameter"),
+    "vmap": (_vmap, "(SIZE): every parameter and result has a leading axis of that size"),
+}
+
+
+def _transform(name: str, arguments: Sequence[str]) -> Callable[[IR], IR]:
+    run, _ = _TRANSFORMS[name]
+    return lambda ir: run(ir, arguments)
+
+
+_STEP = re.compile(r"([^,()]+)(?:\(([^()]*)\))?(?:,|$)")
+
+
+def _steps(text: str) -> list[tuple[str, list[str] | None]]:
+    """What --passes says: names, with the arguments that stand behind them."""
+    found: list[tuple[str, list[str] | None]] = []
+    at = 0
+    while at < len(text):
+        match = _STEP.match(text, at)
+        if match is None:
+            raise value_error(f"weft opt: --passes={text}: expected names between commas, as in grad(0),cse")
+        name, arguments = match[1].strip(), match[2]
+        if arguments is not None and name not in _TRANSFORMS:
+            raise value_error(
+                f"weft opt: {match[0].rstrip(',')}: {', '.join(_TRANSFORMS)} take arguments, passes do not"
+            )
+        found.append((name, None if arguments is None else [a.strip() for a in arguments.split(",") if a.strip()]))
+        at = match.end()
+    return found
+
+
+def _list() -> None:
+    for name in ["optimize", *passes()]:
+        print(name)
+    for name, (_, about) in _TRANSFORMS.items():
+        print(f"{name}{'' if about.startswith('(') else ': '}{about}")
+
+
+def _opt(options: argparse.Namespace) -> int:
+    if options.list:
+        _list()
+        return 0
+    if options.program is None:
+        print("weft opt: expected PROGRAM, a file, or --list", file=sys.stderr)
+        return 2
+    disabled, own = _words(options.disable), passes()
+    parts: list[Plan | Callable[[IR], IR] | None] = []  # plans, and transforms of programs
+    for name, arguments in _steps("optimize" if options.passes is None else options.passes):
+        if name in _TRANSFORMS and name not in own:
+            parts.append(_transform(name, arguments or ()))
+        else:
+            parts.append(plan_of("weft opt", None, [name], disabled))
+    if not parts:
+        plan_of("weft opt", None, None, disabled)  # an error where there is no such rule
     wanted = _words(options.dump_after) or []
     for name in wanted:
         if name != "all":
             plan_of("weft opt", None, [name], None)  # an error where there is no such pass
+    after = _program(options.program)
     records: list[PassRecord] = []
-    after = ir if plan is None else plan.run(ir, records=records if wanted or options.timing else None)
+    for part in parts:
+        if isinstance(part, Plan):
+            after = part.run(after, records=records if wanted or options.timing else None)
+        elif part is not None:
+            after = part(after)
     for record in records:
         if "all" in wanted or record.name in wanted:
             print(f"# after {record.name}\n{record.text}", file=sys.stderr)
     if options.timing:
         _print_table(records)
     sys.stdout.write(after.text_with_locations() if options.print_locations else after.text)
+    return 0
 
 
 def _print_table(records: Sequence[PassRecord]) -> None:
@@ -198,6 +281,9 @@ _FORMS: dict[str, Callable[[IR], str]] = {
 def _dump(options: argparse.Namespace) -> None:
     ir = _program(options.program)
     form = _FORMS.get(options.stage)
+    stages = [*("ir", "optimized"), *(s.name for s in pipeline("cpu") if s.kind == "stage"), *_FORMS]
+    if options.stage not in stages:
+        raise value_error(f"weft dump: there is no stage {options.stage!r}; there are {', '.join(stages)}")
     sys.stdout.write(ir.stage(options.stage) if form is None else form(ir))
 
 
@@ -253,8 +339,10 @@ def _parser() -> argparse.ArgumentParser:
         )
         return sub
 
-    sub = command("opt", _opt, "the program after passes")
-    sub.add_argument("--passes", help="names in order; the default ones without it")
+    sub = command("opt", _opt, "the program after passes and transforms", program=False)
+    sub.add_argument("program", metavar="PROGRAM", nargs="?")
+    sub.add_argument("--passes", help="names in order, as in grad(0),cse; the default ones without it")
+    sub.add_argument("--list", action="store_true", help="the passes and transforms that there are")
     sub.add_argument("--disable", help="names of rules and passes that do not run")
     sub.add_argument("--print-locations", action="store_true", help="with the user's line of every operation")
     sub.add_argument(

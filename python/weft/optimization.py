@@ -42,12 +42,15 @@ class Plan:
         _OWN_PLANS[number] = self
         return number
 
-    def steps(self) -> list[str | Callable[[IR], IR]]:
-        """The passes one by one, as they are run."""
-        found: list[str | Callable[[IR], IR]] = []
+    def steps(self) -> list[tuple[str, str | Callable[[IR], IR]]]:
+        """The passes one by one, as they are run: what each is called, and itself."""
+        found: list[tuple[str, str | Callable[[IR], IR]]] = []
         for item in self.passes:
             known = _REGISTERED.get(item, item) if isinstance(item, str) else item
-            found += _expanded(known) if isinstance(known, str) else [known]
+            if isinstance(known, str):
+                found += [(name, name) for name in _expanded(known)]
+            else:
+                found.append((_name_of(item), known))
         return found
 
     def run(
@@ -74,13 +77,13 @@ class Plan:
                         applied += [Applied.of(record) for record in rules_]
                     if records is not None:
                         records.append(_record(some[0], began, before, ir))
-            elif not {item if isinstance(item, str) else None, call_name_of(found)} & self.disabled:
+            elif not {_name_of(item), call_name_of(found)} & self.disabled:
                 began, before = time.perf_counter(), ir
-                ir = _run_own(found, ir)
+                ir = run_own(found, ir, _name_of(item))
                 if applied is not None and ir._applied[: len(before._applied)] == before._applied:
                     applied += ir._applied[len(before._applied) :]  # of weft.rewrite
                 if records is not None:
-                    records.append(_record(call_name_of(found), began, before, ir))
+                    records.append(_record(_name_of(item), began, before, ir))
         return ir
 
 
@@ -102,8 +105,13 @@ def call_name_of(pass_: Any) -> str:
     return name if isinstance(name, str) else ir_name(pass_)
 
 
-def _run_own(pass_: Callable[[IR], IR], ir: IR) -> IR:
-    name = call_name_of(pass_)
+def _name_of(item: Any) -> str:
+    """What a pass of a plan is called: by the name that it was registered under, or its own."""
+    return item if isinstance(item, str) else call_name_of(item)
+
+
+def run_own(pass_: Callable[[IR], IR], ir: IR, name: str) -> IR:
+    """The program after a pass of the user's, which has to keep its type."""
     code = getattr(pass_, "__code__", None)
     who = f"the pass '{name}'" + (f" ({code.co_filename}:{code.co_firstlineno})" if code else "")
     try:
@@ -178,7 +186,7 @@ def _left_out(number: int) -> frozenset[str]:
     plan = _numbered(number)
     if plan is None:
         return frozenset()
-    if any(step in ("simplify", "stabilize") and step not in plan.disabled for step in plan.steps()):
+    if any(name in ("simplify", "stabilize") and name not in plan.disabled for name, _ in plan.steps()):
         return plan.disabled
     return plan.disabled.union(_weft.rule_names(), ["stabilize", "condense"])
 

@@ -305,7 +305,8 @@ class IR:
         """What made an operation: the transforms and rules that it has been through, down to the user's lines.
 
         Args:
-            value: a weft.ir.Value of this program, inside of loops and branches, too, or the index of a result.
+            value: a weft.ir.Value or an Operation of this program, inside of loops and branches, too, or the index of
+                a result.
 
         Returns: Trail, which prints as lines.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._core import tree as _tree
-from ._core.errors import type_error
+from ._core.errors import type_error, value_error
 from ._core.shapes import ShapeDtype
 from .arguments import is_integer
 from .batching import vmap as _vmap
@@ -44,7 +44,8 @@ def grad(ir: IR, wrt: int | Sequence[int] = 0) -> IR:
           return b
         }
     """
-    return _transformed("grad", ir, lambda f: _grad(f, _wrt("grad", wrt)))
+    places = _wrt("grad", ir, wrt)
+    return _transformed("grad", ir, lambda f: _grad(f, places))
 
 
 def value_and_grad(ir: IR, wrt: int | Sequence[int] = 0) -> IR:
@@ -65,7 +66,8 @@ def value_and_grad(ir: IR, wrt: int | Sequence[int] = 0) -> IR:
         >>> weft.transforms.value_and_grad(ir, wrt=1)(1.5, 2.0)
         (Array(3., dtype=float32, weak_type=True), Array(1.5, dtype=float32))
     """
-    return _transformed("value_and_grad", ir, lambda f: _value_and_grad(f, _wrt("value_and_grad", wrt)))
+    places = _wrt("value_and_grad", ir, wrt)
+    return _transformed("value_and_grad", ir, lambda f: _value_and_grad(f, places))
 
 
 def jvp(ir: IR) -> IR:
@@ -122,14 +124,21 @@ def _checked(what: str, ir: IR) -> IR:
     return ir
 
 
-def _wrt(what: str, wrt: Any) -> int | tuple[int, ...]:
+def _wrt(what: str, ir: IR, wrt: Any) -> int | tuple[int, ...]:
     """Checked places of arguments."""
+    number = len(arguments_of(_checked(what, ir))[0])
     places = list(wrt) if isinstance(wrt, (tuple, list, range)) else [wrt]
     if not all(map(is_integer, places)):
         raise type_error(
             f"transforms.{what}: wrt is {wrt!r} of type '{type(wrt).__name__}'; expected the place of an argument, 0 "
             "for the first one, or a tuple of them"
         )
+    for place in map(int, places):
+        if not -number <= place < number:
+            raise value_error(
+                f"transforms.{what}: wrt has {place}, but '{ir.__name__}' takes {number} positional "
+                f"argument{'' if number == 1 else 's'}"
+            )
     return tuple(map(int, places)) if isinstance(wrt, (tuple, list, range)) else int(wrt)
 
 

@@ -444,7 +444,10 @@ def _views(view: View) -> Iterator[View]:
 
 
 def value_of(view: View, value: Any) -> Value:
-    """The value that is meant: one of the view or of a region inside, or the index of a result."""
+    """The value that is meant: one of the view or of a region inside, what an operation gives, or the index of a
+    result."""
+    if isinstance(value, Operation) and value.results:
+        value = value.results[0]
     if isinstance(value, Value) and any(
         value.number < len(v.values) and v.values[value.number] is value for v in _views(view)
     ):
@@ -455,6 +458,6 @@ def value_of(view: View, value: Any) -> Value:
             return found
         raise value_error(f"IR.trail: result {value} is the number {found}, which no operation made")
     raise value_error(
-        f"IR.trail: expected a weft.ir.Value of this program or the index of one of its {len(view.results)} results, "
-        f"got {value!r}"
+        f"IR.trail: expected a weft.ir.Value or Operation of this program or the index of one of its "
+        f"{len(view.results)} results, got {value!r}"
     )

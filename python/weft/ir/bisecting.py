@@ -11,8 +11,9 @@ from .. import _weft
 from .._core import tree as _tree
 from .._core.errors import type_error
 from ..compiled import jit
-from ..optimization import Plan, call_name_of, plan_of
+from ..optimization import Plan, plan_of, run_own
 from ..program import IR
+from .rewriting import counted
 
 __all__ = ["Culprit", "bisect"]
 
@@ -108,23 +109,26 @@ def bisect(
         return Culprit("the program")
     plan = plan_of("bisect", None, passes, None) or Plan(("optimize",), frozenset())
     before = ir
-    for step in plan.steps():
-        after = Plan((step,), frozenset()).run(before)
+    for name, step in plan.steps():
+        after = run_own(step, before, name) if callable(step) else Plan((step,), frozenset()).run(before)
         if not right(after):
-            return _rule_of(step, before, right)
+            return _rule_of(name, step, before, right)
         before = after
     return Culprit("nothing") if right(before, "cpu") else Culprit("compilation")
 
 
-def _rule_of(step: Any, before: IR, right: Callable[[IR], bool]) -> Culprit:
+def _rule_of(name: str, step: Any, before: IR, right: Callable[[IR], bool]) -> Culprit:
     """The first application of a rule after which the result is another one."""
-    name = step if isinstance(step, str) else call_name_of(step)
     if not isinstance(step, str):
-        limited = getattr(step, "_limited", None)
-        if limited is None:
-            return Culprit("a pass", name)
-        most, found = _first_wrong(lambda n: right(limited(before, n)[0]), limited(before, None)[1])
-        return Culprit("a pass", name, name, *found[most - 1]) if most else Culprit("a pass", name)
+
+        def is_right(most: int) -> bool:
+            with counted(most):
+                return right(step(before))
+
+        with counted(None) as all_of_them:
+            step(before)
+        most, found = _first_wrong(is_right, all_of_them.found)
+        return Culprit("a pass", name, *found[most - 1]) if most else Culprit("a pass", name)
     applied = _weft.run_passes(before._fn, [name])[1]
     after = lambda n: before._with(_weft.run_passes(before._fn, [name], most=n)[0])
     most, _ = _first_wrong(lambda n: right(after(n)), applied)

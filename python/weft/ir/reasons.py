@@ -77,6 +77,8 @@ class _Asked:
         """The sentences, or what is to say without one."""
         if sentences:
             return sentences
+        if not any(self._is_of(str(op.location)) for op in self._ir.walk()):
+            return ["the program has no operation" + (f" of {self._place}" if self._pattern else "")]
         left = any(self._is_of(str(op.location)) for op in self._plan.run(self._ir).walk())
         return [otherwise if left else f"no operation of {self._place} is left in the optimized program"]
 

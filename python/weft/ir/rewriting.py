@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import inspect
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _weft
@@ -24,6 +26,33 @@ _MOST_ROUNDS = 50
 _MANY = 2000
 # What a rule may know of a match, by keyword.
 _OF_THE_MATCH = ("ops", "types")
+
+
+class Applications:
+    """How often rules apply, and may apply: (rule, operation, stack) of each time."""
+
+    def __init__(self, most: int | None):
+        self.most = most
+        self.found: list[tuple[str, str, str]] = []
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether no rule may apply any more."""
+        return self.most is not None and len(self.found) >= self.most
+
+
+_COUNTED: contextvars.ContextVar[Applications | None] = contextvars.ContextVar("counted", default=None)
+
+
+@contextlib.contextmanager
+def counted(most: int | None) -> Iterator[Applications]:
+    """Counts the applications of all rules that run inside, whichever pass runs them, and stops them after `most`."""
+    applications = Applications(most)
+    token = _COUNTED.set(applications)
+    try:
+        yield applications
+    finally:
+        _COUNTED.reset(token)
 
 
 class Rewrite:
@@ -127,21 +156,11 @@ class Rewrite:
         where = f"{file} ({function})" if file else ""
         return Applied(self.name, self.name, operation, stack, before, f"{self.name}({', '.join(names)})", where)
 
-    def _limited(self, program: IR, most: int | None) -> tuple[IR, list[tuple[str, str]]]:
-        """One walk in which the rule applies so often at most, and (operation, stack) of each time."""
-        where: list[tuple[str, str]] = []
-
-        def replaced(values: list, ops: list, types: list, stack: str) -> list | None:
-            out = None if most is not None and len(where) >= most else self._replaced(values, ops, types, stack)
-            if out is not None:
-                where.append((ops[0][0], stack))
-            return out
-
-        fn, _ = _weft.rewrite(program._fn, self.name, self._pattern.tree, len(self._pattern.names), replaced)
-        return program._with(fn), where
-
     def _replaced(self, values: list, ops: list, types: list, stack: str) -> list | None:
         """Called from C++ for a match; None: the rule does not want it."""
+        applications = _COUNTED.get()
+        if applications is not None and applications.are_enough:
+            return None
         name, attributes, _ = ops[0]
         keywords: dict[str, Any] = {}
         if missing := [n for n in self._needed if n not in attributes]:
@@ -166,6 +185,8 @@ class Rewrite:
             raise type_error(
                 self._wrong(f"gives {len(results)} values for '{name}', which has {len(types)} results", stack)
             )
+        if applications is not None:
+            applications.found.append((self.name, name, stack))
         return [self._fitting(r, t, i, name, stack) for i, (r, t) in enumerate(zip(results, types))]
 
     def _fitting(self, result: Any, wanted: Any, i: int, name: str, stack: str) -> Any:
