@@ -47,6 +47,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "implicit",
         "jacobians",
         "jitted",
+        "linear_calls",
         "ir/",
         "mesh",
         "optimization",

@@ -146,7 +146,7 @@ def test_functions_of_one_line_are_explained():
             def emit(self, record):
                 out.setdefault("said", []).append(record.getMessage())
         logging.getLogger().addHandler(Kept())
-        logging.getLogger("weft").addHandler(Kept())
+        logging.getLogger("jax").addHandler(Kept())
         with jax.explain_cache_misses(True):
             for _ in range(2):
                 jax.jit(lambda x: 2 * x)(3)

@@ -277,7 +277,7 @@ def test_why_a_function_is_traced_again():
         said = []
         class Handler(logging.Handler):
             def emit(self, record): said.append(record.getMessage())
-        logging.getLogger("weft").addHandler(Handler())
+        logging.getLogger("jax").addHandler(Handler())
         @jax.jit
         def f(x, y=1.0): return x
         f(jnp.ones(1))

@@ -1,7 +1,5 @@
-"""Control flow that becomes part of the program: cond, switch, while_loop, fori_loop, scan, map.
-
-Python's own `if` and `for` decide while a function is traced; these decide while it runs.
-"""
+"""Control flow that becomes part of the program: cond, switch, while_loop, fori_loop, scan, map. Python's own `if` and
+`for` decide while a function is traced; these decide while it runs."""
 
 from __future__ import annotations
 
@@ -283,6 +281,8 @@ def _promoted(carry: list, traced: Any, what: str, paths: Sequence[str]) -> tupl
     typed leaf only stops to be one: inside of the body it stays weak."""
     promoted, again = _weft.promote_carry(carry, traced, what, paths)
     if again and _tree.jax_semantics():
+        # What got another dtype is no Python number's any more.
+        promoted = [b if _kind(a)[1] == _kind(b)[1] else _weft.strong(b) for a, b in zip(carry, promoted)]
         again = any(_kind(a) != _kind(b) for a, b in zip(carry, promoted))
     return promoted, again
 

@@ -12,7 +12,7 @@ from . import numpy as wnp
 from ._core import docs as _docs
 from ._core.errors import is_one_of, value_error
 from ._weft import Array
-from .arguments import integer
+from .arguments import integer, is_integer
 from .typing import NestedLike, Shape
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -197,7 +197,7 @@ def scale_and_translate(
 
 def resize(
     image: NestedLike,
-    shape: Shape,
+    shape: int | Shape,
     method: str | ResizeMethod,
     antialias: bool = True,
     precision: Any = None,
@@ -225,7 +225,7 @@ def resize(
     """
     chosen = method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
     x = wnp.asarray(image)
-    shape = tuple(integer(n, "resize: shape") for n in shape)
+    shape = tuple(integer(n, "resize: shape") for n in ([shape] if is_integer(shape) else shape))
     if len(shape) != x.ndim:
         raise value_error(f"resize: shape must have {x.ndim} dimensions, got {tuple(shape)}")
     dims = [d for d in range(x.ndim) if shape[d] != x.shape[d]]

@@ -172,7 +172,11 @@ class ShapeDtype:
         return f"ShapeDtype({self.shape}, {self.dtype}{', weak_type=True' if self.weak_type else ''})"
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, ShapeDtype) and (self.shape, self.dtype, self.weak_type, self.varying) == (
+        if not isinstance(other, ShapeDtype):
+            return False
+        # Descriptions of arrays that are to be say where these lie; types of values say it along some axes alone.
+        alike = isinstance(self, ShapedArray) or isinstance(other, ShapedArray) or self.sharding == other.sharding
+        return alike and (self.shape, self.dtype, self.weak_type, self.varying) == (
             other.shape,
             other.dtype,
             other.weak_type,
@@ -275,6 +279,11 @@ class ShapedArray(ShapeDtype):
         return made
 
     def update(self, **changes: Any) -> Self:
+        if "sharding" not in changes and len(changes.get("shape", self.shape)) != len(self.shape):
+            mesh = getattr(self.sharding, "mesh", None)
+            # What is said of each dimension says nothing of others.
+            if mesh is None or not mesh.explicit_axes:
+                changes["sharding"] = None
         made = super().update(**changes)
         if "manual_axis_type" not in changes:
             made.sums = self.sums

@@ -17,13 +17,14 @@ from typing import Any
 from .. import _weft
 from . import options
 from .errors import in_hook, runtime_error
+from .tree import jax_semantics
 
 
-def _warn(text: str, *values: Any) -> None:
-    """Into the log of weft."""
+def _warn(where: str, text: str, *values: Any) -> None:
+    """Into the log of weft, in JAX mode into that of the module of JAX's where such words come from."""
     import logging  # which most programs do not load
 
-    logging.getLogger("weft").warning(text, *values)
+    logging.getLogger(f"jax._src.{where}" if jax_semantics() else "weft").warning(text, *values)
 
 
 # --- Tracing ----------------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ def before_tracing(
         )
     seen = jitted.__dict__.setdefault("_seen", [])
     if options.explain_cache_misses.value:
-        _warn("%s", _explained(function, types, static, places, seen))
+        _warn("interpreters.partial_eval", "%s", _explained(function, types, static, places, seen))
     if len(seen) < 1000:
         seen.append((types, static, places))
     return time.perf_counter()
@@ -77,8 +78,8 @@ def after_tracing(name: str, began: float, types: dict[str, str], static: dict[s
     for listener in traced_listeners:
         listener(name, seconds)
     if options.log_compiles.value:
-        _warn("Finished tracing %s for jit in %.6f sec", name, seconds)
-        _warn("Compiling jit(%s) for arguments %s", name, _signature(types, static))
+        _warn("dispatch", "Finished tracing %s for jit in %.6f sec", name, seconds)
+        _warn("interpreters.pxla", "Compiling jit(%s) for arguments %s", name, _signature(types, static))
 
 
 WEAK = " (weak)"  # after the type of a weak argument
@@ -247,7 +248,7 @@ def transferred(x: Any, explicit: bool = False) -> None:
     try:
         what = f"{type(x).__name__}{list(x.shape) if hasattr(x, 'shape') else ''}"
         if level.startswith("log"):
-            _warn("host-to-device transfer: %s%s", what, _line())
+            _warn("dispatch", "host-to-device transfer: %s%s", what, _line())
             return
         remedy = "" if explicit else "; put it there before, by device_put"
         raise in_hook(

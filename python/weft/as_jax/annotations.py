@@ -16,6 +16,9 @@ ExtendedDType = Any
 DimSize = Any  # an integer, or a size with a name
 StaticScalar = Union[np.bool_, np.number, bool, int, float, complex]  # noqa: UP007
 AnyInt = int | np.integer
+PrecisionLike = Any  # a precision, the name of one, one for each of two operands, or None
+DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+ConvGeneralDilatedDimensionNumbers = Any  # None, texts for both operands and the result, or ConvDimensionNumbers
 StaticIndex = AnyInt | slice | EllipsisType
 Index = Union[StaticIndex, None, Sequence[AnyInt], Array, np.ndarray]  # noqa: UP007
 

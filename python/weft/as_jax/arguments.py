@@ -72,12 +72,12 @@ MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ("quantile round stack einsum", "out"),
         ("median nanmedian nanpercentile nanquantile percentile quantile", "overwrite_input"),
         ("einsum", "_dot_general"),
+        ("gradient", "edge_order"),
     ),
     "jax.numpy.linalg": _table(
         ("tensordot", "out_sharding"),
         ("vecdot", "precision preferred_element_type"),
         ("multi_dot", "precision"),
-        ("slogdet", "method"),
     ),
     "jax.numpy.fft": _table(("fftfreq rfftfreq", "device")),
     "jax.lax": _table(
@@ -247,6 +247,8 @@ def with_more(module: str, name: str, function: Callable[..., Any]) -> Callable[
         if isinstance(places[0], (weft.NamedSharding, weft.PartitionSpec)):
             if name == "repeat" and len(args) > 1 and not isinstance(args[1], weft.Array):  # how often, which is known
                 return lying(places[0], _with_second(computed, args[1]), args[0], *args[2:], **kwargs)
+            if name == "arange" and any(isinstance(x, weft.Array) for x in args):  # numbers that have to be known
+                return placed(computed(*args, **kwargs), name, None, places[0])
             return lying(places[0], computed, *args, **kwargs)
         result = computed(*args, **kwargs)
         return result if isinstance(result, weft.Tracer) else weft.device_put(result, places[0])

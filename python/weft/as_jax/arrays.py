@@ -16,6 +16,7 @@ from .. import _weft
 from .._core.errors import runtime_error, type_error, value_error
 from .._matrix_functions import householder
 from .._matrix_functions.batches import of_batches
+from ..numpy._factors import QRResult
 from .deprecations import dtype_of_array, of_conversion
 from .layouts import format_of
 from .settings import config
@@ -77,7 +78,19 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode != "raw":
         return wnp.linalg.qr(a, mode)
     packed, taus = of_batches(householder.packed_qr, _weft.promote_inexact(wnp.asarray(a)))
-    return wnp.swapaxes(packed, -1, -2), taus
+    return QRResult(wnp.swapaxes(packed, -1, -2), taus)
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
+    """weft.lax.top_k, whose results are a list."""
+    return list(weft.lax.top_k(operand, k, axis=axis))
+
+
+def slogdet(a: Any, *, method: str | None = None) -> Any:
+    """weft.numpy.linalg.slogdet, which has one method: that which is asked for is looked at."""
+    if method not in (None, "lu", "qr"):
+        raise value_error(f"slogdet: method must be 'lu', 'qr' or None, got {method!r}")
+    return wnp.linalg.slogdet(a)
 
 
 def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None) -> Any:

@@ -57,10 +57,10 @@ def _is_key(dtype: Any) -> bool:
     return str(dtype).startswith("key")
 
 
-def issubdtype(a: Any, b: Any) -> bool:
+def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether a dtype is of a kind; dtypes of random keys are of the kinds prng_key and extended alone."""
-    given = a
-    a = getattr(a, "dtype", a) if not isinstance(a, type) else a
+    given, b = arg1, arg2
+    a = getattr(given, "dtype", given) if not isinstance(given, type) else given
     if given is not a and _is_key(a) and hasattr(given, "shape"):
         raise value_error(
             f"issubdtype: an array of {a} is no dtype. Could not convert Array to a dtype; give its .dtype"

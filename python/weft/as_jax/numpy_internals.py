@@ -18,6 +18,14 @@ from ..numpy import _standard
 from ..scipy._matrix_functions import hermitian, orthonormal
 
 
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[Any], str]:
+    """weft.numpy.einsum_path, whose path has no title; of a few operands it is the best one."""
+    if optimize is True or (isinstance(optimize, str) and optimize == "auto"):
+        optimize = "optimal" if len(operands) <= 4 else "greedy"
+    path, text = wnp.einsum_path(subscripts, *operands, optimize=optimize)
+    return path[1:], text
+
+
 def searchsorted(
     sorted_arr: Any,
     query: Any,

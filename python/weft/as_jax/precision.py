@@ -14,7 +14,8 @@ import weft
 from weft.lax import Precision
 
 from .. import _weft
-from ..options import checked_precision
+from .._core.errors import value_error
+from ..options import PRECISIONS, checked_precision
 from .hidden_scopes import is_hidden, one_product
 
 _SCOPE = "precision="
@@ -51,6 +52,13 @@ def _text(precision: Any) -> str | None:
     return "-".join(map(str, names)) if None not in names else None
 
 
+def _check(precision: Any, name: str) -> None:
+    """Raises ValueError unless each text among what is asked for is the name of a precision or of an algorithm."""
+    for one in precision if isinstance(precision, (tuple, list)) else (precision,):
+        if isinstance(one, str) and one not in PRECISIONS and one not in _NAMES:
+            raise value_error(f"{name}: precision: expected one of {', '.join(map(repr, PRECISIONS))}, got {one!r}")
+
+
 def asked(precision: Any) -> contextlib.AbstractContextManager[Any]:
     """A scope in which products have this precision, unless they say another one."""
     text = _text(precision)
@@ -81,6 +89,7 @@ def _asking(function: Callable[..., Any]) -> Callable[..., Any]:
             precision = args[place]
         if precision is None and not _weft.is_tracing():
             return function(*args, **kwargs)
+        _check(precision, function.__name__)
         with asked(precision), one_product(args, kwargs):
             return function(*args, **kwargs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -111,6 +112,10 @@ def _text(spec: Any) -> str:
             return f"[{inside}]"
         if cls is dict:
             return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(data, parts)) + "}"
+        if issubclass(cls, collections.OrderedDict):
+            data = tuple(data)
+        elif cls is collections.defaultdict:
+            data = (data[0], tuple(data[1]))
         known = f"namedtuple[{cls.__name__}]" if data is cls else f"{cls.__name__}[{data}]"
         return f"CustomNode({known}, [{inside}])"
 

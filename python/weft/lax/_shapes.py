@@ -47,7 +47,7 @@ def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = N
 
     Args:
         fill_value: array or number, which broadcasts to the shape.
-        dtype: the dtype of the result; None: that of the value.
+        dtype: the dtype of the result; None: that of the value, weakly typed where that is a Python number.
 
     Returns: array of that shape.
 
@@ -57,9 +57,10 @@ def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = N
     Example:
         >>> weft.lax.full((2, 2), 7.0)
         Array([[7., 7.],
-               [7., 7.]], dtype=float32)
+               [7., 7.]], dtype=float32, weak_type=True)
     """
-    return _weft.full(shape, fill_value, dtype)
+    out = _weft.full(shape, fill_value, dtype)
+    return _weft.weak(out) if dtype is None and _weft.abstract(fill_value)[2] else out
 
 
 def full_like(

@@ -73,8 +73,8 @@ def relu6(x: NestedLike) -> Array:
         >>> weft.nn.relu6(wnp.array([-1.0, 9.0]))
         Array([0., 6.], dtype=float32)
     """
-    x = _weft.promote_inexact(wnp.asarray(x))
-    return wnp.where((x > 0) & (x < 6), x, _kept_nan(x, wnp.where(x > 0, 6, 0)))
+    x = wnp.asarray(x)
+    return wnp.where((x > 0) & (x < 6), x, _kept_nan(x, wnp.where(x > 0, 6.0, 0.0)))
 
 
 def sigmoid(x: NestedLike) -> Array:
@@ -147,6 +147,8 @@ def soft_sign(x: NestedLike) -> Array:
     """
     x = _weft.promote_inexact(wnp.asarray(x))
     size = wnp.abs(x)
+    if wnp.iscomplexobj(x):
+        return x / (1 + size)
     far = size > 1
     # Beyond 1 what is missing to 1, so that derivatives do not cancel.
     rest = 1 - 1 / (1 + size)
@@ -166,7 +168,7 @@ def elu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
         Array([-0.63212055,  2.        ], dtype=float32)
     """
     x = wnp.asarray(x)
-    return wnp.where(x > 0, x, wnp.multiply(alpha, wnp.expm1(wnp.where(x > 0, 0, x))))
+    return wnp.where(x > 0, x, wnp.multiply(alpha, wnp.expm1(wnp.where(x > 0, 0.0, x))))
 
 
 def celu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
@@ -181,7 +183,7 @@ def celu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
         Array([-0.78693867,  2.        ], dtype=float32)
     """
     x = wnp.asarray(x)
-    return wnp.where(x > 0, x, wnp.multiply(alpha, wnp.expm1(wnp.where(x > 0, 0, x) / alpha)))
+    return wnp.where(x > 0, x, wnp.multiply(alpha, wnp.expm1(wnp.where(x > 0, 0.0, x) / alpha)))
 
 
 def selu(x: NestedLike) -> Array:
@@ -354,7 +356,11 @@ def squareplus(x: NestedLike, b: ArrayLike = 4) -> Array:
         >>> weft.nn.squareplus(wnp.array([0.0, 3.0]))
         Array([1.       , 3.3027756], dtype=float32)
     """
-    x = _weft.promote_inexact(x)
+    x = wnp.asarray(x)
+    if wnp.iscomplexobj(x):
+        return (x + wnp.sqrt(wnp.square(x) + b)) / 2
+    # Integers and a Python float make a number that is weakly typed, as their sum does.
+    x = x * 1.0 if isinstance(b, float) else _weft.promote_inexact(x)
     # max(x, 0), and what is above it, by the conjugate: sums cancel. Where x^2 would overflow the root is |x|.
     size = wnp.abs(x)
     far = size > math.sqrt(float(wnp.finfo(x.dtype).max)) / 4
@@ -376,7 +382,7 @@ def sparse_plus(x: NestedLike) -> Array:
         Array([0.  , 0.25, 1.  ], dtype=float32)
     """
     x = wnp.asarray(x)
-    return wnp.where(x <= -1, 0, wnp.where(x >= 1, x, (x + 1) ** 2 / 4))
+    return wnp.where(x <= -1, 0.0, wnp.where(x >= 1, x, (x + 1.0) ** 2 / 4))
 
 
 def sparse_sigmoid(x: NestedLike) -> Array:

@@ -472,9 +472,13 @@ def linspace(
     # Weighted from both sides, so that both ends are exact.
     fraction = steps / builtins.max(n, 1)
     out = start * (1 - fraction) + stop * fraction if num > 1 else start
+    to_integers = dtype is not None and _weft.dtype_kind(_weft.dtype(dtype)) in ("signed", "unsigned")
+    if to_integers and num > 1:
+        # What is rounded down must not be just below an integer.
+        out = start + (stop - start) * steps / n
     out = _weft.broadcast_to(out, (num,) + tuple(shape))
     if dtype is not None:
-        if not _weft.is_inexact(dtype) and _weft.dtype_kind(kind) == "float":
+        if to_integers and _weft.dtype_kind(kind) == "float":
             out = _weft.bind_elementwise("floor", (out,), {})
         out = out.astype(dtype)
     if axis:

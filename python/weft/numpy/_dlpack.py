@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error
+from .._core.tree import jax_semantics
 from .._sharding.placing import placed
 from .._weft import Array
 from ..typing import NestedLike
 
 __all__ = ["from_dlpack"]
+
+_WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 
 
 def from_dlpack(x: NestedLike, /, *, device: Any = None, copy: bool | None = None) -> Array:
@@ -38,7 +43,10 @@ def from_dlpack(x: NestedLike, /, *, device: Any = None, copy: bool | None = Non
     """
     if not hasattr(x, "__dlpack__"):
         raise type_error(f"from_dlpack: x is {x!r} of type '{type(x).__name__}', which has no method __dlpack__")
-    return placed(_weft.from_dlpack(x, copy), "from_dlpack", device)
+    out = _weft.from_dlpack(x, copy)
+    if jax_semantics() and out.dtype in _WIDE:  # of 32 bits, unless x64 is on
+        out = out.astype(_weft.array(np.empty(0, out.dtype), None, True).dtype)
+    return placed(out, "from_dlpack", device)
 
 
 _docs.complete(globals(), {}, arrays=True)

@@ -422,11 +422,11 @@ def isrealobj(x: NestedLike) -> bool:
     return not iscomplexobj(x)
 
 
-def isscalar(x: NestedLike) -> bool:
-    """Whether x is a single number: Python's, NumPy's or an array without dimensions.
+def isscalar(element: NestedLike) -> bool:
+    """Whether something is a single number: Python's, NumPy's or an array without dimensions.
 
     Args:
-        x: any object.
+        element: any object.
 
     Returns: bool.
 
@@ -434,7 +434,7 @@ def isscalar(x: NestedLike) -> bool:
         >>> wnp.isscalar(3), wnp.isscalar(wnp.ones(2))
         (True, False)
     """
-    x = _as_array(x)
+    x = _as_array(element)
     return np.isscalar(x) or (isinstance(x, (Array, np.ndarray)) and x.ndim == 0)
 
 

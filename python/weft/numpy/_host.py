@@ -12,6 +12,7 @@ import numpy as np
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 
@@ -49,8 +50,18 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
         >>> wnp.frombuffer(bytes([1, 2, 3]), wnp.uint8)
         Array([1, 2, 3], dtype=uint8)
     """
-    kind = np.dtype(_weft.dtype(dtype))
+    kind = _of_bytes(dtype)
     return _weft.array(np.frombuffer(buffer, kind, count, offset), None, True)
+
+
+def _of_bytes(dtype: DTypeLike) -> np.dtype:
+    """The dtype of elements that are bytes already: one that is asked for, whatever dtype arrays get of it."""
+    if jax_semantics():
+        try:
+            return np.dtype(dtype)
+        except TypeError:  # one that NumPy does not have
+            pass
+    return np.dtype(_weft.dtype(dtype))
 
 
 def fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:

@@ -110,7 +110,8 @@ def _first(indices: Array, n: Any) -> Any:
 
 def _no_out(out) -> None:
     if out is not None:
-        raise type_error("out= is not supported: arrays never change")
+        message = "out= is not supported: arrays never change"
+        raise not_implemented(message) if jax_semantics() else type_error(message)
 
 
 def take_along_axis(
@@ -126,7 +127,7 @@ def take_along_axis(
 
     Args:
         indices: array of integers of as many dimensions as arr, whose other sizes are those of arr (or 1).
-        mode: what an index out of range does: "fill" (as None) gives fill_value, all others the nearest.
+        mode: what an index out of range does: "fill" and "drop" (as None) give fill_value, all others the nearest.
         fill_value: as for take.
         wrap_negative_indices: whether negative indices count from the end (as None); otherwise they are out of range.
 
@@ -151,7 +152,7 @@ def take_along_axis(
     first = _first(indices, n) if wraps else 0
     # `along` wraps, and takes the nearest element for what is still out of range.
     out = along(arr, indices if wraps else _weft.where(indices < 0, 0, indices), axis)
-    if mode not in (None, "fill"):
+    if mode not in (None, "fill", "drop"):
         return out
     if fill_value is None:
         kind = _weft.dtype_kind(arr.dtype)

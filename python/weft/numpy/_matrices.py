@@ -199,12 +199,13 @@ def triu_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
     return triu_indices(sizes[-2], k, sizes[-1])
 
 
-def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0) -> tuple[Array, ...]:
+def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None) -> tuple[Array, ...]:
     """The places of an n x n matrix that a function such as triu keeps.
 
     Args:
         mask_func: function (matrix, k) -> matrix, which is not 0 at those places.
         k: what it is given.
+        size: how many places there are, as of nonzero, for functions whose places are not known while tracing.
 
     Returns: pair of int32 vectors, rows and columns.
 
@@ -212,7 +213,7 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0) -> tuple[Arr
         >>> wnp.mask_indices(2, wnp.triu)
         (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    return nonzero(mask_func(ones((n, n)), k))
+    return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:

@@ -101,15 +101,18 @@ def norm(
 
 
 def vector_norm(
-    x: NestedLike, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: int | float = 2
+    x: NestedLike, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: int | float | None = 2
 ) -> Array:
     """The p-norm of vectors: (sum of |x|^p) ^ (1/p).
 
     Args:
         axis: the axis or axes along which a vector lies; None: all.
-        ord: p; inf: the largest, -inf: the smallest, 0: how many are not 0.
+        ord: p; None: 2; inf: the largest, -inf: the smallest, 0: how many are not 0.
 
     Returns: array without the axes, of a real float dtype.
+
+    Raises:
+        ValueError: ord is a text: the norms of matrices have names.
 
     Example:
         >>> wnp.linalg.vector_norm(wnp.array([3.0, 4.0]), ord=1)
@@ -117,7 +120,9 @@ def vector_norm(
     """
     x = _weft.promote_inexact(_weft.array(x, None, False))
     size = _weft.absolute(x)
-    if ord == 2:
+    if isinstance(ord, str):
+        raise value_error(f"vector_norm: no norm of vectors has the order {ord!r}; matrix_norm has")
+    if ord is None or ord == 2:
         return sqrt(_weft.reduce("reduce_sum", size * size, axis, keepdims))
     if ord == 1:
         return _weft.reduce("reduce_sum", size, axis, keepdims)

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import docs as _docs
-from .._core.errors import type_error, value_error
+from .._core.errors import not_implemented, type_error, value_error
 from .._core.tree import ARRAYS, jax_semantics
 from .._weft import Array
 from ..arguments import axes_of
@@ -172,7 +172,8 @@ def _dtype_of_sum(a: Array, dtype: DTypeLike | None, promote_integers: bool) -> 
 
 def _no_out(out) -> None:
     if out is not None:
-        raise type_error("out= is not supported: arrays never change")
+        message = "out= is not supported: arrays never change"
+        raise not_implemented(message) if jax_semantics() else type_error(message)
 
 
 def _extreme(prim, combine, a, axis, keepdims, initial, where, out):

@@ -153,7 +153,7 @@ def trace(x: NestedLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) 
 
     Args:
         x: array [..., m, n].
-        dtype: the dtype of the result; None: that of x.
+        dtype: the dtype to sum in; None: as for sum.
 
     Returns: array [...].
 
@@ -161,8 +161,7 @@ def trace(x: NestedLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) 
         >>> wnp.linalg.trace(wnp.array([[1, 2], [3, 4]]))
         Array(5, dtype=int32)
     """
-    out = _trace(x, offset, -2, -1)
-    return out if dtype is None else out.astype(dtype)
+    return _trace(x, offset, -2, -1, dtype)
 
 
 def matrix_power(a: NestedLike, n: int) -> Array:

@@ -282,6 +282,7 @@ def choice(
     """
     _fine(mode, "choice")
     a = wnp.asarray(a)
+    axis = axis if a.ndim == 0 else _weft.check_axis(axis, a.ndim, "choice")
     n = int(a) if a.ndim == 0 else a.shape[axis]
     count = math.prod(_shape(shape))
     if n < 1 and count:
@@ -438,7 +439,7 @@ def categorical(
     logits = _parameter(logits)
     axis = _weft.check_axis(axis, logits.ndim, "categorical") - logits.ndim
     batch = tuple(n for d, n in enumerate(logits.shape) if d != axis + logits.ndim)
-    shape = batch if shape is None else tuple(shape)
+    shape = batch if shape is None else _shape(shape)
     extra, rest = shape[: len(shape) - len(batch)], shape[len(shape) - len(batch) :]
     if len(shape) < len(batch) or any(n not in (1, m) for n, m in zip(batch, rest)):
         raise value_error(f"categorical: logits of shape {batch} without axis {axis} do not broadcast to {shape}")

@@ -172,6 +172,7 @@ def multivariate_normal(
     dtype = wnp.result_type(mean, cov, 1.0) if dtype is None else dtype
     mean, cov = mean.astype(dtype), cov.astype(dtype)
     shape = wnp.broadcast_shapes(mean.shape[:-1], cov.shape[:-2]) if shape is None else _shape(shape)
+    cov = cov.astype("float32") if cov.dtype.itemsize == 2 else cov  # there are factorisations of 32 and 64 bits
     if method == "cholesky":
         factor = wnp.linalg.cholesky(cov)
     elif method == "eigh":
@@ -182,7 +183,7 @@ def multivariate_normal(
         factor = u * wnp.sqrt(w)[..., None, :]
     else:
         raise value_error(f"multivariate_normal: there is no method {method!r}")
-    return mean + wnp.einsum("...ij,...j->...i", factor, normal(key, shape + mean.shape[-1:], dtype))
+    return mean + wnp.einsum("...ij,...j->...i", factor.astype(dtype), normal(key, shape + mean.shape[-1:], dtype))
 
 
 def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = float, m: int | None = None) -> Array:

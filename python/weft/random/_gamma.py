@@ -360,7 +360,7 @@ def chisquare(key: Array, df: NestedLike, shape: int | Shape | None = None, dtyp
     return wnp.exp(loggamma(key, wnp.asarray(df, dtype) / 2, shape, dtype)) * 2
 
 
-def t(key: Array, df: NestedLike, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+def t(key: Array, df: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Student's t: a normal number divided by the root of a chi-square number over its degrees of freedom.
 
     Returns: array of that shape.
@@ -371,6 +371,7 @@ def t(key: Array, df: NestedLike, shape: int | Shape = (), dtype: DTypeLike = fl
     """
     k1, k2 = split(key)
     half = wnp.asarray(df, dtype) / 2
+    shape = half.shape if shape is None else shape
     return normal(k1, shape, dtype) * wnp.sqrt(half / gamma(k2, half, shape, dtype))
 
 

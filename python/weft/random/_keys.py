@@ -13,6 +13,7 @@ from .. import numpy as wnp
 from .._core import docs as _docs
 from .._core import options
 from .._core.errors import is_one_of, type_error, value_error
+from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import sizes
 from ..typing import DTypeLike, NestedLike, Shape
@@ -292,6 +293,8 @@ def fold_in(key: Array, data: NestedLike) -> Array:
         if not 0 <= data < 2**32:
             raise value_error(f"random.fold_in: data must be between 0 and 2**32 - 1, got {data}")
         data = np.uint32(data)
+    elif jax_semantics() and wnp.issubdtype(wnp.result_type(data), wnp.floating):
+        data = wnp.asarray(data).astype("uint32")
     other = other_key(key)
     return _weft.random_fold_in(key, data) if other is None else _like(key, generators().fold_in(other, data))
 

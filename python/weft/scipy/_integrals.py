@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._core.errors import type_error
@@ -9,6 +10,8 @@ from .._special import exponential
 from .._weft import Array
 from ..typing import NestedLike
 from ._floats import _float, _floats
+from ._gamma import gammaln
+from ._incomplete import gammaincc
 
 __all__ = ["dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "sici", "wofz"]
 
@@ -45,7 +48,7 @@ def expn(n: NestedLike, x: NestedLike) -> Array:
     """The exponential integral E_n: the integral of exp(-x t) / t^n from 1 on.
 
     Args:
-        n: array or number, whole and >= 0; it has no derivative.
+        n: array or number, whole; it has no derivative.
         x: array or number >= 0 that broadcasts against n.
 
     Returns: array of the common shape, of a float dtype; NaN below 0.
@@ -56,7 +59,15 @@ def expn(n: NestedLike, x: NestedLike) -> Array:
         >>> weft.scipy.special.expn(2, wnp.array([0.5, 2.0]))
         Array([0.32664388, 0.03753424], dtype=float32)
     """
-    return exponential.expn(n, x)
+    orders = n if isinstance(n, Array) else wnp.asarray(n)
+    if not _weft.is_traced(orders) and not bool(wnp.any(orders < 0)):
+        return exponential.expn(n, x)
+    n = orders
+    # Below 0 it is an incomplete gamma function (DLMF 8.19.1): Gamma(1 - n, x) / x^(1 - n).
+    (x,) = _floats(x)
+    order = wnp.where(n < 0, 1 - n, 1).astype(x.dtype)
+    below = gammaincc(order, x) * wnp.exp(gammaln(order) - order * wnp.log(x))
+    return wnp.where(n < 0, below, exponential.expn(wnp.where(n < 0, 1, n), x))
 
 
 def sici(x: NestedLike) -> tuple[Array, Array]:

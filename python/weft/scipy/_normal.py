@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from .. import numpy as wnp
 from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..custom import custom_jvp
 from ..lax._primitives import normal_cdf
@@ -160,8 +161,12 @@ def _normal_quantile() -> Callable[[Array], Array]:
     return quantile
 
 
-def log_ndtr(x: NestedLike) -> Array:
+def log_ndtr(x: NestedLike, series_order: int = 3) -> Array:
     """log(ndtr(x)), without underflow.
+
+    Args:
+        series_order: how many terms of the series are enough for the caller, 0 to 30; there are always as many as the
+            precision takes.
 
     Returns: array of the shape of x, of a float dtype.
 
@@ -172,6 +177,10 @@ def log_ndtr(x: NestedLike) -> Array:
         >>> weft.scipy.special.log_ndtr(wnp.array([0.0, -30.0]))
         Array([  -0.6931472, -454.32123  ], dtype=float32)
     """
+    if not isinstance(series_order, int):
+        raise type_error(f"log_ndtr: series_order must be a Python integer, got {series_order!r}")
+    if not 0 <= series_order <= 30:
+        raise value_error(f"log_ndtr: series_order must be between 0 and 30, got {series_order}")
     given = _float(x)
     x = widened(given)
     edge = -15.0 if x.dtype == "float64" else -6.0

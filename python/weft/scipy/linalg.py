@@ -522,7 +522,8 @@ def svd(
         Array([4., 3.], dtype=float32)
     """
     del overwrite_a, check_finite, lapack_driver
-    return _linalg.svd(a, full_matrices, compute_uv)
+    found = _linalg.svd(a, full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
 
 
 def qr(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,9 @@ from ..._core.errors import value_error
 from ..._core.tree import jax_semantics
 from ..._weft import Array
 from ...typing import NestedLike
+from ._windows import periodic
 
 __all__ = ["csd", "detrend", "istft", "stft", "welch"]
-
-_WINDOWS: dict[str, Callable[[int], Array]] = {
-    "bartlett": wnp.bartlett,
-    "blackman": wnp.blackman,
-    "boxcar": lambda n: wnp.ones(n),
-    "hamming": wnp.hamming,
-    "hann": wnp.hanning,
-    "hanning": wnp.hanning,
-    "triang": lambda n: 1 - abs((2 * wnp.arange(n) - n + 1) / (n + n % 2)),
-}
 
 
 def _window(window: Any, nperseg: int | None, length: int, name: str) -> tuple[Array, int]:
@@ -34,11 +25,7 @@ def _window(window: Any, nperseg: int | None, length: int, name: str) -> tuple[A
         if given < 1:
             raise value_error(f"{name}: nperseg must be positive, got {nperseg}")
         n = min(given, length)
-        if isinstance(window, tuple) and len(window) == 2 and window[0] == "kaiser":
-            return wnp.kaiser(n + 1, window[1])[:-1], n
-        if not isinstance(window, str) or window not in _WINDOWS:
-            raise value_error(f"{name}: window must be an array, ('kaiser', beta) or one of {', '.join(_WINDOWS)}")
-        return (_WINDOWS[window](n + 1)[:-1] if n > 1 else wnp.ones(n)), n
+        return periodic(window, n, name), n
     values = wnp.asarray(window)
     if values.ndim != 1 or values.shape[0] > length or nperseg not in (None, values.shape[0]):
         raise value_error(
@@ -153,7 +140,8 @@ def csd(
         x: array: the first signal.
         y: array: the second one; None: x itself.
         fs: samples in a unit of time.
-        window: "hann", "hamming", "blackman", "bartlett", "boxcar", ("kaiser", beta), or a vector.
+        window: its name, "hann", "hamming", "blackman", "bartlett", "boxcar", ..., a tuple of a name and parameters,
+            ("kaiser", beta), ("tukey", alpha), ("gaussian", std), ..., or a vector.
         nperseg: the length of segments; None: that of the window, or of the whole signal; never more than that.
         noverlap: by how much segments overlap; None: half.
         nfft: the length of Fourier transforms; None: that of segments.

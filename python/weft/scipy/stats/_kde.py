@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ... import _weft, tree_util
 from ... import numpy as wnp
-from ... import tree_util
 from ..._core.errors import not_implemented, value_error
 from ..._weft import Array
 from ...random import choice, multivariate_normal, split
@@ -46,9 +46,9 @@ class gaussian_kde:
         bw_method: str | float | Callable[[Any], Any] | None = None,
         weights: NestedLike | None = None,
     ):
-        given = wnp.asarray(dataset)
+        given = _weft.promote_inexact(wnp.asarray(dataset))
         if not wnp.issubdtype(given.dtype, wnp.floating):
-            raise not_implemented(f"gaussian_kde: samples must be real floats, got {given.dtype}")
+            raise not_implemented(f"gaussian_kde: samples must be real, got {given.dtype}")
         self.dataset = wnp.atleast_2d(given)
         if self.dataset.size < 2:
             raise value_error(f"gaussian_kde: two samples or more are needed, got shape {given.shape}")
