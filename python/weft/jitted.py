@@ -14,7 +14,7 @@ from . import _pickled as _pickles
 from . import _weft
 from ._core import options, stateful, watching
 from ._core import tree as _tree
-from ._core.errors import type_error
+from ._core.errors import of_kind, type_error
 from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
 from .arguments import licences_of
 
@@ -49,8 +49,8 @@ def described(leaf: Any, name: str) -> str:
     try:
         _, _, weak, text = _weft.abstract(leaf)
     except OverflowError as error:
-        message, *lines = str(error).split("\n")
-        raise OverflowError("\n".join([f"argument {name}: {message}", *lines])) from None
+        message = str(error).split("\n", 1)[0]  # without its place, which is this one's, too
+        raise of_kind(OverflowError, f"argument {name}: {message}") from None
     return f"{text}{watching.WEAK}" if weak else text
 
 
