@@ -81,7 +81,7 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
     }
   }
   ScopedTrace trace(name.empty() ? "f" : name, kind);
-  if (concrete && std::find(known.begin(), known.end(), true) != known.end()) trace->set_concrete();
+  if (concrete) trace->set_concrete();
   if (computes_known) trace->set_computes_known();
   trace->set_varying(varying);
   // Rules are run after the trace, and may ask for the numbers of this call. What is recorded is for other calls, too.
@@ -220,7 +220,7 @@ void BindTracing(py::module_& m) {
       },
       py::arg("function"), py::arg("leaves"), py::arg("names"), py::arg("name"), py::arg("kind"), py::arg("known"),
       py::arg("axes") = py::tuple(), py::arg("varying") = Strings{}, py::arg("differentiated") = std::vector<bool>{},
-      py::arg("concrete") = true, py::arg("computes_known") = false, py::arg("places") = py::list());
+      py::arg("concrete") = false, py::arg("computes_known") = false, py::arg("places") = py::list());
   // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
   // results of `traced` are the same values for other arguments.
   m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,

@@ -30,7 +30,9 @@ def _static(args):
 
 
 def _leaves(args):
-    return [np.asarray(a) if isinstance(a, float) else a for a in args]
+    """Numbers as arrays, which are traced: Python's own are known to a function that is differentiated."""
+    kinds = {float: np.asarray, int: np.int32}
+    return [kinds[type(a)](a) if type(a) in kinds else a for a in args]
 
 
 def outcomes(r: Row, column: int, args):

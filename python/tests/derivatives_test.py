@@ -288,15 +288,29 @@ def test_numpy_takes_what_has_no_derivative():
     assert np.sin(wnp.array(0.5)) == np.float32(math.sin(0.5))
 
 
-def test_a_number_that_is_not_differentiated_is_a_parameter():
-    """As a constant of the program each new one would be compiled."""
+@pytest.mark.parametrize("number", [0.5, 3, True, 2j])
+def test_a_number_that_is_not_differentiated_reaches_the_function_as_it_is(number):
+    """As in JAX: one may ask for its type, count with it, and raise to it. Of NumPy's and arrays the values are known."""
 
-    def f(x, rate, flag):
-        assert isinstance(rate, weft.Tracer) and float(rate) == 0.5 and flag is True
-        return (wnp.sin(x) * rate).sum()
+    def f(x, rate, options, *, scale):
+        assert type(rate) is type(number) and rate == number
+        assert type(options["scale"]) is type(number) and type(scale) is type(number)
+        return abs((wnp.sin(x) * rate * scale * options["scale"]).sum())
 
-    np.testing.assert_allclose(weft.grad(f)(X, 0.5, True), np.cos(X) / 2, rtol=1e-6)
-    weft.vmap(f, in_axes=(0, None, None))(X, 0.5, True)
+    want = abs((np.sin(X) * number**3).sum())
+    options = {"scale": number, "array": wnp.ones(2)}
+    assert weft.value_and_grad(f)(X, number, options, scale=number)[0] == pytest.approx(want, rel=1e-6)
+    weft.jit(weft.grad(lambda x: f(x, number, options, scale=number)))(X)
+    weft.vmap(lambda x, n, o: f(x, n, o, scale=n), in_axes=(0, None, None))(X, number, options)
+    weft.grad(lambda x: weft.grad(f)(x, number, options, scale=number).sum())(X)
+
+
+def test_numbers_beside_what_is_differentiated():
+    assert weft.grad(lambda x, n: x**n)(2.0, 3) == 12
+    assert weft.grad(lambda x, n: sum(x for _ in range(n)))(2.0, 4) == 4
+    assert weft.vmap(lambda x, n: x[:n].sum(), in_axes=(0, None))(wnp.ones((2, 5)), 3).tolist() == [3.0, 3.0]
+    with weft.enable_x64(True):  # with the digits that it was given
+        assert weft.grad(lambda x, r: x * r)(wnp.float64(1), 0.1) == 0.1
 
 
 def test_a_static_argument_has_no_derivative():

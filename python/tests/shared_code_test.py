@@ -27,6 +27,23 @@ OF_A_NUMBER = {
     "grad of an integer": lambda n: weft.grad(lambda x: (wnp.sin(x) * n).sum())(_X),
     "grad of a sum": lambda n: weft.grad(lambda x: ((wnp.tanh(x) + n) ** 2).sum())(_X),
     "grad of a quotient": lambda n: weft.grad(lambda x: (wnp.tanh(x) / n).sum())(_X),
+    "grad with a number beside": lambda n: weft.grad(lambda x, rate: (wnp.sin(x) * rate).sum())(_X, n),
+    "vmap with a number beside": lambda n: weft.vmap(lambda x, k: wnp.sin(x) / k, in_axes=(0, None))(_X, n),
+    "value_and_grad by name": lambda n: weft.value_and_grad(lambda x, rate: (x**2 / rate).sum())(_X, rate=n)[1],
+    "a loop": lambda n: weft.grad(lambda x: weft.scan(lambda c, t: (wnp.sin(c * n) + t, None), 0.0, x)[0])(_X),
+    "a loop of unknown trips": lambda n: weft.vmap(
+        lambda x: weft.while_loop(lambda c: c < 100.0 + n, lambda c: c * 2 + n, x)
+    )(_X),
+    "a branch": lambda n: weft.vmap(
+        lambda x: x + weft.cond(_X.sum() > wnp.asarray(x * 0 + 1).sum(), lambda v: v * n, lambda v: v - n, x)
+    )(_X[:5]),
+    "a loop in a loop": lambda n: weft.grad(
+        lambda x: weft.fori_loop(0, 3, lambda i, c: weft.fori_loop(0, 2, lambda k, c: wnp.sin(c) * n, c), x).sum()
+    )(_X),
+    "functions that are called again": lambda n: weft.grad(
+        lambda x: (lambda f: (f(f(x)) + f(x)).sum())(weft.jit(lambda x: wnp.tanh(x / n)))
+    )(_X),
+    "what is computed again": lambda n: weft.grad(lambda x: weft.checkpoint(lambda x: wnp.sin(x * n))(x).sum())(_X),
     "jit of a captured number": lambda n: weft.jit(lambda x: wnp.exp(x / n) - n)(_X),
 }
 

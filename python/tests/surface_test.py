@@ -204,7 +204,10 @@ def test_prints_before_a_demanded_callback_come_first():
         weft.debug.print("after {}", x)
         return x if float(y) > 0 else -x
 
-    assert printed(weft.vmap(lambda a, x: a * f(x), in_axes=(0, None)), A[0], 1.5) == "before 1.5\ncalled\nafter 1.5\n"
+    want = "before 1.5\ncalled\nafter 1.5\n"
+    for x in (1.5, np.float32(1.5), wnp.float32(1.5)):
+        assert printed(weft.vmap(lambda a, x: a * f(x), in_axes=(0, None)), A[0], x) == want
+    assert printed(weft.vmap(lambda a: a * f(1.5)), A[0]) == want
 
 
 def test_debug_print_formats():

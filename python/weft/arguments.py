@@ -36,11 +36,10 @@ _tree.register(_Held, lambda held: ((), held.value), lambda value, _: _Held(valu
 
 
 def is_fixed(leaf: Any) -> bool:
-    """Whether an argument that is not differentiated or mapped goes to the function as it is: a flag, or what is no
-    array at all (a mode, a function, a configuration). A number becomes a parameter, whose value Python may ask for:
-    as a constant of the program each new one would have to be compiled. Where the call is itself traced it is one
-    already, and goes on as it is: a library may sort arguments by whether they are arrays."""
-    return _is_flag(leaf) or (isinstance(leaf, _NUMBERS) and _weft.is_tracing())
+    """Whether an argument that is not differentiated or mapped goes to the function as it is: a flag, a number of
+    Python's, or what is no array at all (a mode, a function, a configuration). Programs that differ in numbers share
+    their code (transforms/opt/numbers.h), so a new one is not compiled anew."""
+    return _is_flag(leaf) or isinstance(leaf, _NUMBERS)
 
 
 # Python's numbers, not NumPy's.

@@ -128,8 +128,8 @@ def grad(
     Args:
         fun: returns one real number, or (number, aux) with has_aux.
         argnums: with respect to which positional arguments: an integer, or a tuple of them. The other arguments may
-            also be, or hold, what is no array: a string, a function, an object. These, and True and False, go to the
-            function as they are; numbers are traced.
+            also be, or hold, what is no array: a string, a function, an object. These, numbers of Python's, and True
+            and False go to the function as they are.
         has_aux: whether the function returns something else, too, which is passed on.
         holomorphic: whether it is a complex function of complex numbers; then the gradient is its complex derivative.
         allow_int: whether arguments may be integers; their gradient is of dtype bool (there is none).

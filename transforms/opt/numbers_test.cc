@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "absl/strings/str_replace.h"
 #include "ir/builder.h"
 #include "ir/eval/eval.h"
 #include "ir/ops.h"
@@ -101,25 +102,66 @@ TEST(Numbers, EqualOnesAreOneParameterAndThereAreAtMost32) {
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(got.Get(i), want.Get(i));
 }
 
-TEST(Numbers, RegionsKeepTheirs) {
-  const auto fns = ParseModule(R"(
-fn body(c: f32[3]) -> (f32[3]) {
+constexpr const char* kRegions = R"(
+fn body(c: f32[3], k: i32[]) -> (f32[3]) {
   a: f32[3] = mul c 0.3:f32
-  return a
-}
-
-fn f(x: f32[3]) -> (f32[3]) {
-  a: f32[3] = scan[num_consts=0, num_carry=1, length=<3>, reverse=false] @body x
-  b: f32[3] = mul a 0.7:f32
+  b: f32[3] = cond k a (a: f32[3]) -> (f32[3]) {
+    r: f32[3] = sub a NUMBER:f32
+    return r
+  } (a: f32[3]) -> (f32[3]) {
+    r: f32[3] = while[num_carry=1] a (a: f32[3]) -> (bool[]) {
+      s: f32[] = reduce_max[dims=[0]] a
+      m: bool[] = lt s NUMBER:f32
+      return m
+    } (a: f32[3]) -> (f32[3]) {
+      n: f32[3] = add a 0.6:f32
+      return n
+    }
+    t: f32[3] = mul r NUMBER:f32
+    return t
+  }
   return b
 }
-)");
-  const FnRef fn = fns.back();
+
+fn f(x: f32[3], k: i32[2]) -> (f32[3], f32[3]) {
+  a: f32[3] = scan[num_consts=0, num_carry=1, length=<2>, reverse=false] @body x k
+  b: f32[3] = mul a 0.7:f32
+  c: f32[3] = scan[num_consts=0, num_carry=1, length=<2>, reverse=true] @body b k
+  return b, c
+}
+)";
+FnRef WithRegions(const std::string& number) {
+  return ParseModule(absl::StrReplaceAll(kRegions, {{"NUMBER", number}})).back();
+}
+
+TEST(Numbers, RegionsKeepTheirsWhereParticularOnesAreTaken) {
   Tensors numbers;
-  const FnRef code = NumbersAsParameters(fn, &numbers);
+  const FnRef code = NumbersAsParameters(WithRegions("0.9"), &numbers);
   Verify(*code);
   ASSERT_EQ(numbers.size(), 1u);
   EXPECT_FLOAT_EQ(static_cast<float>(numbers[0].Get(0).real()), 0.7f);
+}
+
+TEST(Numbers, RegionsGetTheirsAsParametersWhereAllAreTaken) {
+  FnRef first;
+  for (const char* number : {"0.9", "1.7", "2.25"}) {
+    const FnRef fn = WithRegions(number);
+    Tensors numbers;
+    const FnRef code = NumbersAsParameters(fn, &numbers, WhichNumbers::kAll);
+    Verify(*code);
+    EXPECT_EQ(numbers.size(), 4u);  // each once, wherever it is
+    if (first == nullptr) first = code;
+    EXPECT_TRUE(FnEqual()(first, code)) << Print(*code);
+    Tensor x(DType::kF32, {3}), k(DType::kI32, {2});
+    for (int64_t i = 0; i < 3; ++i) x.Set(i, {0.1 + static_cast<double>(i), 0});
+    k.Set(1, {1, 0});
+    Tensors args = {x, k};
+    args.insert(args.end(), numbers.begin(), numbers.end());
+    const Tensors got = Eval(*code, args), want = Eval(*fn, {x, k});
+    for (size_t r = 0; r < want.size(); ++r) {
+      for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(got[r].Get(i), want[r].Get(i));
+    }
+  }
 }
 
 }  // namespace

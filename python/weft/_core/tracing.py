@@ -282,7 +282,7 @@ def trace_flat(
         axes,
         list(varying),
         list(differentiated),
-        concrete,
+        concrete and known is not False,
         computes_known,
         flat.names,
     )
