@@ -25,6 +25,13 @@ struct Place {
   std::vector<std::shared_ptr<ScopedUserLoc>> open = {};
 };
 
+// Sizes: ints, and Dims where only a call tells them.
+py::tuple ShapeObject(const Dims& dims) {
+  py::list sizes;
+  for (const Dim& d : dims) sizes.append(Take(DimObject(d)));
+  return py::tuple(sizes);
+}
+
 py::object AttrObject(const Attr& attr) {
   return std::visit(
       [](const auto& a) -> py::object {
@@ -32,9 +39,9 @@ py::object AttrObject(const Attr& attr) {
         if constexpr (std::is_same_v<T, DType>)
           return py::str(NumpyName(a));
         else if constexpr (std::is_same_v<T, Dims>)
-          return py::str(ShapeText(a));
+          return ShapeObject(a);
         else if constexpr (std::is_same_v<T, Types>)
-          return py::str(ToString(a));
+          return py::tuple(py::cast(a));
         else if constexpr (std::is_same_v<T, Mesh> || std::is_same_v<T, Shardings>)
           return py::str(ToString(Attr(a)));
         else
@@ -242,9 +249,12 @@ Example:
       .def("__index__", [](const Dim& a) { return a.value("a Python integer"); });
   const auto compute = [&](const std::string& name, const char* sign, auto rule) {
     const std::string plain = "__" + name + "__", reflected = "__r" + name + "__";
-    dim.def(plain.c_str(), [rule](const Dim& a, const Dim& b) { return rule(a, b); }, py::is_operator());
-    dim.def(plain.c_str(), [rule](const Dim& a, int64_t b) { return rule(a, Dim(b)); }, py::is_operator());
-    dim.def(reflected.c_str(), [rule](const Dim& a, int64_t b) { return rule(Dim(b), a); }, py::is_operator());
+    dim.def(
+        plain.c_str(), [rule](const Dim& a, const Dim& b) { return rule(a, b); }, py::is_operator());
+    dim.def(
+        plain.c_str(), [rule](const Dim& a, int64_t b) { return rule(a, Dim(b)); }, py::is_operator());
+    dim.def(
+        reflected.c_str(), [rule](const Dim& a, int64_t b) { return rule(Dim(b), a); }, py::is_operator());
     RefuseOperator(dim, name, sign);
   };
   compute("add", "+", std::plus<>());
@@ -265,7 +275,8 @@ Example:
       return holds(difference.value(), int64_t{0});
     };
     dim.def(name, decide, py::is_operator());
-    dim.def(name, [decide](const Dim& a, int64_t b) { return decide(a, Dim(b)); }, py::is_operator());
+    dim.def(
+        name, [decide](const Dim& a, int64_t b) { return decide(a, Dim(b)); }, py::is_operator());
   };
   order("__lt__", "<", std::less<>());
   order("__le__", "<=", std::less_equal<>());

@@ -52,7 +52,7 @@ def by_numpy(ir):
         "square": lambda a, x: x * x,
         "pow": lambda a, x, y: x**y,
         "reduce_sum": lambda a, x: x.sum(tuple(a["dims"])),
-        "broadcast": lambda a, x: np.broadcast_to(x, [int(n) for n in a["shape"].strip("()").split(",") if n.strip()]),
+        "broadcast": lambda a, x: np.broadcast_to(x, a["shape"]),
         "transpose": lambda a, x: np.transpose(x, a["perm"]),
     }
 

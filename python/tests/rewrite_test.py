@@ -107,6 +107,23 @@ def test_attributes_operations_and_types():
     assert seen == [([1], "reduce_sum", {"dims": [1]}, (2,))] and sums.applied == 0
 
 
+def test_attributes_that_are_sizes_and_types():
+    """They are ints, Dims where only a call tells them, and types, not texts."""
+    op = weft.make_ir(lambda x: wnp.broadcast_to(x, (4, 3)))(wnp.ones(3)).walk()[-1]
+    assert op.attributes == {"dims": [1], "shape": (4, 3)}
+    scan = weft.make_ir(lambda x: weft.scan(lambda c, t: (c + t, c), 0.0, x)[1])(wnp.ones(3)).walk(regions=False)
+    assert [op.attributes["length"] for op in scan if op.name == "scan"] == [(3,)]
+    seen = []
+
+    @weft.rewrite("broadcast", once=True)
+    def spread(x, *, shape, dims):
+        seen.append(shape)
+        return weft.numpy.broadcast_to(x, shape) * 2
+
+    assert spread(lambda x: wnp.broadcast_to(x, (2, 3)))(wnp.ones(3)).sum() == 12
+    assert seen == [(2, 3)]
+
+
 def test_operations_with_several_results():
     @weft.rewrite("top_k")
     def none(x, *, ops, types):
