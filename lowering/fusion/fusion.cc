@@ -239,12 +239,14 @@ void Fuser::Place(int i) {
   std::vector<int> sources = SourcesOf(DepsOf(i), -1);
   bool effect = e.prim->has_effect;
   for (const FnRef& region : e.regions) effect = effect || region->HasEffects();
+  for (const int source : sources) {
+    Note(i, source,
+         plan_.units[source].opaque < 0 ? "it is no element-wise operation, view or reduction"
+                                        : "neither is an element-wise operation, view or reduction");
+  }
   // Effects keep their order.
   if (effect && last_effect_ >= 0) sources.push_back(last_effect_);
   const int unit = NewUnit(sources);
-  for (const int source : sources) {
-    if (plan_.units[source].opaque < 0) Note(i, source, "it is no element-wise operation, view or reduction");
-  }
   if (effect) last_effect_ = unit;
   plan_.units[unit].opaque = i;
   for (uint32_t r = 0; r < e.num_results; ++r) {
@@ -321,8 +323,8 @@ std::vector<Fuser::Dep> Fuser::DepsOf(int i) {
 bool Fuser::IsSharedByThreads(const BlockPlan::Unit& u) const {
   Dim rows = 1, row = 1;
   for (size_t k = 0; k < u.dims.size(); ++k) (u.inner[k] ? row : rows) = (u.inner[k] ? row : rows) * u.dims[k];
-  return rows.is_static() && row.is_static() && *rows.TryValue() < policy_.min_parallel_rows &&
-         *row.TryValue() > policy_.large_row;
+  return rows.is_static() && row.is_static() &&
+         *rows.TryValue()<policy_.min_parallel_rows&& * row.TryValue()> policy_.large_row;
 }
 
 std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::vector<int>* space) {

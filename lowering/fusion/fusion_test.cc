@@ -55,7 +55,9 @@ std::vector<Case> Cases() {
       {"tanh: it reads part of its operand",
        [](Builder& b) { return Atoms{Tanh(b, Slice(b, Exp(b, b.Parameter(F32({8}))), {0}, {5}, {1}))}; }},
       {"tanh: its shape differs from the group's domain",
-       [](Builder& b) { return Atoms{Tanh(b, Broadcast(b, Exp(b, b.Parameter(F32({8}))), {4, 8}, {1}))}; }},
+       [](Builder& b) {
+         return Atoms{Tanh(b, Broadcast(b, Exp(b, b.Parameter(F32({8}))), {4, 8}, {1}))};
+       }},
       {"reduce_sum: it reduces the result of a reduction",
        [](Builder& b) {
          const Atom rows = ReduceSum(b, Exp(b, b.Parameter(F32({8, 16}))), {1});
@@ -87,6 +89,12 @@ std::vector<Case> Cases() {
        [](Builder& b) {
          const Atom y = Exp(b, b.Parameter(F32({8, 8})));
          return Atoms{Contract(b, "ij,jk->ik", y, y)};
+       }},
+      {"cumsum: neither is an element-wise operation, view or reduction",
+       [](Builder& b) {
+         const Atom sorted =
+             b.Emit1(FindPrim("sort"), {b.Parameter(F32({8}))}, {{"dim", int64_t{0}}, {"num_keys", int64_t{1}}});
+         return Atoms{b.Emit1(FindPrim("cumsum"), {sorted}, {{"dim", int64_t{0}}, {"reverse", false}})};
        }},
   };
 }
