@@ -50,7 +50,7 @@ size_t SameEquation(const Fn& fn, const Outside& outside, const Eqn& e, const At
     const Eqn& other = fn.eqns()[i];
     if (other.prim != e.prim || !(other.attrs == e.attrs) || !MayMove(other)) continue;
     const std::optional<Atoms> y = OperandsOutside(other, outside);
-    if (y && *y == x) return i;
+    if (y && SameOperands(*y, x, e.prim->commutes)) return i;
   }
   return fn.eqns().size();
 }

@@ -53,6 +53,26 @@ fn f(k: i32[], a: f32[8,8], b: f32[8,8]) -> (f32[8,8]) {
   EXPECT_EQ(found.branches, (std::vector<std::string>{"sin", "cos", ""}));
 }
 
+TEST(Branches, OperandsMayBeInEitherOrder) {
+  const Found found = Shared(R"(
+fn f(p: bool[], a: f32[8,8], b: f32[8,8]) -> (f32[8,8]) {
+  r: f32[8,8] = cond p a b (x: f32[8,8], y: f32[8,8]) -> (f32[8,8]) {
+    d: f32[8,8] = mul x y
+    e: f32[8,8] = exp d
+    q: f32[8,8] = sin e
+    return q
+  } (x: f32[8,8], y: f32[8,8]) -> (f32[8,8]) {
+    d: f32[8,8] = mul y x
+    e: f32[8,8] = exp d
+    q: f32[8,8] = cos e
+    return q
+  }
+  return r
+})");
+  EXPECT_EQ(found.outside, "mul exp cond");
+  EXPECT_EQ(found.branches, (std::vector<std::string>{"sin", "cos"}));
+}
+
 TEST(Branches, CheapElementwiseWorkStays) {
   const Found found = Shared(R"(
 fn f(p: bool[], a: f32[8,8]) -> (f32[8,8]) {

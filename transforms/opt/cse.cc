@@ -28,10 +28,6 @@ size_t HashOf(const Eqn& e, const Atoms& operands, bool commutes) {
   return h;
 }
 
-bool SameOperands(const Atoms& a, const Atoms& b, bool commutes) {
-  return a == b || (commutes && a[0] == b[1] && a[1] == b[0]);
-}
-
 bool HasEffect(const Eqn& e) {
   if (e.prim->has_effect) return true;
   for (const FnRef& r : e.regions) {

@@ -10,6 +10,11 @@
 
 namespace weft {
 
+// Whether an operation takes the same operands; of one that commutes, in either order.
+inline bool SameOperands(const Atoms& a, const Atoms& b, bool commutes) {
+  return a == b || (commutes && a[0] == b[1] && a[1] == b[0]);
+}
+
 class EquationTable {
  public:
   // With room for about so many equations.
