@@ -453,11 +453,19 @@ bool ProductNetwork::Selects(const Term& t, Set other, Set keep) const {
   return (shared & ~keep) == shared && (shared == dim || shared == (own & ~dim)) && ((own & ~shared) & ~keep) == 0;
 }
 
+bool ProductNetwork::Spreads(const Term& t, Set other, Set keep) const {
+  if (!t.sparse || t.sparse->value || t.sparse->kind != SparseArray::Kind::kOneHot) return false;
+  const Set dim = Set{1} << t.letters[static_cast<size_t>(t.sparse->dim)], rows = SetOf(t.letters) & ~dim;
+  return rows != 0 && (dim & keep) != 0 && (dim & other) == 0 && (rows & ~other) == 0 && (rows & keep) == 0;
+}
+
 double ProductNetwork::PairCost(Set x, Set y, Set keep, const Term* tx, const Term* ty, double elements) const {
   const Set result = (x | y) & keep;
   const double through_memory = kCostOfElement * elements;
   if (tx != nullptr && Selects(*tx, y, keep)) return kCostOfElement * (Size(y & result) + 2 * Size(result));
   if (ty != nullptr && Selects(*ty, x, keep)) return kCostOfElement * (Size(x & result) + 2 * Size(result));
+  if (tx != nullptr && Spreads(*tx, y, keep)) return kCostOfElement * (2 * Size(y) + Size(result));
+  if (ty != nullptr && Spreads(*ty, x, keep)) return kCostOfElement * (2 * Size(x) + Size(result));
   const Set lone = (x ^ y) & ~keep;  // summed before
   x &= ~lone;
   y &= ~lone;

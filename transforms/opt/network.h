@@ -69,9 +69,13 @@ class ProductNetwork {  // network.cc, network_program.cc
   double PairCost(Set x, Set y, Set keep, const Term* tx, const Term* ty, double elements) const;
   // Whether `t`, one-hot or a triangle of ones, picks or sums up elements of a factor with these letters.
   bool Selects(const Term& t, Set other, Set keep) const;
+  // Whether a product with `t`, one-hot rows that are summed, puts the other's elements where the rows say.
+  bool Spreads(const Term& t, Set other, Set keep) const;
   Term EmitSubset(uint32_t subset);
   Term Pair(Term x, Term y, Set keep);
   Term Select(const Term& sparse, const Term& y);
+  Term Spread(const Term& sparse, const Term& y);
+  std::pair<Atom, std::string> RowsOf(const Term& one_hot);
   Term SumAway(Term t, Set away);
   Atom Aligned(const Term& t, const std::string& to);
   Dims DimsOf(const std::string& letters) const;

@@ -33,6 +33,44 @@ ProductNetwork::Term ProductNetwork::SumAway(Term t, Set away) {
   return {ReduceSum(b_, t.atom, dims), left, std::nullopt};
 }
 
+// The index of one-hot rows, which is the same along the dimension that is counted, as gathers take it; and their
+// letters.
+std::pair<Atom, std::string> ProductNetwork::RowsOf(const Term& t) {
+  const char dim = t.letters[static_cast<size_t>(t.sparse->dim)];
+  Ints start, limit, strides;
+  std::string rest;
+  for (const char c : t.letters) {
+    start.push_back(0);
+    limit.push_back(c == dim ? 1 : dims_[static_cast<size_t>(c)].value());
+    strides.push_back(1);
+    if (c != dim) rest += c;
+  }
+  Dims shape = DimsOf(rest);
+  shape.push_back(1);
+  return {Reshape(b_, weft::Slice(b_, t.sparse->index, start, limit, strides), shape), rest};
+}
+
+// Sums of what one-hot rows put into the same place: the way back of Select.
+ProductNetwork::Term ProductNetwork::Spread(const Term& t, const Term& y) {
+  static const Prim& scatter_add = FindPrim("scatter_add");
+  const char dim = t.letters[static_cast<size_t>(t.sparse->dim)];
+  const auto [index, rows] = RowsOf(t);
+  std::string made(1, dim);
+  GatherDims g;
+  g.slice_sizes.push_back(1);
+  for (const char c : y.letters) {
+    if (rows.find(c) != std::string::npos) continue;
+    g.offset_dims.push_back(static_cast<int64_t>(rows.size() + made.size() - 1));
+    g.slice_sizes.push_back(dims_[static_cast<size_t>(c)].value());
+    made += c;
+  }
+  g.collapsed_dims = g.start_index_map = {0};
+  g.mode = "zero";
+  const Atom updates = Aligned({y.atom, y.letters, std::nullopt}, rows + made.substr(1));
+  const Atom zeros = Zeros(b_, Type{b_.DTypeOf(y.atom), DimsOf(made), {}});
+  return {b_.Emit1(scatter_add, {zeros, index, updates}, g.AsScatter().ToAttrs()), made, std::nullopt};
+}
+
 // The elements that one-hot rows pick, or sums from one end on.
 ProductNetwork::Term ProductNetwork::Select(const Term& t, const Term& y) {
   static const Prim &gather = FindPrim("gather"), &cumsum = FindPrim("cumsum");
@@ -45,18 +83,7 @@ ProductNetwork::Term ProductNetwork::Select(const Term& t, const Term& y) {
     made.letters[at] = up ? dim : other;
     return made;
   }
-  // The index, which is the same along the dimension that is counted.
-  Ints start, limit, strides;
-  std::string rest;
-  for (const char c : t.letters) {
-    start.push_back(0);
-    limit.push_back(c == dim ? 1 : dims_[static_cast<size_t>(c)].value());
-    strides.push_back(1);
-    if (c != dim) rest += c;
-  }
-  Dims shape = DimsOf(rest);
-  shape.push_back(1);
-  const Atom index = Reshape(b_, weft::Slice(b_, t.sparse->index, start, limit, strides), shape);
+  const auto [index, rest] = RowsOf(t);
   const auto at = static_cast<int64_t>(y.letters.find(dim));
   GatherDims g;
   std::string made;
@@ -78,6 +105,8 @@ ProductNetwork::Term ProductNetwork::Select(const Term& t, const Term& y) {
 ProductNetwork::Term ProductNetwork::Pair(Term x, Term y, Set keep) {
   if (Selects(x, SetOf(y.letters), keep)) return Select(x, SumAway(y, SetOf(y.letters) & ~SetOf(x.letters) & ~keep));
   if (Selects(y, SetOf(x.letters), keep)) return Select(y, SumAway(x, SetOf(x.letters) & ~SetOf(y.letters) & ~keep));
+  if (Spreads(x, SetOf(y.letters), keep)) return Spread(x, SumAway(y, SetOf(y.letters) & ~SetOf(x.letters) & ~keep));
+  if (Spreads(y, SetOf(x.letters), keep)) return Spread(y, SumAway(x, SetOf(x.letters) & ~SetOf(y.letters) & ~keep));
   x = SumAway(x, SetOf(x.letters) & ~SetOf(y.letters) & ~keep);
   y = SumAway(y, SetOf(y.letters) & ~SetOf(x.letters) & ~keep);
   const Set in_x = SetOf(x.letters), in_y = SetOf(y.letters), summed = in_x & in_y & ~keep;
