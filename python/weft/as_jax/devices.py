@@ -24,9 +24,14 @@ default_backend = weft.default_backend
 _backends: dict[str, Any] = {}
 
 
-def _platform(backend: Any) -> None:
+def is_platform(backend: Any) -> bool:
+    """Whether it names the platform there is."""
+    return backend is None or isinstance(backend, Backend) or str(backend) == weft.default_backend()
+
+
+def check_platform(backend: Any) -> None:
     """Raises RuntimeError, as JAX does, unless the platform is the one there is."""
-    if backend is None or isinstance(backend, Backend) or str(backend) == weft.default_backend():
+    if is_platform(backend):
         return
     raise runtime_error(
         f"Unknown backend {backend!r}. The platform there is is {weft.default_backend()!r} (served by weft.as_jax)"
@@ -83,7 +88,7 @@ XlaRuntimeError = RuntimeError
 
 def get_backend(platform: Any = None) -> Backend:
     """The platform there is; RuntimeError for another."""
-    _platform(platform)
+    check_platform(platform)
     return Backend()
 
 
@@ -98,37 +103,37 @@ def clear_backends() -> None:
 
 def devices(backend: Any = None) -> list[Any]:
     """The devices of all processes; RuntimeError for a platform that is not there."""
-    _platform(backend)
+    check_platform(backend)
     return weft.devices()
 
 
 def local_devices(process_index: int | None = None, backend: Any = None, host_id: int | None = None) -> list[Any]:
     """The devices of a process, of this one by default."""
-    _platform(backend)
+    check_platform(backend)
     return weft.local_devices(process_index if process_index is not None else host_id)
 
 
 def device_count(backend: Any = None) -> int:
     """How many devices there are; RuntimeError for a platform that is not there."""
-    _platform(backend)
+    check_platform(backend)
     return weft.device_count()
 
 
 def local_device_count(backend: Any = None) -> int:
     """How many devices this process has; RuntimeError for a platform that is not there."""
-    _platform(backend)
+    check_platform(backend)
     return weft.local_device_count()
 
 
 def process_count(backend: Any = None) -> int:
     """How many processes there are; RuntimeError for a platform that is not there."""
-    _platform(backend)
+    check_platform(backend)
     return weft.process_count()
 
 
 def process_index(backend: Any = None) -> int:
     """The number of this process; RuntimeError for a platform that is not there."""
-    _platform(backend)
+    check_platform(backend)
     return weft.process_index()
 
 
@@ -137,7 +142,7 @@ host_count, host_id = process_count, process_index
 
 def process_indices(backend: Any = None) -> list[int]:
     """The numbers of all processes; RuntimeError for a platform that is not there."""
-    _platform(backend)
+    check_platform(backend)
     return list(range(weft.process_count()))
 
 

@@ -27,14 +27,15 @@ from ..pullbacks import Pullback
 from . import debug_infos, jaxprs, ref_programs
 from .core import get_aval, lies_on
 from .device_assignment import where_types_lie
+from .devices import check_platform, is_platform
 from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
 from .stages import check_options, lying_as_asked, with_trace
 from .transfers import are_guarded, between_devices
 
 
 def jit(fun: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """weft.jit with JAX's options: what says how XLA compiles (compiler_options) has no effect, nor has backend. With
-    device= arguments go there first, and results are there."""
+    """weft.jit with JAX's options: what says how XLA compiles (compiler_options) has no effect. With device= arguments
+    go there first, and results are there; a call with a backend= that is not there is an error."""
     if fun is None:
         _check_places(options)
         return functools.partial(jit, **options)
@@ -74,8 +75,9 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     if given := options.pop("compiler_options", None):
         return _with_compiler_options(_made(fun, options), given)
     _check_places(options)
-    options.pop("backend", None)
     options.pop("abstracted_axes", None)
+    if (backend := options.pop("backend", None)) is not None:
+        return _on_backend(_made(fun, options), backend)
     if (device := options.pop("device", None)) is not None:
         return _on_device(_made(fun, options), device, still=_static(options))
     by_position, puts = options.get("in_shardings") is not None, options.get("out_shardings") is not None
@@ -88,6 +90,19 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
         numbers = (donated,) if isinstance(donated, int) else tuple(donated or ())
         return _asking(fun, options, lambda args: check_has_layouts([x for n, x in enumerate(args) if n in numbers]))
     return _jitted_with(fun, options)
+
+
+def _on_backend(jitted: Any, backend: Any) -> Any:
+    """What jit makes of a function, which refuses calls where its backend is not there."""
+    if is_platform(backend):
+        return jitted
+
+    @functools.wraps(jitted)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        check_platform(backend)
+        return jitted(*args, **kwargs)
+
+    return _with_programs(called, jitted)
 
 
 def _asking(fun: Callable[..., Any], options: dict[str, Any], check: Callable[[tuple], None]) -> Any:

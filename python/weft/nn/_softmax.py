@@ -11,7 +11,7 @@ from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
 from ..arguments import count
-from ..numpy._reductions import elements_over
+from ..numpy._reductions import elements_over, mask
 from ..typing import ArrayLike, DTypeLike, NestedLike
 
 __all__ = [
@@ -45,7 +45,7 @@ def logsumexp(
         >>> weft.nn.logsumexp(wnp.array([1000.0, 1000.0]))
         Array(1000.6932, dtype=float32)
     """
-    a = _counted(a, where)
+    a = _counted(a, where, "logsumexp")
     counted = wnp.real(a) if b is None else wnp.where(wnp.asarray(b) == 0, -wnp.inf, wnp.real(a))
     top = from_counted(_max(counted, axis))
     if b is None and not return_sign and a.dtype not in ("complex64", "complex128"):
@@ -91,10 +91,10 @@ def _log_of_sum(shifted: Array, axis, keepdims: bool) -> Array:
     return wnp.log1p(rest + (first - 1))
 
 
-def _counted(x: NestedLike, where: NestedLike | None) -> Array:
+def _counted(x: NestedLike, where: NestedLike | None, name: str) -> Array:
     """In floating point, -inf for what does not count."""
     values = _weft.promote_inexact(wnp.asarray(x) if isinstance(x, (list, tuple)) else x)
-    return values if where is None else wnp.where(where, values, -wnp.inf)
+    return values if where is None else wnp.where(mask(where, name), values, -wnp.inf)
 
 
 def _max(x, axis):
@@ -127,7 +127,7 @@ def softmax(
         Array([0., 0., 1.], dtype=float32)
     """
     del initial
-    x = _counted(x, where)
+    x = _counted(x, where, "softmax")
     top = _weft.bind_elementwise("stop_gradient", (_max(x, axis),), {})
     exps = wnp.exp(x - top)
     out = exps / wnp.sum(exps, axis=axis, keepdims=True)
@@ -146,7 +146,7 @@ def log_softmax(x: NestedLike, axis: int | Sequence[int] | None = -1, where: Nes
         >>> weft.nn.log_softmax(wnp.array([0.0, 0.0]))
         Array([-0.6931472, -0.6931472], dtype=float32)
     """
-    x = _counted(x, where)
+    x = _counted(x, where, "log_softmax")
     shifted = x - _weft.bind_elementwise("stop_gradient", (_max(x, axis),), {})
     out = shifted - _log_of_sum(shifted, axis, keepdims=True)
     return out if where is None else wnp.where(where, out, -wnp.inf)

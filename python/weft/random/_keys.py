@@ -12,7 +12,7 @@ from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._core import options
-from .._core.errors import is_one_of, type_error, value_error
+from .._core.errors import is_one_of, of_kind, type_error, value_error
 from .._core.tree import jax_semantics
 from .._weft import Array
 from ..arguments import sizes
@@ -283,7 +283,7 @@ def fold_in(key: Array, data: NestedLike) -> Array:
     Returns: key.
 
     Raises:
-        ValueError: data is a Python integer that does not fit.
+        OverflowError: data is a Python integer that does not fit.
 
     Example:
         >>> weft.random.key_data(weft.random.fold_in(weft.random.key(0), 7))
@@ -291,7 +291,7 @@ def fold_in(key: Array, data: NestedLike) -> Array:
     """
     if isinstance(data, int):
         if not 0 <= data < 2**32:
-            raise value_error(f"random.fold_in: data must be between 0 and 2**32 - 1, got {data}")
+            raise of_kind(OverflowError, f"random.fold_in: data must be between 0 and 2**32 - 1, got {data}")
         data = np.uint32(data)
     elif jax_semantics() and wnp.issubdtype(wnp.result_type(data), wnp.floating):
         data = wnp.asarray(data).astype("uint32")
