@@ -428,7 +428,8 @@ py::object EmitPrimitive(const Traced& f, const Values& operands, const std::vec
 // The equation of a call: `f`, and after its own captures those among `others`, which the rules may use, that are
 // usable here.
 py::object EmitCall(const char* prim, bool forward, const Traced& f, const Values& operands,
-                    const std::vector<std::string>& names, const py::handle& others, py::handle rule, int64_t number) {
+                    const std::vector<std::string>& names, const py::handle& others, py::handle rule, int64_t number,
+                    bool elementwise) {
   Values more;
   for (const Value& v : ValuesFrom(others, prim)) {
     if (v.traced() && IsUsable(v)) more.push_back(v);
@@ -469,6 +470,7 @@ py::object EmitCall(const char* prim, bool forward, const Traced& f, const Value
   args.insert(args.end(), with.captures.begin(), with.captures.end());
   Attrs attrs = ConstsAttr(static_cast<int>(with.captures.size()));
   attrs.Set("rule", held.number());
+  if (elementwise) attrs.Set("elementwise", true);
   Values out = Bind(FindPrim(prim), args, attrs, {closed.fns[0]});
   for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].WithWeak(f.weak_results[i]);
   return ListOf(out);
@@ -479,18 +481,20 @@ py::object EmitCall(const char* prim, bool forward, const Traced& f, const Value
 void BindRules(py::module_& m) {
   // A number for the rules of calls of one kind.
   m.def("new_rule_number", NewHostNumber);
-  // custom_jvp_call(function, operands, names, others, rule, number): a call of `function`, whose derivative
-  // rule(arguments, tangents, stack) gives (values, tangents). `others`: values that the rule may use beside those that
-  // the function captured. `number`: of the rules of such calls; 0: a new one.
+  // custom_jvp_call(function, operands, names, others, rule, number, elementwise): a call of `function`, whose
+  // derivative rule(arguments, tangents, stack) gives (values, tangents). `others`: values that the rule may use beside
+  // those that the function captured. `number`: of the rules of such calls; 0: a new one. `elementwise`: what Python
+  // was told of the function.
   m.def("custom_jvp_call", [](const Traced& f, py::handle operands, const std::vector<std::string>& names,
-                              py::handle others, py::handle rule, int64_t number) {
-    return EmitCall("custom_jvp", true, f, ValuesFrom(operands, "custom_jvp"), names, others, rule, number);
+                              py::handle others, py::handle rule, int64_t number, bool elementwise) {
+    return EmitCall("custom_jvp", true, f, ValuesFrom(operands, "custom_jvp"), names, others, rule, number,
+                    elementwise);
   });
   // The same with rule(arguments, perturbed, stack) -> (values, residuals that are arrays, backward), where
   // backward(residuals, cotangents, stack) gives the cotangents of the arguments that are perturbed.
   m.def("custom_vjp_call", [](const Traced& f, py::handle operands, const std::vector<std::string>& names,
                               py::handle others, py::handle rule, int64_t number) {
-    return EmitCall("custom_vjp", false, f, ValuesFrom(operands, "custom_vjp"), names, others, rule, number);
+    return EmitCall("custom_vjp", false, f, ValuesFrom(operands, "custom_vjp"), names, others, rule, number, false);
   });
   // An equation of a primitive that the program defines. jvp as for custom_jvp_call; transpose(operands, cotangents,
   // stack), where None stands for a linear operand, gives the cotangents of those; batch as for custom_vmap. `numbers`

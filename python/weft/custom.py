@@ -311,6 +311,9 @@ class custom_jvp(Generic[_P, _R]):
         fun: the function; a decorator.
         nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the rule.
         nondiff_argnames: names of further ones.
+        elementwise: whether every element of the value, and its derivatives, depend on the elements of the arguments at
+            its place alone. Then `where(x > 0, f(x), 0)` has the derivative 0 where x is not positive, also where that
+            of f is infinite there, as it has for Weft's own functions.
 
     Raises:
         TypeError: when called: there is no rule; when called inside a transform: it returns another structure than
@@ -332,11 +335,17 @@ class custom_jvp(Generic[_P, _R]):
     __getattr__ = forwarded
 
     def __init__(
-        self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+        self,
+        fun: Callable[_P, _R],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+        *,
+        elementwise: bool = False,
     ):
         check_callable(fun, "custom_jvp")
         names = positions_of(fun, nondiff_argnames, "custom_jvp")
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
+        self._elementwise = elementwise
         self._rule: Callable[..., Any] | None = None
         self._symbolic, self._numbers = False, _Numbers()
         update_wrapper(self, fun)
@@ -415,6 +424,7 @@ class custom_jvp(Generic[_P, _R]):
             traced_values(self._rule, fixed, but=inner),
             rule,
             self._numbers.number(flat, fixed),
+            self._elementwise,
         )
         return _tree.unflatten(flat.out_tree, out)
 

@@ -42,6 +42,7 @@ class Guard {
   // Whether there is an operation to be guarded behind `a`, as far as it is looked for.
   bool Reaches(const Atom& a, int depth, int* left) const;
   Atom OfRegions(const Atom& a, const Need& need);
+  Atom OfCustomFunction(const Atom& a, const Need& need);
 
   std::optional<Need> Same(const Eqn&, const Atom&, size_t, const Need& need) { return need; }
   std::optional<Need> OfChoice(const Eqn&, const Atom&, size_t i, const Need& need) {
@@ -160,6 +161,12 @@ class Guard {
     return false;
   }
 
+  // `x`, but nothing is derived from the elements of which nobody needs what is made of them.
+  Atom Held(const Atom& x, const Need& need) {
+    const Atom still = StopGradient(b_, x);
+    return need.taken ? Select(b_, need.predicate, x, still) : Select(b_, need.predicate, still, x);
+  }
+
   struct Made {
     Atom before;
     Need need;
@@ -247,12 +254,31 @@ Atom Guard::Of(const Atom& a, const Need& need, int depth) {
 
 // What is needed of a result of regions is an operand more.
 Atom Guard::OfRegions(const Atom& a, const Need& need) {
+  if (b_.Definition(a)->attrs.GetOr<bool>("elementwise", false)) return OfCustomFunction(a, need);
   const auto guard = [&need](Builder& inside, const Atom& result, const std::optional<Atom>& predicate) {
     const Atom guarded = Guard(inside).Of(result, {*predicate, need.taken});
     return ChangedResult{guarded, !(guarded == result)};
   };
   const std::optional<Atom> made = InRegions(b_, a, need.predicate, guard);
   return made ? *made : a;
+}
+
+// A function with a rule of its own: at which numbers its derivatives are infinite is not known.
+Atom Guard::OfCustomFunction(const Atom& a, const Need& need) {
+  const Eqn e = *b_.Definition(a);  // emitting may move it
+  const Dims dims = b_.TypeOf(a).dims;
+  const size_t captured = static_cast<size_t>(e.attrs.GetOr<int64_t>("num_consts", 0));
+  Atoms in = e.operands;
+  bool changed = false;
+  for (size_t i = 0; i + captured < in.size(); ++i) {
+    Atom& x = in[i];
+    if (!x.is_var() || !IsFloat(b_.DTypeOf(x)) || !(b_.TypeOf(x).dims == dims) || IsGuarded(x, need)) continue;
+    x = Held(x, need);
+    changed = true;
+  }
+  const Atom made = changed ? b_.Emit(*e.prim, in, e.attrs, e.regions)[a.id() - e.first_result] : a;
+  made_.push_back({a, need, made});
+  return made;
 }
 
 std::optional<Atom> GuardedBranches(Builder& b, const Eqn&, const Atoms& x) {

@@ -131,7 +131,8 @@ void RegisterCustomJvp(PrimRegistry& r) {
             "what it gives the vmaps that the equation went through (through, sizes). In programs that left their "
             "process it uses region 1, which takes operands and their tangents and gives results and their tangents. "
             "Without either, to differentiate it is an error. The last num_consts operands are captured values without "
-            "tangents.");
+            "tangents. elementwise=true: an element of a result, and its derivatives, depends on the elements of the "
+            "operands at its place alone.");
   p.region_use = RegionUse::kWithRules;
   p.infer = [](const Sig& s) -> Types {
     const bool alone = FunctionAlone(s);
@@ -157,7 +158,7 @@ void RegisterCustomJvp(PrimRegistry& r) {
   p.linear = {-1};
   p.transpose = TransposeFunction;
   p.host_functions = HostRuleOf;
-  p.more_attributes = {"rule", "through", "sizes", "num_consts"};
+  p.more_attributes = {"rule", "through", "sizes", "num_consts", "elementwise"};
   p.batch = [](BatchContext& c) {
     if (c.eqn.regions.size() == 1) return BatchFunction(c);
     Mask mask = c.batched;

@@ -23,7 +23,7 @@ def i1e(x) -> Array:
 def _i1e() -> Callable[[Array], Array]:
     """As one operation to those who look at programs: functions of sparse arrays apply it to what is not 0."""
     scaled = functools.partial(scaled_modified_bessel, 1)
-    value = custom_jvp(scaled)
+    value = custom_jvp(scaled, elementwise=True)
     value.defjvp(lambda primals, tangents: jvp(scaled, primals, tangents))
     return value
 

@@ -28,7 +28,7 @@ def with_slope(
 
     @functools.cache
     def ruled():
-        function = custom_jvp(value)
+        function = custom_jvp(value, elementwise=True)
 
         @function.defjvp
         def rule(primals, tangents):
@@ -89,7 +89,7 @@ def _en_fraction(n: Array, x: Array) -> Array:
 
 @functools.cache
 def _expn() -> Callable[[Array, Array], Array]:
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(n, x):
         good = (x > 0) & (x < math.inf)
         near = good & (x <= 1)
@@ -309,7 +309,7 @@ def _weideman(count: int) -> tuple[float, np.ndarray]:
 
 @functools.cache
 def _wofz() -> Callable[[Array], Array]:
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(z):
         scale, coefficients = _weideman(64 if z.dtype == "complex128" else 32)
         below = wnp.imag(z) < 0

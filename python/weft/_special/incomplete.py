@@ -116,7 +116,7 @@ def _incomplete_gamma(upper: bool) -> Callable[[Array, Array], Array]:
         outside = ~inside | ((a == math.inf) & (x == math.inf))
         return wnp.where(ordinary, value, wnp.where(outside, math.nan, ends))
 
-    value = custom_jvp(lambda a, x: parts(a, x))
+    value = custom_jvp(lambda a, x: parts(a, x), elementwise=True)
 
     @functools.partial(value.defjvp, symbolic_zeros=True)
     def rule(primals, tangents):
@@ -232,7 +232,7 @@ def _incomplete_beta() -> Callable[[Array, Array, Array], Array]:
         ends = wnp.where(known, wnp.where(x == 0, 0.0, wnp.where(x == 1, 1.0, within)), math.nan)
         return wnp.where(inside, wnp.where(swapped, 1 - value, value), ends)
 
-    value = custom_jvp(lambda a, b, x: of(a, b, x))
+    value = custom_jvp(lambda a, b, x: of(a, b, x), elementwise=True)
 
     @functools.partial(value.defjvp, symbolic_zeros=True)
     def rule(primals, tangents):

@@ -28,7 +28,7 @@ def _by_operand(value: custom_jvp, *slopes: Callable[..., Array]) -> None:
 def x_log_y() -> Callable[[Array, Array], Array]:
     """x log(y), where that is finite."""
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(x, y):
         return x * wnp.log(y)
 
@@ -41,7 +41,7 @@ def x_log_y() -> Callable[[Array, Array], Array]:
 def x_log1p_y() -> Callable[[Array, Array], Array]:
     """x log(1 + y), where that is finite."""
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(x, y):
         return x * wnp.log1p(y)
 
@@ -54,7 +54,7 @@ def x_log1p_y() -> Callable[[Array, Array], Array]:
 def x_log_x() -> Callable[[Array], Array]:
     """x log(x) of x > 0."""
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(x):
         return x * wnp.log(x)
 
@@ -67,7 +67,7 @@ def x_log_x() -> Callable[[Array], Array]:
 def p_log_ratio() -> Callable[[Array, Array], Array]:
     """p log(p / q) of p and q > 0."""
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(p, q):
         return p * (wnp.log(p) - wnp.log(q))
 

@@ -60,7 +60,7 @@ def _zeta() -> Callable[[Array, Array], Array]:
         special = wnp.where(s == 1, math.inf, wnp.where((s > 1) & pole, math.inf, math.nan))
         return wnp.where(good, wnp.where(s == math.inf, wnp.where(q == 1, 1, 0), _hurwitz(s1, q1)), special)
 
-    value = custom_jvp(of)
+    value = custom_jvp(of, elementwise=True)
 
     @value.defjvp
     def rule(primals, tangents):
@@ -80,7 +80,7 @@ def zeta(s, q) -> Array:
 
 @functools.cache
 def _polygamma() -> Callable[[Array, Array], Array]:
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(n, x):
         order = wnp.where(n == 0, 1, n)
         sign = wnp.where(n % 2 == 0, -1, 1)

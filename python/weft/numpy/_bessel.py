@@ -82,7 +82,7 @@ def _grown(n: int, order: int) -> Callable[[Array], Array]:
     """The derivative of I_n of that order, for large x. Its own is the next one: that of the product has infinities of
     both signs where the exponential is more than the largest number."""
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(x):
         # Twice the root of exp(x), which is not finite from smaller x on than the product. Where it is not, nor is the
         # product, and the factor may be that of any x: at inf it is 0.

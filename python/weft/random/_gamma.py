@@ -145,7 +145,7 @@ def _moving_logs(logs: Array, v: Array, a: Array, d: Array) -> Array:
     return _replaced(wnp.where(boosted, place, wnp.log(d) + place), logs)
 
 
-@custom_jvp
+@functools.partial(custom_jvp, elementwise=True)
 def _quantile(place: Array, a: Array) -> Array:
     """Where the number lies: log x for a < 1, log v of x = (a - 1/3) v for others."""
     return place
@@ -164,7 +164,7 @@ def _moved_quantile(primals, tangents):
     return place, da * slope.astype(a.dtype)
 
 
-@custom_jvp
+@functools.partial(custom_jvp, elementwise=True)
 def _replaced(moving: Array, value: Array) -> Array:
     """`value`, which moves as its equal does."""
     return value
@@ -173,7 +173,7 @@ def _replaced(moving: Array, value: Array) -> Array:
 _replaced.defjvp(lambda primals, tangents: (_replaced(*primals), tangents[0]))
 
 
-@custom_jvp
+@functools.partial(custom_jvp, elementwise=True)
 def _exp_is(log_x: Array, x: Array) -> Array:
     """x, which is exp(log_x), computed elsewhere."""
     return x

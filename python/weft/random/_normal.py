@@ -214,7 +214,7 @@ def _erf_inv(u: Array) -> Array:
 
 @functools.cache
 def _compiled() -> Callable[[Array], Array]:
-    inverse = custom_jvp(_erf_inv)
+    inverse = custom_jvp(_erf_inv, elementwise=True)
 
     @inverse.defjvp
     def inverse_jvp(primals, tangents):

@@ -68,7 +68,7 @@ def _moving(rate: Callable[[], Array], tangent: Any) -> Any:
 
 @functools.cache
 def _hyp1f1() -> Callable[..., Array]:
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(a, b, x):
         # Terms of one sign: of a negative x by Kummer's transformation, A & S 13.1.27.
         below = x < 0
@@ -135,7 +135,7 @@ def _hyp2f1() -> Callable[..., Array]:
     def series(a, b, c, z):
         return _series(lambda k: (a + k - 1) * (b + k - 1) / (c + k - 1) * z / k, z)
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(a, b, c, x):
         # Below 0 and near 1 the transformations of A & S 15.3.4 and 15.3.6 bring x into [0, 1/2].
         below, near_1 = x < 0, (x > 0.9) & (x < 1)
@@ -297,7 +297,7 @@ def _owens() -> Callable[[Array, Array], Array]:
         f = wnp.exp(-0.5 * h[..., None] ** 2 * (1 + x * x)) / (1 + x * x)
         return end * wnp.sum(weights * f, -1) / (2 * math.pi)
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def value(h, a):
         size, reach = wnp.abs(h), wnp.abs(a)
         beyond = reach > 1

@@ -132,7 +132,7 @@ def erfinv(x: NestedLike) -> Array:
 def _erf_inverse() -> Callable[[Array], Array]:
     """erfinv of 32 or 64 bits: in one kernel with what is around it, which the primitive erf_inv is not."""
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def inverse(x):
         return _quantile(x / 2, (1 - wnp.abs(x)) / 2) / math.sqrt(2)
 
@@ -148,7 +148,7 @@ def _erf_inverse() -> Callable[[Array], Array]:
 def _normal_quantile() -> Callable[[Array], Array]:
     """ndtri of 32 or 64 bits. Its derivative is the inverse of the density there, not that of the polynomials."""
 
-    @custom_jvp
+    @functools.partial(custom_jvp, elementwise=True)
     def quantile(p):
         q = p - 0.5
         return _quantile(q, wnp.where(q < 0, p, 1 - p))
