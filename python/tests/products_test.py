@@ -108,8 +108,8 @@ PROGRAMS = {
     "sum(0)": (lambda np, lib, a, b: (a @ b).sum(0), (A, B), ["product-sum"]),
     "sum(1)": (lambda np, lib, a, b: (a @ b).sum(1), (A, B), ["product-sum"]),
     "mean": (lambda np, lib, a, b: (a @ b).mean(), (A, B), ["product-sum"]),
-    "sum of repeated": (lambda np, lib, x: np.sum(np.repeat(x, 100)), (V,), ["product-sum"]),
-    "sum of tiles": (lambda np, lib, x: np.sum(np.tile(x, 100)), (V,), ["product-sum"]),
+    "sum of repeated": (lambda np, lib, x: np.sum(np.repeat(x, 100)), (V,), ["reduce-repeated"]),
+    "sum of tiles": (lambda np, lib, x: np.sum(np.tile(x, 100)), (V,), ["reduce-repeated"]),
     "inv@b": (
         lambda np, lib, a, b: np.linalg.inv(a + 9 * np.eye(N, dtype=np.float32)) @ b,
         (A, V),
@@ -263,6 +263,34 @@ PROGRAMS = {
         (A.reshape(N, 4, 10),),
         ["sum-after-loop"],
     ),
+    "a loop of one trip": (
+        lambda np, lib, xs: scan(lib, lambda c, x: (np.sin(c * x), c + x), xs[1], xs[:1])[1],
+        (A,),
+        ["few-trips"],
+    ),
+    "a function of a table, by columns": (
+        lambda np, lib, t: np.take(np.exp(t), PERMUTED[:5], axis=1),
+        (A,),
+        ["elements-of-value"],
+    ),
+    "a function of a table, by elements": (
+        lambda np, lib, t, u: (np.exp(t) * u)[PERMUTED[:5], PERMUTED[2:7]],
+        (A, B),
+        ["elements-of-value"],
+    ),
+    "a function of a table, an element of each row": (
+        lambda np, lib, t: np.take_along_axis(1 + np.exp(t), PERMUTED[:, None], 1),
+        (A,),
+        ["elements-of-value"],
+    ),
+    "an element at a number": (lambda np, lib, t: np.take(t, 3, axis=1) * 2, (A,), ["elements-at-number"]),
+    "the largest by an order": (lambda np, lib, x: np.take(np.sort(x), -1), (V,), ["part-of-sorted"]),
+    "sums of rows of other shapes": (
+        lambda np, lib, a: np.sum(np.reshape(a, (1, *a.shape, 1)), axis=2),
+        (A,),
+        ["reduce-reshape"],
+    ),
+    "product of what is transposed": (lambda np, lib, a: np.prod(a.T[:3], 0), (A[:, :5] + 1,), []),
     "a loop that needs its trips": (lambda np, lib, x: loop(lib, 7, lambda i, p: np.sin(p + x[i]), x), (V,), []),
 }
 
@@ -702,6 +730,21 @@ def test_products_side_by_side_have_the_bits_of_each_alone(name, dtype):
                 np.testing.assert_array_equal(result, alone)
                 exact = np.asarray(f(*[np.asarray(x, np.result_type(dtype, np.float64)) for x in operands])[i])
                 np.testing.assert_allclose(result, exact, rtol=2e-3, atol=2e-4)
+
+
+def test_products_with_one_hot_rows_are_gathers_and_their_derivatives_scatters():
+    rows = (ROWS[:, None] == np.arange(200)).astype(np.float32)
+    total = lambda t: wnp.sum((weft.nn.one_hot(ROWS, 200) @ t) ** 3)
+    text = weft.jit(weft.grad(total)).lower(TABLE).stage("optimized")
+    assert "gather" in text and "scatter_add" in text and "contract" not in text
+    want = rows.T.astype(float) @ (3 * (rows.astype(float) @ TABLE.astype(float)) ** 2)
+    near(weft.jit(weft.grad(total))(TABLE), want)
+    # Rows that are out of range are 0, and none of the others.
+    outside = np.array([-1, 3, 200, 3], np.int32)
+    got = weft.jit(weft.grad(lambda t: wnp.sum((weft.nn.one_hot(outside, 200) @ t) ** 2)))(TABLE)
+    want = np.zeros_like(TABLE)
+    want[3] = 4 * TABLE[3]
+    near(got, want)
 
 
 def test_a_rule_can_be_left_out():

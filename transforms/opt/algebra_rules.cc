@@ -1,5 +1,6 @@
-// Laws of algebra: of orders and shapes of arrays, of reductions, of choices, comparisons and bits, and cheaper
-// operations in place of dear ones. Sums and products of many terms are in collect_rules.cc.
+// Laws of algebra: of orders and shapes of arrays, of choices, comparisons and bits, and cheaper
+// operations in place of dear ones. Sums and products of many terms are in
+// collect_rules.cc, those of reductions in reduction_rules.cc.
 #include "transforms/opt/algebra_rules.h"
 
 #include <algorithm>
@@ -18,6 +19,22 @@ namespace weft {
 namespace {
 
 bool SameType(const Builder& b, const Atom& x, const Atom& y) { return b.TypeOf(x) == b.TypeOf(y); }
+
+// Whether no element has a sign; of products and sums, so many operations deep.
+bool IsMagnitude(const Builder& b, const Atom& a, int depth = 4) {
+  static const PrimSet kMagnitudes{"square", "exp", "exp2", "cosh", "logistic", "abs"},
+      kOfMagnitudes{"add", "mul", "div"};
+  static const Prim &mul = FindPrim("mul"), &power = FindPrim("integer_pow");
+  if (const Atom* s = Splat(b, a)) return !std::signbit(s->literal().Get(0).real());
+  const Eqn* e = b.Definition(a);
+  if (e == nullptr || depth == 0) return false;
+  if (kMagnitudes.Has(*e->prim)) return true;
+  if (e->prim == &power) return e->attrs.GetInt("y") % 2 == 0 || IsMagnitude(b, e->operands[0], depth - 1);
+  if (!kOfMagnitudes.Has(*e->prim)) return false;
+  if (e->prim == &mul && e->operands[0] == e->operands[1]) return true;
+  const Atom first = e->operands[0], second = e->operands[1];
+  return IsMagnitude(b, first, depth - 1) && IsMagnitude(b, second, depth - 1);
+}
 
 // --- Orders and shapes -----------------------------------------------------------------------------------------------
 
@@ -59,6 +76,38 @@ std::optional<Atom> ConvertOfConvert(Builder& b, const Eqn& e, const Atoms& x) {
   return Convert(b, source, to);
 }
 
+// What is put side by side along the same dimension before.
+std::optional<Atom> ConcatenateOfConcatenate(Builder& b, const Eqn& e, const Atoms& x) {
+  Atoms flat;
+  for (const Atom& a : x) {
+    const Eqn* inner = DefinedBy<"concatenate">(b, a);
+    if (inner != nullptr && inner->attrs == e.attrs && ReadOnce(b, a))
+      flat.insert(flat.end(), inner->operands.begin(), inner->operands.end());
+    else
+      flat.push_back(a);
+  }
+  return flat.size() > x.size() ? std::optional(b.Emit1(*e.prim, flat, e.attrs)) : std::nullopt;
+}
+
+// A part of what was padded that has nothing of the padding.
+std::optional<Atom> SliceOfPad(Builder& b, const Eqn& e, const Atoms& x) {
+  const Eqn* pad = DefinedBy<"pad">(b, x[0]);
+  if (pad == nullptr || !b.TypeOf(x[0]).is_static()) return std::nullopt;
+  const Atom source = pad->operands[0];
+  const Type from = b.TypeOf(source);
+  const Ints &lo = pad->attrs.Get<Ints>("lo"), &interior = pad->attrs.Get<Ints>("interior");
+  Ints start = e.attrs.Get<Ints>("start"), limit = e.attrs.Get<Ints>("limit");
+  if (!from.is_static()) return std::nullopt;
+  for (size_t d = 0; d < start.size(); ++d) {
+    if (limit[d] == -1) limit[d] = b.TypeOf(x[0]).dims[d].value();
+    start[d] -= lo[d];
+    limit[d] -= lo[d];
+    if (interior[d] != 0 || start[d] < 0 || limit[d] > from.dims[d].value() || start[d] >= limit[d])
+      return std::nullopt;
+  }
+  return Slice(b, source, start, limit, e.attrs.Get<Ints>("strides"));
+}
+
 // Neighbouring slices of an array, side by side: a slice.
 std::optional<Atom> SlicesSideBySide(Builder& b, const Eqn& e, const Atoms& x) {
   const auto dim = static_cast<size_t>(e.attrs.GetInt("dim"));
@@ -84,94 +133,6 @@ std::optional<Atom> SlicesSideBySide(Builder& b, const Eqn& e, const Atoms& x) {
   }
   if (x.size() < 2) return std::nullopt;
   return Slice(b, *source, start, limit, strides);
-}
-
-// --- Reductions ------------------------------------------------------------------------------------------------------
-
-// Of what is transposed: over other dimensions, in another order.
-std::optional<Atom> ReduceOfTranspose(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* t = DefinedBy<"transpose">(b, x[0]);
-  if (t == nullptr) return std::nullopt;
-  const Ints &perm = t->attrs.Get<Ints>("perm"), &dims = e.attrs.Get<Ints>("dims");
-  Ints reduced, kept;
-  for (size_t d = 0; d < perm.size(); ++d)
-    (Contains(dims, static_cast<int64_t>(d)) ? reduced : kept).push_back(perm[d]);
-  std::sort(reduced.begin(), reduced.end());
-  const Atom made = b.Emit1(*e.prim, {t->operands[0]}, e.attrs.With("dims", reduced));
-  Ints ascending = kept, order;
-  std::sort(ascending.begin(), ascending.end());
-  for (const int64_t d : kept) order.push_back(std::find(ascending.begin(), ascending.end(), d) - ascending.begin());
-  return Transpose(b, made, order);
-}
-
-// Over some dimensions, then over others.
-std::optional<Atom> ReduceOfReduce(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* inner = b.Definition(x[0]);
-  if (inner == nullptr || inner->prim != e.prim || !ReadOnce(b, x[0])) return std::nullopt;
-  const Ints &first = inner->attrs.Get<Ints>("dims"), &then = e.attrs.Get<Ints>("dims");
-  Ints left, both = first;
-  for (int64_t d = 0; d < b.TypeOf(inner->operands[0]).rank(); ++d) {
-    if (!Contains(first, d)) left.push_back(d);
-  }
-  for (const int64_t d : then) both.push_back(left[static_cast<size_t>(d)]);
-  std::sort(both.begin(), both.end());
-  return b.Emit1(*e.prim, {inner->operands[0]}, inner->attrs.With("dims", both));
-}
-
-// Of what is repeated along dimensions that are reduced: the extreme of one of them, the sum as often.
-std::optional<Atom> ReduceOfRepeated(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* view = DefinedBy<"broadcast">(b, x[0]);
-  const Type type = b.TypeOf(x[0]);
-  if (view == nullptr || !type.is_static()) return std::nullopt;
-  const Atom source = view->operands[0];
-  const Type from = b.TypeOf(source);
-  const Ints into = view->attrs.Get<Ints>("dims"), dims = e.attrs.Get<Ints>("dims");
-  Ints rest, into_rest;  // the dimensions that stay to be reduced, and where the source's dimensions are then
-  Dims shape, squeezed;
-  double times = 1;
-  for (int64_t d = 0; d < type.rank(); ++d) {
-    const auto at = std::find(into.begin(), into.end(), d);
-    const Dim& size = type.dims[static_cast<size_t>(d)];
-    const bool of_one = at != into.end() && from.dims[static_cast<size_t>(at - into.begin())] == Dim(1);
-    if (Contains(dims, d) && (at == into.end() || of_one)) {
-      if (size == Dim(0)) return std::nullopt;
-      times *= static_cast<double>(size.value());
-      continue;
-    }
-    if (at != into.end()) {
-      into_rest.push_back(static_cast<int64_t>(shape.size()));
-      squeezed.push_back(from.dims[static_cast<size_t>(at - into.begin())]);
-    }
-    if (Contains(dims, d)) rest.push_back(static_cast<int64_t>(shape.size()));
-    shape.push_back(size);
-  }
-  if (shape.size() == static_cast<size_t>(type.rank()) || !std::is_sorted(into.begin(), into.end()))
-    return std::nullopt;
-  static const PrimSet kSums{"reduce_sum"};
-  const bool sums = kSums.Has(*e.prim);
-  if (sums && (!IsInexact(type.dtype) || times > std::ldexp(1.0, RowOf(type.dtype).digits))) return std::nullopt;
-  Atom made = Broadcast(b, Reshape(b, source, squeezed), shape, into_rest);
-  if (!rest.empty()) made = b.Emit1(*e.prim, {made}, e.attrs.With("dims", rest));
-  return sums ? Mul(b, made, Full(b, b.TypeOf(made), times)) : made;
-}
-
-// sum(c x) = c sum(x). A power of two that is not below 1 rounds nothing, and overflows no earlier.
-template <bool kAnyNumber>
-std::optional<Atom> SumOfScaled(Builder& b, const Eqn& e, const Atoms& x) {
-  const Eqn* product = DefinedBy<"mul">(b, x[0]);
-  if (product == nullptr || !ReadOnce(b, x[0]) || !IsFloat(b.DTypeOf(x[0]))) return std::nullopt;
-  for (const int i : {0, 1}) {
-    const Atom* number = Splat(b, product->operands[static_cast<size_t>(i)]);
-    const Atom& scaled = product->operands[static_cast<size_t>(1 - i)];
-    if (number == nullptr || !(b.TypeOf(scaled).dims == b.TypeOf(x[0]).dims)) continue;
-    const double c = std::fabs(number->literal().Get(0).real());
-    int exponent = 0;
-    if (!std::isfinite(c) || (!kAnyNumber && (c < 1 || std::frexp(c, &exponent) != 0.5))) continue;
-    const Atom factor = *number, rest = scaled;
-    const Atom sum = b.Emit1(*e.prim, {rest}, e.attrs);
-    return Mul(b, factor, sum);
-  }
-  return std::nullopt;
 }
 
 // --- Choices, comparisons, bits --------------------------------------------------------------------------------------
@@ -291,22 +252,6 @@ std::optional<Atom> Idempotent(Builder& b, const Eqn& e, const Atoms& x) {
                                                                               : std::nullopt;
 }
 
-// Whether no element has a sign; of products and sums, so many operations deep.
-bool IsMagnitude(const Builder& b, const Atom& a, int depth = 4) {
-  static const PrimSet kMagnitudes{"square", "exp", "exp2", "cosh", "logistic", "abs"},
-      kOfMagnitudes{"add", "mul", "div"};
-  static const Prim &mul = FindPrim("mul"), &power = FindPrim("integer_pow");
-  if (const Atom* s = Splat(b, a)) return !std::signbit(s->literal().Get(0).real());
-  const Eqn* e = b.Definition(a);
-  if (e == nullptr || depth == 0) return false;
-  if (kMagnitudes.Has(*e->prim)) return true;
-  if (e->prim == &power) return e->attrs.GetInt("y") % 2 == 0 || IsMagnitude(b, e->operands[0], depth - 1);
-  if (!kOfMagnitudes.Has(*e->prim)) return false;
-  if (e->prim == &mul && e->operands[0] == e->operands[1]) return true;
-  const Atom first = e->operands[0], second = e->operands[1];
-  return IsMagnitude(b, first, depth - 1) && IsMagnitude(b, second, depth - 1);
-}
-
 // |x| of what has no sign.
 std::optional<Atom> AbsOfMagnitude(Builder& b, const Eqn&, const Atoms& x) {
   if (!x[0].is_var() || !IsFloat(b.DTypeOf(x[0])) || !IsMagnitude(b, x[0])) return std::nullopt;
@@ -416,6 +361,23 @@ std::optional<Atom> PowerByRoot(Builder& b, const Eqn&, const Atoms& x) {
   return Select(b, outside, zero, Select(b, Eq(b, base, zero), infinity, Rsqrt(b, base)));
 }
 
+// Of what is more than 0 they are the root's, of every order: x^2 + 4.
+std::optional<Atom> RootOfPositive(Builder& b, const Eqn&, const Atoms& x) {
+  const Atom* s = Splat(b, x[1]);
+  const Eqn* sum = DefinedBy<"add">(b, x[0]);
+  if (s == nullptr || sum == nullptr || !IsFloat(b.DTypeOf(x[0])) || IsFloat8(b.DTypeOf(x[0]))) return std::nullopt;
+  const double y = s->literal().Get(0).real();
+  const auto is_positive = [&](const Atom& a) {
+    const Atom* number = Splat(b, a);
+    return number != nullptr && number->literal().Get(0).real() > 0;
+  };
+  const Atom first = sum->operands[0], second = sum->operands[1];
+  if ((y != 0.5 && y != -0.5) || !(is_positive(first) || is_positive(second)) || !IsMagnitude(b, first) ||
+      !IsMagnitude(b, second))
+    return std::nullopt;
+  return y > 0 ? Sqrt(b, x[0]) : Rsqrt(b, x[0]);
+}
+
 // x / c = x (1 / c), rounded twice.
 std::optional<Atom> DivByNumber(Builder& b, const Eqn&, const Atoms& x) {
   const Atom* s = Splat(b, x[1]);
@@ -458,20 +420,15 @@ std::vector<SimplifyRule> MakeRules() {
        "fn f(x: f32[2,3]) { a = reverse[dims=[0,1]] x; b = reverse[dims=[1]] a; return b }"},
       {"convert-convert", "convert", kExact, ConvertOfConvert,
        "fn f(x: f32[3]) { a = convert[dtype=f64] x; b = convert[dtype=f32] a; return b }"},
+      {"concatenate-concatenate", "concatenate", kExact, ConcatenateOfConcatenate,
+       "fn f(x: f32[2,3], y: f32[4,3]) { a = concatenate[dim=0] x y; b = concatenate[dim=0] y a x; return b }"},
+      {"slice-of-pad", "slice", kExact, SliceOfPad,
+       R"(fn f(x: f32[6]) { a = pad[hi=[3], interior=[0], lo=[2]] x 0.0:f32
+          b = slice[limit=[7], start=[2], strides=[2]] a; return b })"},
       {"slices-side-by-side", "concatenate", kExact, SlicesSideBySide,
        R"(fn f(x: f32[6,2]) { a = slice[limit=[3,2], start=[1,0], strides=[1,1]] x
           b = slice[limit=[4,2], start=[3,0], strides=[1,1]] x; c = slice[limit=[6,2], start=[4,0], strides=[1,1]] x
           d = concatenate[dim=0] a b c; return d })"},
-      {"reduce-transpose", "reduce_sum", kProducts, ReduceOfTranspose,
-       "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = reduce_sum[dims=[1]] a; return b }"},
-      {"reduce-reduce", "reduce_sum", kProducts, ReduceOfReduce,
-       "fn f(x: f32[2,3,4]) { a = reduce_sum[dims=[1]] x; b = reduce_sum[dims=[0]] a; return b }"},
-      {"reduce-repeated", "reduce_sum", kProducts, ReduceOfRepeated,
-       "fn f(x: f32[3]) { a = broadcast[dims=[1], shape=<5,3>] x; b = reduce_sum[dims=[0]] a; return b }"},
-      {"sum-of-scaled", "reduce_sum", Licence::kAccurate, SumOfScaled<false>,
-       "fn f(x: f32[3]) { a = mul 2.0:f32 x; b = reduce_sum[dims=[0]] a; return b }"},
-      {"sum-of-scaled", "reduce_sum", Licence::kReassociate, SumOfScaled<true>,
-       "fn f(x: f32[3]) { a = mul 3.0:f32 x; b = reduce_sum[dims=[0]] a; return b }"},
       {"select-not", "select", kExact, SelectByNot,
        "fn f(p: bool[3], x: f32[3], y: f32[3]) { a = not p; b = select a x y; return b }"},
       {"select-select", "select", kExact, SelectOfSelect,
@@ -504,6 +461,9 @@ std::vector<SimplifyRule> MakeRules() {
        true, RuleTime::kStabilizing},
       {"power-of-number", "pow", Licence::kAccurate, WholePower, "fn f(x: f32[3]) { a = pow x -1.0:f32; return a }",
        true, RuleTime::kStabilizing},
+      {"power-of-number", "pow", Licence::kAccurate, RootOfPositive,
+       "fn f(x: f32[3]) { q = square x; p = add q 16.0:f32; a = pow p 0.5:f32; return a }", true,
+       RuleTime::kStabilizing},
       {"div-by-number", "div", Licence::kRounding, DivByNumber, "fn f(x: f32[3]) { a = div x 3.0:f32; return a }",
        true},
       {"sub-itself", "sub", kNoNan, SubItself, "fn f(x: f32[3]) { a = sub x x; return a }"},
@@ -525,20 +485,6 @@ std::vector<SimplifyRule> MakeRules() {
       rules.push_back({name, prim, licence, apply, samples.back().c_str()});
     }
   };
-  const std::vector<const char*> extremes = {"reduce_max", "reduce_min"}, bits = {"reduce_and", "reduce_or"};
-  const char* const reduce_two = "[dims=[1]] a; return b }";
-  add("reduce-transpose", kExact, ReduceOfTranspose, extremes,
-      "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = ", reduce_two);
-  add("reduce-repeated", kExact, ReduceOfRepeated, extremes,
-      "fn f(x: f32[3]) { a = broadcast[dims=[0], shape=<3,5>] x; b = ", reduce_two);
-  for (const char* prim : extremes) {
-    add("reduce-reduce", kExact, ReduceOfReduce, {prim},
-        std::string("fn f(x: f32[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
-  }
-  for (const char* prim : bits) {
-    add("reduce-reduce", kExact, ReduceOfReduce, {prim},
-        std::string("fn f(x: bool[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
-  }
   add("compare-with-itself", kExact, CompareWithItself, {"lt", "gt"}, "fn f(x: f32[3]) { a = ", " x x; return a }");
   add("compare-with-itself", kExact, CompareWithItself, {"eq", "ne", "le", "ge"},
       "fn f(x: i32[3]) { a = ", " x x; return a }");

@@ -7,8 +7,9 @@
 
 namespace weft {
 
-absl::Span<const SimplifyRule> AlgebraRules();  // algebra_rules.cc: of one or two operations
-absl::Span<const SimplifyRule> CollectRules();  // collect_rules.cc: sums and products of many terms
+absl::Span<const SimplifyRule> AlgebraRules();    // algebra_rules.cc: of one or two operations
+absl::Span<const SimplifyRule> ReductionRules();  // reduction_rules.cc: of reductions
+absl::Span<const SimplifyRule> CollectRules();    // collect_rules.cc: sums and products of many terms
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_OPT_ALGEBRA_RULES_H_

@@ -107,7 +107,11 @@ class Collected {
   }
 
  private:
-  static double Real(const Atom& number) { return number.literal().Get(0).real(); }
+  double Real(const Atom& number) {
+    const std::complex<double> value = number.literal().Get(0);
+    if (value.imag() != 0) fits = false;
+    return value.real();
+  }
   const Eqn* Inner(const Atom& a) {
     if (terms.size() >= kMostTerms || !a.is_var() || !ReadOnce(b_, a)) return nullptr;
     return b_.Definition(a);
@@ -132,7 +136,7 @@ bool IsSafe(DType dtype, double n) {
     const double most = std::ldexp(1.0, std::min(BitWidth(dtype), 32) - 1);
     return n == std::floor(n) && std::fabs(n) < most && (n >= 0 || !IsUnsigned(dtype));
   }
-  const double most = std::ldexp(1.0, RowOf(dtype).max_exponent - 2);
+  const double most = std::ldexp(1.0, RowOf(RealPart(dtype)).max_exponent - 2);
   return n == 0 || (std::fabs(n) < most && std::fabs(n) > 1 / most);
 }
 
@@ -144,7 +148,9 @@ std::optional<Atom> Whole(Builder& b, const Type& type, const Atom& a) {
   return std::nullopt;
 }
 
-bool MayCollect(DType dtype, bool integers) { return integers ? IsInteger(dtype) : IsFloat(dtype) && !IsFloat8(dtype); }
+bool MayCollect(DType dtype, bool integers) {
+  return integers ? IsInteger(dtype) : IsInexact(dtype) && !IsFloat8(dtype);
+}
 
 // The type of the operands, and so of the result; nothing where they have several.
 std::optional<Type> CommonType(const Builder& b, const Atoms& x) {
@@ -228,6 +234,7 @@ std::vector<SimplifyRule> MakeRules() {
        "fn f(x: f32[3], y: f32[3]) { a = sub y x; b = add a 1.0:f32; c = add b x; return c }"},
       {"collect-sum", "sub", kReassociate, CollectSum<false>,
        "fn f(x: f32[3], y: f32[3]) { a = mul x 3.0:f32; b = add a y; c = sub b x; return c }"},
+      {"collect-sum", "add", kReassociate, CollectSum<false>, "fn f(x: c64[3]) { a = add x x; b = add a x; return b }"},
       {"collect-product", "mul", kReassociate, CollectProduct<false>,
        "fn f(x: f32[3], y: f32[3]) { a = mul x 3.0:f32; b = mul a y; c = mul b 2.0:f32; return c }"},
       {"collect-product", "div", kReassociate, CollectProduct<false>,

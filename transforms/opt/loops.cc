@@ -25,8 +25,9 @@
 namespace weft {
 namespace {
 
-constexpr const char* kRuleNames[] = {"constant-carry", "loop-without-trips", "sink-into-branch",   "last-trip-alone",
-                                      kSumAfterLoop,    kProductBeforeLoop,   kProductsOfOneOperand};
+constexpr const char* kFewTrips = "few-trips";
+constexpr const char* kRuleNames[] = {"constant-carry", "loop-without-trips", "sink-into-branch",    "last-trip-alone",
+                                      kSumAfterLoop,    kProductBeforeLoop,   kProductsOfOneOperand, kFewTrips};
 
 // What a carry is of its slices.
 struct Fold {
@@ -292,6 +293,31 @@ class Unrolled {
   std::vector<bool> stacked_;
 };
 
+// A loop of one trip is its body, and one of none gives back what it got.
+std::optional<Atoms> FewTrips(Builder& b, const Eqn& e, const Atoms& x) {
+  const Scan s(*e.prim, e.attrs, e.regions[0]);
+  if (s.taped || !s.length.is_static() || s.length.value() > 1) return std::nullopt;
+  if (s.length.value() == 0) {
+    Atoms results(x.begin() + static_cast<int64_t>(s.consts), x.begin() + static_cast<int64_t>(s.first_x()));
+    for (size_t k = s.carries; k < s.results; ++k) {
+      Type type = s.body->TypeOf(s.body->results()[k]);
+      if (type.dtype == DType::kTape) return std::nullopt;
+      type.dims.insert(type.dims.begin(), Dim(0));
+      results.push_back(Zeros(b, type));
+    }
+    return results;
+  }
+  Atoms args = x;
+  for (size_t i = s.first_x(); i < args.size(); ++i) args[i] = Reshape(b, args[i], s.body->params()[i].type.dims);
+  Atoms results = b.Inline(*s.body, args);
+  for (size_t k = s.carries; k < results.size(); ++k) {
+    Dims dims = s.body->TypeOf(s.body->results()[k]).dims;
+    dims.insert(dims.begin(), Dim(1));
+    results[k] = Reshape(b, results[k], dims);
+  }
+  return results;
+}
+
 // Carries that every trip gives back as it got them become constants.
 std::optional<Atoms> ConstantCarries(Builder& b, const Eqn& e, const Atoms& x) {
   const Scan s(*e.prim, e.attrs, e.regions[0]);
@@ -487,13 +513,14 @@ bool HasEffects(const Eqn& e) {
 }
 bool IsScan(const Eqn& e) { return Is<"scan">(*e.prim) && !HasEffects(e) && e.OutwardCalls() == 0; }
 
+}  // namespace
+
 std::optional<Atoms> WithoutTrips(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!IsScan(e)) return std::nullopt;
   const Scan s(*e.prim, e.attrs, e.regions[0]);
   if (!s.length.is_static() || s.length.value() < 1 || !e.FreeAxes().empty()) return std::nullopt;
   return Unrolled(b, e, x).Run();
 }
-
-}  // namespace
 
 FnRef SimplifyLoops(FnRef fn) {
   const auto has_regions = [](const Eqn& e) { return !e.regions.empty(); };
@@ -504,7 +531,7 @@ FnRef SimplifyLoops(FnRef fn) {
     if (e.regions.empty()) return std::nullopt;
     if (e.prim->region_use == RegionUse::kBranches && e.OutwardCalls() == 0)
       return Try(kRuleNames[2], b, e, x, SinkIntoBranches);
-    using Rule = std::optional<Atoms> (*)(Builder& b, const Eqn& e, const Atoms& x);
+    using Rule = std::optional<Atoms> (*)(Builder & b, const Eqn& e, const Atoms& x);
     static const auto& constant_carries =
         *new PrimTable<Rule>{{"scan", ConstantCarries}, {"while", ConstantCarriesOfWhile}};
     const Rule of_carries = constant_carries[*e.prim];
@@ -514,6 +541,7 @@ FnRef SimplifyLoops(FnRef fn) {
       return made;
     }
     if (!IsScan(e)) return std::nullopt;
+    if (std::optional<Atoms> made = Try(kFewTrips, b, e, x, FewTrips)) return made;
     // Sums over trips are taken in another order.
     const bool reorders = CurrentLicences().Allow(Licence::kProducts);
     if (std::optional<Atoms> made = reorders ? Try(kRuleNames[1], b, e, x, WithoutTrips) : std::nullopt) return made;
@@ -534,7 +562,8 @@ FnRef SimplifyLoops(FnRef fn) {
         std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return Is<"scan">(*e.prim); });
     reads.push_back(has_scan ? ReadsOfStacks(f) : std::vector<Read>());
   };
-  FnRef out = Rewrite(std::move(fn), rewrite, enter, [&] { reads.pop_back(); }, /*count_readers=*/true);
+  FnRef out = Rewrite(
+      std::move(fn), rewrite, enter, [&] { reads.pop_back(); }, /*count_readers=*/true);
   return has_new_constants ? SimplifyLoops(std::move(out)) : out;
 }
 

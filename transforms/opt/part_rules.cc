@@ -105,6 +105,82 @@ std::optional<Atom> RowsOfValue(Builder& b, const Eqn& e, const Atoms& x) {
   return AsGathered(b, *r, part.Of(x[0], w));
 }
 
+// Elements at indices of any form, of what is computed element by element: exp(table)[i, j], take(exp(table), i, 1).
+class Gathered {
+ public:
+  Gathered(Builder& b, const Eqn& gather, const Atoms& x)
+      : b_(b), gather_(gather), indices_(x[1]), mode_(GatherDims::Of(gather.attrs).mode) {}
+
+  bool Pushes(const Atom& a) const {
+    // What lies outside is NaN, and stays so.
+    static const PrimSet kKeepsNan{"exp", "exp2", "expm1", "log",  "log1p", "logistic", "sin",   "cos",
+                                   "tan", "neg",  "tanh",  "sinh", "cosh",  "square",   "sqrt",  "abs",
+                                   "add", "sub",  "mul",   "div",  "erf",   "erfc",     "rsqrt", "cbrt"};
+    const Eqn* e = b_.Definition(a);
+    if (e == nullptr || !e->prim->is_elementwise() || e->num_results != 1 || !ReadOnce(b_, a)) return false;
+    const Dims& dims = b_.TypeOf(a).dims;
+    if (mode_ == "fill" ? !kKeepsNan.Has(*e->prim) || !IsFloat(b_.DTypeOf(a)) : mode_ == "zero") return false;
+    return std::all_of(e->operands.begin(), e->operands.end(), [&](const Atom& o) {
+      return Splat(b_, o) != nullptr || (b_.TypeOf(o).dims == dims && (mode_ != "fill" || IsFloat(b_.DTypeOf(o))));
+    });
+  }
+  Atom Of(const Atom& a, int depth = 12) {
+    if (const Atom* number = Splat(b_, a)) return *number;
+    if (depth == 0 || !Pushes(a)) return b_.Emit1(*gather_.prim, {a, indices_}, gather_.attrs);
+    const Eqn e = *b_.Definition(a);  // emitting may move it
+    Atoms x;
+    for (const Atom& o : e.operands) x.push_back(Of(o, depth - 1));
+    return b_.Emit1(*e.prim, x, e.attrs);
+  }
+
+ private:
+  Builder& b_;
+  const Eqn& gather_;
+  const Atom indices_;
+  const std::string mode_;
+};
+std::optional<Atom> ElementsOfValue(Builder& b, const Eqn& e, const Atoms& x) {
+  const Type type = b.TypeOf(x[0]), indices = b.TypeOf(x[1]);
+  if (b.Definition(x[0]) == nullptr || !type.is_static() || !type.varying.empty() || type.rank() == 0 ||
+      !indices.is_static() || indices.rank() == 0)
+    return std::nullopt;
+  const Ints sizes = GatherDims::Of(e.attrs).slice_sizes;
+  double elements = ElementsOf(indices) / static_cast<double>(std::max<int64_t>(1, indices.dims.back().value()));
+  for (size_t d = 0; d < sizes.size(); ++d)
+    elements *= static_cast<double>(sizes[d] == -1 ? type.dims[d].value() : sizes[d]);
+  if (4 * elements > 3 * ElementsOf(type)) return std::nullopt;
+  Gathered gathered(b, e, x);
+  return gathered.Pushes(x[0]) ? std::optional(gathered.Of(x[0])) : std::nullopt;
+}
+
+// Elements at one place that the program knows: a slice.
+std::optional<Atom> ElementsAtNumber(Builder& b, const Eqn& e, const Atoms& x) {
+  const Type type = b.TypeOf(x[0]), indices = b.TypeOf(x[1]);
+  if (!type.is_static() || !indices.is_static() || !type.varying.empty() || indices.rank() == 0 ||
+      ElementsOf(indices) != static_cast<double>(indices.dims.back().value()))
+    return std::nullopt;
+  const Atom* repeated = Splat(b, x[1]);
+  const Tensor* numbers = x[1].is_literal() ? &x[1].literal() : repeated != nullptr ? &repeated->literal() : nullptr;
+  const GatherDims g = GatherDims::Of(e.attrs);
+  if (numbers == nullptr || !g.operand_batch_dims.empty()) return std::nullopt;
+  Ints start(type.dims.size(), 0), limit, strides(type.dims.size(), 1), kept;
+  for (size_t k = 0; k < g.start_index_map.size(); ++k) {
+    const int64_t at = numbers->size() == 1 ? 0 : static_cast<int64_t>(k);
+    start[static_cast<size_t>(g.start_index_map[k])] = static_cast<int64_t>(numbers->Get(at).real());
+  }
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    const int64_t size = g.slice_sizes[d] == -1 ? type.dims[d].value() : g.slice_sizes[d];
+    limit.push_back(start[d] + size);
+    if (start[d] < 0 || limit[d] > type.dims[d].value()) return std::nullopt;
+    if (!Contains(g.collapsed_dims, static_cast<int64_t>(d))) kept.push_back(size);
+  }
+  Dims shape;
+  size_t next = 0;
+  for (size_t d = 0; d < kept.size() + indices.dims.size() - 1; ++d)
+    shape.emplace_back(Contains(g.offset_dims, static_cast<int64_t>(d)) ? kept[next++] : 1);
+  return Reshape(b, Slice(b, x[0], start, limit, strides), shape);
+}
+
 // All rows in their order, or rows of the identity.
 std::optional<Atom> AllRows(Builder& b, const Eqn& e, const Atoms& x) {
   const std::optional<Rows> r = RowsOf(b, e, x);
@@ -327,6 +403,20 @@ const std::vector<SimplifyRule>& Rules() {
           b = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[1], operand_batch_dims=[],
                      slice_sizes=[1,3], start_index_map=[0]] t i; return b })",
        false, RuleTime::kStabilizing},
+      {"elements-of-value", "gather", Licence::kExact, ElementsOfValue,
+       R"(fn f(x: f32[5,3], y: f32[5,3]) { t = exp x; u = mul t y; i = iota[dim=0, dtype=i32, shape=<2,2>]
+          b = gather[collapsed_dims=[0,1], indices_batch_dims=[], mode="clip", offset_dims=[], operand_batch_dims=[],
+                     slice_sizes=[1,1], start_index_map=[0,1]] u i; return b })",
+       false, RuleTime::kStabilizing},
+      {"elements-of-value", "gather", Licence::kExact, ElementsOfValue,
+       R"(fn f(x: f32[5,3]) { t = exp x; u = add 1.0:f32 t; i = iota[dim=0, dtype=i32, shape=<2,2>]
+          b = gather[collapsed_dims=[0,1], indices_batch_dims=[], mode="fill", offset_dims=[], operand_batch_dims=[],
+                     slice_sizes=[1,1], start_index_map=[0,1]] u i; return b })",
+       false, RuleTime::kStabilizing},
+      {"elements-at-number", "gather", Licence::kExact, ElementsAtNumber,
+       R"(fn f(x: f32[5,3]) {
+          b = gather[collapsed_dims=[0], indices_batch_dims=[], mode="fill", offset_dims=[1], operand_batch_dims=[],
+                     slice_sizes=[1,2], start_index_map=[0,1]] x [[4,1]]:i32[1,2]; return b })"},
       {"rows-of-rows", "gather", Licence::kExact, RowsOfRows,
        R"(fn f(x: f32[5,3]) { i = iota[dim=0, dtype=i32, shape=<4,1>]; j = iota[dim=0, dtype=i32, shape=<2,1>]
           a = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[1], operand_batch_dims=[],
