@@ -323,8 +323,8 @@ std::vector<Fuser::Dep> Fuser::DepsOf(int i) {
 bool Fuser::IsSharedByThreads(const BlockPlan::Unit& u) const {
   Dim rows = 1, row = 1;
   for (size_t k = 0; k < u.dims.size(); ++k) (u.inner[k] ? row : rows) = (u.inner[k] ? row : rows) * u.dims[k];
-  return rows.is_static() && row.is_static() &&
-         *rows.TryValue()<policy_.min_parallel_rows&& * row.TryValue()> policy_.large_row;
+  return rows.is_static() && row.is_static() && *rows.TryValue() < policy_.min_parallel_rows &&
+         *row.TryValue() > policy_.large_row;
 }
 
 std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::vector<int>* space) {

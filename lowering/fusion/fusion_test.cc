@@ -55,9 +55,7 @@ std::vector<Case> Cases() {
       {"tanh: it reads part of its operand",
        [](Builder& b) { return Atoms{Tanh(b, Slice(b, Exp(b, b.Parameter(F32({8}))), {0}, {5}, {1}))}; }},
       {"tanh: its shape differs from the group's domain",
-       [](Builder& b) {
-         return Atoms{Tanh(b, Broadcast(b, Exp(b, b.Parameter(F32({8}))), {4, 8}, {1}))};
-       }},
+       [](Builder& b) { return Atoms{Tanh(b, Broadcast(b, Exp(b, b.Parameter(F32({8}))), {4, 8}, {1}))}; }},
       {"reduce_sum: it reduces the result of a reduction",
        [](Builder& b) {
          const Atom rows = ReduceSum(b, Exp(b, b.Parameter(F32({8, 16}))), {1});

@@ -249,12 +249,9 @@ Example:
       .def("__index__", [](const Dim& a) { return a.value("a Python integer"); });
   const auto compute = [&](const std::string& name, const char* sign, auto rule) {
     const std::string plain = "__" + name + "__", reflected = "__r" + name + "__";
-    dim.def(
-        plain.c_str(), [rule](const Dim& a, const Dim& b) { return rule(a, b); }, py::is_operator());
-    dim.def(
-        plain.c_str(), [rule](const Dim& a, int64_t b) { return rule(a, Dim(b)); }, py::is_operator());
-    dim.def(
-        reflected.c_str(), [rule](const Dim& a, int64_t b) { return rule(Dim(b), a); }, py::is_operator());
+    dim.def(plain.c_str(), [rule](const Dim& a, const Dim& b) { return rule(a, b); }, py::is_operator());
+    dim.def(plain.c_str(), [rule](const Dim& a, int64_t b) { return rule(a, Dim(b)); }, py::is_operator());
+    dim.def(reflected.c_str(), [rule](const Dim& a, int64_t b) { return rule(Dim(b), a); }, py::is_operator());
     RefuseOperator(dim, name, sign);
   };
   compute("add", "+", std::plus<>());
@@ -275,8 +272,7 @@ Example:
       return holds(difference.value(), int64_t{0});
     };
     dim.def(name, decide, py::is_operator());
-    dim.def(
-        name, [decide](const Dim& a, int64_t b) { return decide(a, Dim(b)); }, py::is_operator());
+    dim.def(name, [decide](const Dim& a, int64_t b) { return decide(a, Dim(b)); }, py::is_operator());
   };
   order("__lt__", "<", std::less<>());
   order("__le__", "<=", std::less_equal<>());

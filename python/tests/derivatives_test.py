@@ -290,7 +290,7 @@ def test_numpy_takes_what_has_no_derivative():
 
 @pytest.mark.parametrize("number", [0.5, 3, True, 2j])
 def test_a_number_that_is_not_differentiated_reaches_the_function_as_it_is(number):
-    """As in JAX: one may ask for its type, count with it, and raise to it. Of NumPy's and arrays the values are known."""
+    """As in JAX: one may ask for its type, count with it, and raise to it."""
 
     def f(x, rate, options, *, scale):
         assert type(rate) is type(number) and rate == number

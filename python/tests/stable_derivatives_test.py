@@ -76,6 +76,12 @@ FORMULAS = {
         lambda m, x, y: m.log(m.exp(x) - m.exp(y)),
         ((1000, 999), (1000, -1000), (-999, -1000), (0.5, 0.4999), (3, 1)),
     ),
+    "root as a power": (lambda m, x: (x * x + 16) ** 0.5, ((1e-10,), (0.3,), (5,), (1000,), (-1e5,))),
+    "inverse root as a power": (lambda m, x: (1 + x * x) ** -0.5, ((1e-10,), (0.3,), (5,), (1000,), (-1e5,))),
+    "log cosh by hand": (
+        lambda m, x: x + m.log(1 + m.exp(-2 * x)) - math.log(2),
+        ((1e-4,), (-1e-4,), (0.3,), (-3,), (90,), (-90,)),
+    ),
     "log mixture": (
         lambda m, x: m.log(0.25 * m.exp(-x * x / 2) + 0.75 * m.exp(-((x - 4) ** 2) / 2)),
         ((-30,), (1,), (30,), (100,)),

@@ -234,7 +234,6 @@ std::vector<SimplifyRule> MakeRules() {
        "fn f(x: f32[3], y: f32[3]) { a = sub y x; b = add a 1.0:f32; c = add b x; return c }"},
       {"collect-sum", "sub", kReassociate, CollectSum<false>,
        "fn f(x: f32[3], y: f32[3]) { a = mul x 3.0:f32; b = add a y; c = sub b x; return c }"},
-      {"collect-sum", "add", kReassociate, CollectSum<false>, "fn f(x: c64[3]) { a = add x x; b = add a x; return b }"},
       {"collect-product", "mul", kReassociate, CollectProduct<false>,
        "fn f(x: f32[3], y: f32[3]) { a = mul x 3.0:f32; b = mul a y; c = mul b 2.0:f32; return c }"},
       {"collect-product", "div", kReassociate, CollectProduct<false>,

@@ -9,6 +9,7 @@
 //   operands of + and * are found in either order,
 //   x ** 2 is found as square, integer_pow, pow or x * x; x - 1 as x + -1; 0.5 * x as x / 2; 1 / x as x ** -1 too.
 // In a replacement wide(x) is x in f64; what is computed from it is rounded to the result's dtype once, at the end.
+// wide(x, -340, 340) is held between these numbers; a rule that has it is none of f64.
 // Numbers are computed in double and rounded once.
 #ifndef WEFT_TRANSFORMS_OPT_FORMULA_H_
 #define WEFT_TRANSFORMS_OPT_FORMULA_H_
@@ -51,7 +52,7 @@ class Formula {
   // Which letters occur.
   bool HasOperand(int i) const;
   bool HasNumber(int i) const;
-  // Equal for formulas that differ in wide() alone.
+  // Equal for formulas that differ in wide() alone; empty where that has bounds.
   std::string TextOfOneDtype() const;
 
   struct Node;

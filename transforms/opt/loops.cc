@@ -531,7 +531,7 @@ FnRef SimplifyLoops(FnRef fn) {
     if (e.regions.empty()) return std::nullopt;
     if (e.prim->region_use == RegionUse::kBranches && e.OutwardCalls() == 0)
       return Try(kRuleNames[2], b, e, x, SinkIntoBranches);
-    using Rule = std::optional<Atoms> (*)(Builder & b, const Eqn& e, const Atoms& x);
+    using Rule = std::optional<Atoms> (*)(Builder& b, const Eqn& e, const Atoms& x);
     static const auto& constant_carries =
         *new PrimTable<Rule>{{"scan", ConstantCarries}, {"while", ConstantCarriesOfWhile}};
     const Rule of_carries = constant_carries[*e.prim];
@@ -562,8 +562,7 @@ FnRef SimplifyLoops(FnRef fn) {
         std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return Is<"scan">(*e.prim); });
     reads.push_back(has_scan ? ReadsOfStacks(f) : std::vector<Read>());
   };
-  FnRef out = Rewrite(
-      std::move(fn), rewrite, enter, [&] { reads.pop_back(); }, /*count_readers=*/true);
+  FnRef out = Rewrite(std::move(fn), rewrite, enter, [&] { reads.pop_back(); }, /*count_readers=*/true);
   return has_new_constants ? SimplifyLoops(std::move(out)) : out;
 }
 

@@ -47,22 +47,10 @@ std::optional<Place> PlaceOf(const Eqn& e) {
          const Scan s(*e.prim, e.attrs, e.regions[0]);
          return Place{s.lead() + s.consts, s.consts};
        }},
-      {"while",
-       [](const Eqn& e) {
-         return Place{e.operands.size(), e.regions[0]->params().size()};
-       }},
-      {"cond",
-       [](const Eqn& e) {
-         return Place{e.operands.size(), e.regions[0]->params().size()};
-       }},
-      {"call",
-       [](const Eqn& e) {
-         return Place{e.operands.size(), e.regions[0]->params().size()};
-       }},
-      {"remat",
-       [](const Eqn& e) {
-         return Place{e.operands.size(), e.regions[0]->params().size()};
-       }},
+      {"while", [](const Eqn& e) { return Place{e.operands.size(), e.regions[0]->params().size()}; }},
+      {"cond", [](const Eqn& e) { return Place{e.operands.size(), e.regions[0]->params().size()}; }},
+      {"call", [](const Eqn& e) { return Place{e.operands.size(), e.regions[0]->params().size()}; }},
+      {"remat", [](const Eqn& e) { return Place{e.operands.size(), e.regions[0]->params().size()}; }},
   };
   const Rule rule = e.regions.empty() || e.OutwardCalls() > 0 ? nullptr : rules[*e.prim];
   return rule == nullptr ? std::nullopt : std::optional(rule(e));

@@ -15,10 +15,10 @@ namespace weft {
 
 enum class WhichNumbers : uint8_t { kParticular, kAll };
 
-// Literals of rank 0 that element-wise equations of `fn` read become parameters after its own, constants of their dtypes
-// in the order of their first use; `numbers` gets their values. Of kAll so do those in loops, branches and calls. Of
-// kParticular these stay, and numbers that programs have in common, since code may know them: integers, 0, infinities,
-// NaN and multiples of 1/4 up to 1024. Booleans stay, and what is beyond the first 32.
+// Literals of rank 0 that element-wise equations of `fn` read become parameters after its own, constants of their
+// dtypes in the order of their first use; `numbers` gets their values. Of kAll so do those in loops, branches and
+// calls. Of kParticular these stay, and numbers that programs have in common, since code may know them: integers, 0,
+// infinities, NaN and multiples of 1/4 up to 1024. Booleans stay, and what is beyond the first 32.
 FnRef NumbersAsParameters(const FnRef& fn, Tensors* numbers, WhichNumbers which = WhichNumbers::kParticular);
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "ir/prim_table.h"
 #include "transforms/opt/defined_by.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/known.h"
 
 namespace weft {
 namespace {
@@ -23,7 +24,7 @@ const SoughtPrims& Prims() {
 }  // namespace
 
 Shaped ThroughShapes(const Builder& b, Atom a) {
-  static const auto& shapes = *new PrimSet{"broadcast", "reshape"};
+  static const auto& shapes = *new PrimSet{"broadcast", "reshape", "transpose"};
   Shaped s;
   for (;;) {
     const Eqn* e = b.Definition(a);
@@ -37,6 +38,23 @@ Shaped ThroughShapes(const Builder& b, Atom a) {
 Atom Again(Builder& b, const Shaped& s, Atom a) {
   for (const Eqn& step : std::ranges::reverse_view(s.steps)) a = b.Emit1(*step.prim, {a}, step.attrs);
   return a;
+}
+
+std::optional<Ints> DimsBehind(const Builder& b, const Shaped& s, const Atom& a) {
+  const Dims inner = b.TypeOf(s.inner).dims;
+  Ints dims = Range(0, static_cast<int64_t>(inner.size()));
+  for (const Eqn& step : std::ranges::reverse_view(s.steps)) {
+    const std::optional<Ints> view = ViewDims(b, step, b.TypeOf(Atom(step.result())).dims);
+    if (!view) return std::nullopt;
+    Ints through;
+    for (const int64_t d : *view) through.push_back(d < 0 ? -1 : dims[static_cast<size_t>(d)]);
+    dims = std::move(through);
+  }
+  const Dims outer = b.TypeOf(a).dims;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (outer[d] == Dim(1)) dims[d] = -1;
+  }
+  return dims;
 }
 
 std::optional<Sum> SumOf(const Builder& b, const Atom& a) {

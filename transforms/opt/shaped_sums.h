@@ -18,6 +18,9 @@ struct Shaped {
 Shaped ThroughShapes(const Builder& b, Atom a);
 // The same changes of another value of the inner one's shape.
 Atom Again(Builder& b, const Shaped& s, Atom a);
+// For each dimension of `a`, which `s` is, the inner value's dimension that it runs along; -1 where all elements along
+// it are one. Nothing where dimensions were joined or cut.
+std::optional<Ints> DimsBehind(const Builder& b, const Shaped& s, const Atom& a);
 
 // A sum of floating-point numbers over dimensions; of sums, over the dimensions of all.
 struct Sum {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_split.h"
 #include "base/fork_safe_mutex.h"
 #include "ir/error.h"
@@ -305,13 +306,16 @@ absl::flat_hash_map<const SimplifyRule*, const Prim*>& KeysOfFormulas() {
 std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row, const Prim** key = nullptr) {
   struct Parsed {
     Formula pattern, replacement;
-    std::unique_ptr<Formula> where;
-    bool changes_wide;  // says something else than the pattern where there is no wider dtype
+    std::unique_ptr<Formula> where, in_f64;  // the latter: what replaces it there, if that is another
+    bool changes_wide;                       // says something else than the pattern where there is no wider dtype
     bool calls_library;
   };
   auto parsed = std::make_shared<Parsed>(
-      Parsed{Formula(row.pattern), Formula(row.replacement), nullptr, true, CallsLibrary(row)});
+      Parsed{Formula(row.pattern), Formula(row.replacement), nullptr, nullptr, true, CallsLibrary(row)});
   if (*row.where != '\0') parsed->where = std::make_unique<Formula>(row.where);
+  for (const FormulaOfF64& other : FormulasOfF64()) {
+    if (std::strcmp(other.name, row.name) == 0) parsed->in_f64 = std::make_unique<Formula>(other.replacement);
+  }
   for (int i = 0; i < kFormulaLetters; ++i) {
     if ((parsed->replacement.HasOperand(i) && !parsed->pattern.HasOperand(i)) ||
         (parsed->replacement.HasNumber(i) && !parsed->pattern.HasNumber(i)))
@@ -323,13 +327,14 @@ std::unique_ptr<SimplifyRule> RuleOf(const FormulaRule& row, const Prim** key = 
     FormulaMatch match;
     if (!parsed->pattern.Matches(b, e, x, &match)) return std::nullopt;
     const Type type = b.TypeOf(x[0].is_var() || x.size() == 1 ? x[0] : x[1]);
-    if (!IsFloat(type.dtype) || (type.dtype == DType::kF64 && !parsed->changes_wide)) return std::nullopt;
+    const bool f64 = type.dtype == DType::kF64, in_f64 = f64 && parsed->in_f64 != nullptr;
+    if (!IsFloat(type.dtype) || (f64 && !parsed->changes_wide && !in_f64)) return std::nullopt;
     if (parsed->calls_library && !CurrentLicences().Allow(Licence::kRounding) &&
         (!type.is_static() || type.size().value() > kMostLibraryCalls))
       return std::nullopt;
     if (parsed->where != nullptr && parsed->where->Number(match) == 0) return std::nullopt;
     // What is found below may be of fewer dimensions: a number beside it was an array.
-    Atom made = parsed->replacement.Emit(b, match, type.dtype);
+    Atom made = (in_f64 ? *parsed->in_f64 : parsed->replacement).Emit(b, match, type.dtype);
     if (b.TypeOf(made).dims != type.dims) return std::nullopt;
     return made;
   };
@@ -404,19 +409,12 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   std::vector<const SimplifyRule*> rules;
   for (const SimplifyRule& r : kArithmetic) rules.push_back(&r);
   for (const SimplifyRule& r : kStructure) rules.push_back(&r);
-  for (const SimplifyRule& r : AlgebraRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : CollectRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : StableStructure()) rules.push_back(&r);
-  for (const SimplifyRule& r : StableExponentials()) rules.push_back(&r);
-  for (const SimplifyRule& r : NormRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : ReciprocalRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : GuardRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : LimitRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : StableMoves()) rules.push_back(&r);
-  for (const SimplifyRule& r : ProductRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : SystemRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : PartRules()) rules.push_back(&r);
-  for (const SimplifyRule& r : ScaleRules()) rules.push_back(&r);
+  for (const auto family :
+       {AlgebraRules, ReductionRules, CollectRules, StableStructure, StableQuotients, VarianceRules, ExtremeRules,
+        LoopSumRules, StableExponentials, NormRules, ReciprocalRules, GuardRules, LimitRules, ConversionRules,
+        StableMoves, ProductRules, SystemRules, PartRules, ScaleRules}) {
+    for (const SimplifyRule& r : family()) rules.push_back(&r);
+  }
   const auto formulas = static_cast<ptrdiff_t>(rules.size());
   for (const FormulaRule& row : StableFormulas()) {
     const Prim* key = nullptr;
@@ -429,6 +427,7 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   });
   // What no formula of these knows.
   for (const SimplifyRule& r : StableFactors()) rules.push_back(&r);
+  for (const SimplifyRule& r : BaseRules()) rules.push_back(&r);
   return rules;
 }
 
@@ -460,13 +459,16 @@ Atoms FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
 }
 
 std::optional<Atom> StableForm(Builder& b, const Eqn& e, const Atoms& x) {
-  const auto among = [](absl::Span<const SimplifyRule> rules, const SimplifyRule& rule) {
-    return &rule >= rules.begin() && &rule < rules.end();
-  };
+  static const auto& forms = *new absl::flat_hash_set<const SimplifyRule*>([] {
+    absl::flat_hash_set<const SimplifyRule*> all;
+    for (const auto family : {StableStructure, StableQuotients, VarianceRules, ExtremeRules, StableExponentials,
+                              NormRules, BaseRules, StableFactors}) {
+      for (const SimplifyRule& r : family()) all.insert(&r);
+    }
+    return all;
+  }());
   return FirstRule(b, e, x, [&](const SimplifyRule& rule) {
-    return rule.time == RuleTime::kStabilizing &&
-           (rule.formula != nullptr || among(StableStructure(), rule) || among(StableExponentials(), rule) ||
-            among(NormRules(), rule) || among(StableFactors(), rule));
+    return rule.time == RuleTime::kStabilizing && (rule.formula != nullptr || forms.contains(&rule));
   });
 }
 

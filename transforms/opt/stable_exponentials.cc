@@ -142,25 +142,18 @@ class ExponentialsOf {
 };
 
 // log(number + sum). Of two terms like numbers there may be formulas.
-std::optional<Atom> LogOfExponentials(Builder& b, const Eqn& e, const Atoms& x, double number, bool formulas) {
+std::optional<Atom> LogOfExponentials(Builder& b, const Eqn& e, const Atoms& x, double number) {
   const DType dtype = b.DTypeOf(x[0]);
   if (!e.attrs.entries().empty() || !IsFloat(dtype) || !x[0].is_var()) return std::nullopt;
   ExponentialsOf terms(b, number);
   if (!terms.Sum(x[0], 1) || !terms.HasExponentials()) return std::nullopt;
   const size_t n = terms.num_terms();
-  if (n < 2 || (n == 2 && formulas && !terms.IsFarFromOne())) return std::nullopt;
+  if (n < 2 || (n == 2 && !terms.IsFarFromOne())) return std::nullopt;
   return terms.Logarithm(dtype);
 }
 
-std::optional<Atom> LogOfSum(Builder& b, const Eqn& e, const Atoms& x) { return LogOfExponentials(b, e, x, 0, true); }
-std::optional<Atom> Log1pOfSum(Builder& b, const Eqn& e, const Atoms& x) { return LogOfExponentials(b, e, x, 1, true); }
-std::optional<Atom> InOtherBase(Builder& b, const Eqn& e, const Atoms& x) {
-  static const PrimTable<double> kFactors{{"log2", 1.4426950408889634}, {"log10", 0.4342944819032518}};
-  const std::optional<Atom> natural = LogOfExponentials(b, e, x, 0, false);
-  if (!natural) return std::nullopt;
-  return Mul(b, *natural, Atom::Scalar(b.DTypeOf(*natural), kFactors[*e.prim]));
-}
-
+std::optional<Atom> LogOfSum(Builder& b, const Eqn& e, const Atoms& x) { return LogOfExponentials(b, e, x, 0); }
+std::optional<Atom> Log1pOfSum(Builder& b, const Eqn& e, const Atoms& x) { return LogOfExponentials(b, e, x, 1); }
 constexpr RuleTime kStable = RuleTime::kStabilizing;
 
 const SimplifyRule kRules[] = {
@@ -170,12 +163,6 @@ const SimplifyRule kRules[] = {
      false, kStable},
     {"log-of-exponentials", "log1p", Licence::kAccurate, Log1pOfSum,
      "fn f(x: f32[3], y: f32[3]) { a = exp x; b = exp y; c = add a b; r = log1p c; return r }", false, kStable},
-    {"log-of-exponentials", "log2", Licence::kAccurate, InOtherBase,
-     "fn f(x: f32[3], y: f32[3], z: f32[3]) { a = exp x; b = exp y; c = add a b; d = exp z; e = add c d; r = log2 e; "
-     "return r }",
-     false, kStable},
-    {"log-of-exponentials", "log10", Licence::kAccurate, InOtherBase,
-     "fn f(x: f32[3]) { a = exp x; b = cosh x; c = add a b; r = log10 c; return r }", false, kStable},
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
   "select(" t " > 5, 1.772453850905516*" WEFT_FROM_5(t) "/" WEFT_LEADING(t) ", exp(-" t "*" t \
                                                                             ")/erfc(" WEFT_TO_5(t) "))"
 // In the normal distribution t is x / sqrt(2), of which f32 has a rounded number: t^2 is a x^2, and so t is meant.
-#define WEFT_MEANT "(sqrt(abs(a))*wide(x, -1e40, 1e40))"
+#define WEFT_MEANT "(sqrt(abs(a))*wide(x))"
 #define WEFT_ABOVE "(b > 0)*(abs(b*b/a - 1) < 1e-6)"
 #define WEFT_BELOW "(b > 0)*(abs(b*b*a - 1) < 1e-6)"
 #define WEFT_MINUS_ABOVE "(b > 0)*(abs(b*b/a + 1) < 1e-6)"
@@ -94,6 +94,11 @@ constexpr Licence kAccurate = Licence::kAccurate, kRounding = Licence::kRounding
     name "-below", kAccurate, above "erfc(x/b)" below, factor WEFT_SCALED_ERFC(WEFT_MEANT), WEFT_BELOW,     \
         WEFT_HALF_BELOW                                                                                     \
   }
+
+#define WEFT_LOG_COSH                                                   \
+  "select(abs(x) < 1, log1p(2*sinh(0.5*select(abs(x) < 1, x, 0))**2), " \
+  "abs(x) - (0.6931471805599453 - log1p(exp(-2*abs(x)))))"
+#define WEFT_IS_LOG_2 "abs(a - 0.6931471805599453) < 1e-7"
 
 const FormulaRule kRows[] = {
     // --- Logarithms of sums and exponentials ---
@@ -118,26 +123,30 @@ const FormulaRule kRows[] = {
      WEFT_NEAR_ONE("a") "*" WEFT_NEAR_ONE("b"), "a=0.75,b=0.25"},
     {"log-add-scaled-exp", kAccurate, "log(a*exp(x) + exp(y))",
      "select(x - y == x - y, select(x > y, x + log(a - (-0 - exp(select(x > y, y - x, 0)))), "
-     "y + log1p(a*exp(select(x > y, 0, x - y)))), max(x, y))",
+     "y + log1p(-0 - (-a)*exp(select(x > y, 0, x - y)))), max(x, y))",
      WEFT_NEAR_ONE("a"), "a=0.5"},
     {"log-number-plus-scaled-exp", kAccurate, "log(a + b*exp(x))",
      "select(x > 8, x + log(b - (-0 - a*exp(-select(x > 8, x, 8)))), log(a - (-0 - b*exp(select(x > 8, 0, x)))))",
      WEFT_NEAR_ONE("a") "*" WEFT_NEAR_ONE("b"), "a=0.75,b=0.5"},
     {"log-number-plus-exp", kAccurate, "log(a + exp(x))",
-     "select(x > 8, x + log1p(a*exp(-select(x > 8, x, 8))), log(a - (-0 - exp(select(x > 8, 0, x)))))",
+     "select(x > 8, x + log1p(-0 - (-a)*exp(-select(x > 8, x, 8))), log(a - (-0 - exp(select(x > 8, 0, x)))))",
      WEFT_NEAR_ONE("a") "*(abs(a - 1) > 0)", "a=0.75"},
+    {"log1p-scaled-exp", kAccurate, "log1p(a*exp(x))",
+     "select(x > 8, x + log(a - (-0 - exp(-select(x > 8, x, 8)))), log1p(-0 - (-a)*exp(select(x > 8, 0, x))))",
+     WEFT_NEAR_ONE("a"), "a=0.5"},
     {"log-scaled-exp", kAccurate, "log(a*exp(x))", "x + log(a)", "a > 0", "a=3"},
     {"log-exp-over-number", kAccurate, "log(exp(x)/a)", "x - log(a)", "a > 0", "a=3"},
     {"log-exp", kAccurate, "log(exp(x))", "x"},
     {"log-exp2", kAccurate, "log2(exp2(x))", "x"},
+    {"log-of-exp2", kAccurate, "log(exp2(x))", "0.6931471805599453*x"},
     {"log-sigmoid", kAccurate, "log(logistic(x))", "-softplus(-x)"},
-    {"log-cosh", kAccurate, "log(cosh(x))",
-     "select(abs(x) < 1, log1p(2*sinh(0.5*select(abs(x) < 1, x, 0))**2), "
-     "abs(x) + log1p(exp(-2*abs(x))) - 0.6931471805599453)"},
-    {"log-scaled-cosh", kAccurate, "log(a*cosh(x))",
-     "select(abs(x) < 1, log1p(2*sinh(0.5*select(abs(x) < 1, x, 0))**2), "
-     "abs(x) + log1p(exp(-2*abs(x))) - 0.6931471805599453) + log(a)",
-     "a > 0", "a=2"},
+    {"log-cosh", kAccurate, "log(cosh(x))", WEFT_LOG_COSH},
+    {"log-cosh-by-softplus", kAccurate, "x + softplus(-2*x) - a", WEFT_LOG_COSH, WEFT_IS_LOG_2, "a=0.6931471805599453"},
+    {"log-cosh-by-softplus-of-2x", kAccurate, "softplus(2*x) - x - a", WEFT_LOG_COSH, WEFT_IS_LOG_2,
+     "a=0.6931471805599453"},
+    {"log-cosh-by-softplus-less-log-2", kAccurate, "x - a + softplus(-2*x)", WEFT_LOG_COSH, WEFT_IS_LOG_2,
+     "a=0.6931471805599453"},
+    {"log-scaled-cosh", kAccurate, "log(a*cosh(x))", WEFT_LOG_COSH " + log(a)", "a > 0", "a=2"},
     {"log-sinh", kAccurate, "log(sinh(x))",
      "select(x > 1, x + log1p(-0 - exp(-2*select(x > 1, x, 1))) - 0.6931471805599453, "
      "log(-0 - sinh(-select(x > 1, 1, x))))"},
@@ -418,6 +427,17 @@ const FormulaRule kRows[] = {
 };
 
 }  // namespace
+
+absl::Span<const FormulaOfF64> FormulasOfF64() {
+  static const FormulaOfF64 rows[] = {
+      {"exp-over-expm1", "1/(-expm1(-x))"},
+      {"times-exp-over-expm1", "y/(-expm1(-x))"},
+      {"square-over-expm1", "x*(x/expm1(x))"},
+      {"cube-over-expm1", "x*(x*(x/expm1(x)))"},
+      {"one-minus-cos-over-square", "2*(sin(0.5*x)/x)**2"},
+  };
+  return rows;
+}
 
 absl::Span<const FormulaRule> StableFormulas() { return kRows; }
 

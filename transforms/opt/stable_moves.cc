@@ -170,6 +170,11 @@ class OfMoved {
     const Eqn* e = b_.Definition(a);
     return e != nullptr && !e->regions.empty();
   }
+  bool IsNumberOrExponential(const Atom& a) const {
+    static const PrimSet kExponentials{"exp", "exp2", "logistic", "cosh"};
+    const Eqn* e = b_.Definition(a);
+    return Splat(b_, a) != nullptr || (e != nullptr && kExponentials.Has(*e->prim));
+  }
   // The operands of the move that defines `a` whose elements it takes; nothing if none does.
   std::optional<std::pair<size_t, size_t>> MovedBy(const Atom& a) const {
     constexpr size_t kMost = 16;  // operands: each is looked at
@@ -182,9 +187,10 @@ class OfMoved {
     if (e->prim->family == Family::kReduction && (steps_.size() != 1 || !kIncreasing.Has(*steps_[0].e.prim)))
       return std::nullopt;
     // A choice keeps what is not chosen away from the function, where that may be infinite or NaN, and from its
-    // derivative. A number in its place is as well chosen afterwards: log(where(m, p, 1)).
-    if (e->prim == &PrimsOfMoves().select && Splat(b_, e->operands[1]) == nullptr &&
-        Splat(b_, e->operands[2]) == nullptr)
+    // derivative. A number in its place is as well chosen afterwards: log(where(m, p, 1)). So is an exponential, which
+    // a branch under vmap gives: its logarithm is what it was made of.
+    if (e->prim == &PrimsOfMoves().select && !IsNumberOrExponential(e->operands[1]) &&
+        !IsNumberOrExponential(e->operands[2]))
       return std::nullopt;
     const auto first = static_cast<size_t>(moved.first);
     return std::pair(first, moved.count == 0 ? e->operands.size() : first + static_cast<size_t>(moved.count));
@@ -305,8 +311,8 @@ std::optional<Atom> StableFormOf(Builder& b, const Eqn& e, const Atoms& x, int d
   }
   if (std::optional<Atom> made = StableForm(b, e, x)) return made;
   if (depth == 0) return std::nullopt;
-  static const Prim& log = FindPrim("log");
-  return e.prim == &log ? LogOfMovedQuotient(b, e, x, depth) : std::nullopt;
+  static const PrimSet kLogarithms{"log", "log2", "log10"};
+  return kLogarithms.Has(*e.prim) ? LogOfMovedQuotient(b, e, x, depth) : std::nullopt;
 }
 
 // Of what is moved or is a result of regions, or of an operation on that.
@@ -358,19 +364,24 @@ SimplifyRule FormulaRuleOfMoved() {
   return rule;
 }
 
+SimplifyRule QuotientRuleOfMoved() {
+  SimplifyRule rule{"log-of-moved-quotient",
+                    "log",
+                    Licence::kAccurate,
+                    [](Builder& b, const Eqn& e, const Atoms& x) { return LogOfMovedQuotient(b, e, x, kMostMoves); },
+                    R"(fn f(x: f32[3], y: f32[2]) { i = iota[dim=0, dtype=i32, shape=<2,1>]; a = exp x
+          g = gather[collapsed_dims=[0], indices_batch_dims=[], mode="zero", offset_dims=[], operand_batch_dims=[],
+                     slice_sizes=[1], start_index_map=[0]] a i; q = div g y; r = log q; return r })",
+                    false,
+                    RuleTime::kStabilizing};
+  rule.other_prims = {"log2", "log10"};
+  return rule;
+}
+
 }  // namespace
 
 absl::Span<const SimplifyRule> StableMoves() {
-  static const auto& rules = *new std::vector<SimplifyRule>{
-      MovedRule(),
-      FormulaRuleOfMoved(),
-      {"log-of-moved-quotient", "log", Licence::kAccurate,
-       [](Builder& b, const Eqn& e, const Atoms& x) { return LogOfMovedQuotient(b, e, x, kMostMoves); },
-       R"(fn f(x: f32[3], y: f32[2]) { i = iota[dim=0, dtype=i32, shape=<2,1>]; a = exp x
-          g = gather[collapsed_dims=[0], indices_batch_dims=[], mode="zero", offset_dims=[], operand_batch_dims=[],
-                     slice_sizes=[1], start_index_map=[0]] a i; q = div g y; r = log q; return r })",
-       false, RuleTime::kStabilizing},
-  };
+  static const auto& rules = *new std::vector<SimplifyRule>{MovedRule(), FormulaRuleOfMoved(), QuotientRuleOfMoved()};
   return rules;
 }
 

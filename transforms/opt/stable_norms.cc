@@ -6,6 +6,7 @@
 #include "ir/prim_table.h"
 #include "ir/prims/contraction.h"
 #include "transforms/opt/defined_by.h"
+#include "transforms/opt/formula.h"
 #include "transforms/opt/same_value.h"
 #include "transforms/opt/shaped_sums.h"
 #include "transforms/opt/stable_rules.h"
@@ -106,6 +107,26 @@ std::optional<Atom> RootOfSquares(Builder& b, const Eqn& e, const Atoms& x) {
   return Convert(b, Sqrt(b, *total), dtype);
 }
 
+// prod(x)**(1/n), and roots of products: factors of 1e-30.
+std::optional<Atom> RootOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
+  static const Prim& prod = FindPrim("reduce_prod");
+  const DType dtype = b.DTypeOf(x[0]);
+  if (!e.attrs.entries().empty() || !IsFloat(dtype) || ByteWidth(dtype) >= 8) return std::nullopt;
+  if (CurrentLicences().Allow(Licence::kRounding)) return std::nullopt;
+  const Shaped shaped = ThroughShapes(b, x[0]);
+  const Eqn* product = DefinedBy(b, shaped.inner, prod);
+  const Atom* power = x.size() == 2 ? Splat(b, x[1]) : nullptr;
+  if (product == nullptr || (x.size() == 2 && power == nullptr)) return std::nullopt;
+  const Ints dims = product->attrs.Get<Ints>("dims");
+  const Atom total = Reduce(b, "reduce_prod", Convert(b, product->operands[0], DType::kF64), dims);
+  // What is -0 in the narrower dtype has a root there.
+  const Atom narrow = Convert(b, total, dtype), zero = Atom::Scalar(dtype, 0), below = Atom::Scalar(DType::kF64, 0);
+  const Atom rounded = And(b, Eq(b, narrow, zero), Lt(b, total, below));
+  Atoms wide = {Again(b, shaped, Select(b, rounded, Convert(b, narrow, DType::kF64), total))};
+  if (power != nullptr) wide.push_back(Atom::Scalar(DType::kF64, power->literal().Get(0).real()));
+  return Convert(b, b.Emit1(*e.prim, wide), dtype);
+}
+
 const SimplifyRule kRules[] = {
     {"norm", "sqrt", Licence::kAccurate, Norm,
      "fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; r = sqrt s; return r }", false,
@@ -115,6 +136,12 @@ const SimplifyRule kRules[] = {
      RuleTime::kStabilizing},
     {"norm", "sqrt", Licence::kAccurate, NormByProduct,
      R"(fn f(x: f32[3]) { s = contract[spec="a,a->"] x x; r = sqrt s; return r })", false, RuleTime::kStabilizing},
+    {"root-of-product", "pow", Licence::kAccurate, RootOfProduct,
+     "fn f(x: f32[3]) { p = reduce_prod[dims=[0]] x; r = pow p 0.25:f32; return r }", false, RuleTime::kStabilizing},
+    {"root-of-product", "sqrt", Licence::kAccurate, RootOfProduct,
+     "fn f(x: f32[3]) { p = reduce_prod[dims=[0]] x; r = sqrt p; return r }", false, RuleTime::kStabilizing},
+    {"root-of-product", "cbrt", Licence::kAccurate, RootOfProduct,
+     "fn f(x: f32[3]) { p = reduce_prod[dims=[0]] x; r = cbrt p; return r }", false, RuleTime::kStabilizing},
     {"root-of-squares", "sqrt", Licence::kAccurate, RootOfSquares,
      R"(fn f(x: f32[3], y: f32[3], z: f32[3]) { a = mul x x; b = square y; c = add a b; d = integer_pow[y=2] z
         e = add c d; r = sqrt e; return r })",

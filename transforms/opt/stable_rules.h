@@ -21,14 +21,27 @@ struct FormulaRule {
   const char* numbers = "";  // what they are in the tests: "a=1,b=0.5"
 };
 
-absl::Span<const FormulaRule> StableFormulas();    // stable_formulas.cc
+// What the row of this name is replaced by in f64, where the replacement for others holds numbers between bounds.
+struct FormulaOfF64 {
+  const char* name;
+  const char* replacement;
+};
+
+absl::Span<const FormulaRule> StableFormulas();  // stable_formulas.cc
+absl::Span<const FormulaOfF64> FormulasOfF64();
 absl::Span<const SimplifyRule> StableFactors();    // stable_factors.cc: logarithms of products and quotients
 absl::Span<const SimplifyRule> LimitRules();       // stable_limits.cc: of what functions have reached their limits for
 absl::Span<const SimplifyRule> StableStructure();  // stable_structure.cc: of sums over dimensions
+absl::Span<const SimplifyRule> StableQuotients();  // stable_quotients.cc: of quotients of sums of exponentials
+absl::Span<const SimplifyRule> VarianceRules();    // stable_variance.cc
+absl::Span<const SimplifyRule> LoopSumRules();     // stable_loops.cc
+absl::Span<const SimplifyRule> ExtremeRules();     // stable_extremes.cc: of what is kept above a number
+absl::Span<const SimplifyRule> BaseRules();        // stable_bases.cc: of logarithms of other bases
 absl::Span<const SimplifyRule> StableExponentials();  // stable_exponentials.cc: logarithms of written sums
 absl::Span<const SimplifyRule> NormRules();           // stable_norms.cc
 absl::Span<const SimplifyRule> ReciprocalRules();  // stable_reciprocals.cc: of quotients that are written as products
 absl::Span<const SimplifyRule> GuardRules();       // guarded_branches.cc: of choices
+absl::Span<const SimplifyRule> ConversionRules();  // stable_conversions.cc: of what was widened
 absl::Span<const SimplifyRule> StableMoves();      // stable_moves.cc: of parts and other arrangements of values
 
 // The value of `e`, whose operands are `x`, by the first of the rules above, but those of StableMoves, that applies.

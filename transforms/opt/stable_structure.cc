@@ -15,6 +15,7 @@
 #include "transforms/opt/rewrite.h"
 #include "transforms/opt/same_value.h"
 #include "transforms/opt/shaped_sums.h"
+#include "transforms/opt/shifted_exponentials.h"
 #include "transforms/opt/stable_rules.h"
 
 namespace weft {
@@ -22,43 +23,12 @@ namespace {
 
 struct SoughtPrims {
   const Prim &exp = FindPrim("exp"), &sum = FindPrim("reduce_sum"), &log = FindPrim("log"), &sub = FindPrim("sub"),
-             &div = FindPrim("div"), &mul = FindPrim("mul"), &integer_pow = FindPrim("integer_pow"),
-             &broadcast = FindPrim("broadcast"), &reshape = FindPrim("reshape"), &stop = FindPrim("stop_gradient"),
-             &select = FindPrim("select"), &is_finite = FindPrim("is_finite");
+             &div = FindPrim("div"), &mul = FindPrim("mul"), &broadcast = FindPrim("broadcast"),
+             &reshape = FindPrim("reshape"), &select = FindPrim("select");
 };
 const SoughtPrims& Prims() {
   static const SoughtPrims prims;
   return prims;
-}
-
-std::optional<Atom> ExponentOf(const Builder& b, const Atom& a) {
-  const Eqn* e = DefinedBy(b, a, Prims().exp);
-  return e != nullptr ? std::optional<Atom>(e->operands[0]) : std::nullopt;
-}
-
-// Whether something has been subtracted already, as these rules and careful people do.
-bool IsShifted(const Builder& b, const Atom& exponent) {
-  const Eqn* e = b.Definition(exponent);
-  for (int selects = 0; e != nullptr && e->prim == &Prims().select && selects < 3; ++selects)
-    e = b.Definition(Splat(b, e->operands[1]) != nullptr ? e->operands[2] : e->operands[1]);
-  if (e == nullptr || e->prim != &Prims().sub) return false;
-  const Atom shift = ThroughShapes(b, e->operands[1]).inner;
-  const Eqn* made = b.Definition(shift);
-  if (made == nullptr) return false;
-  static const auto& shifts = *new PrimSet{"reduce_max", "stop_gradient", "log", "select", "max"};
-  if (shifts.Has(*made->prim)) return true;
-  // m + log(sum(exp(x - m)))
-  return Is<"add">(*made->prim);
-}
-
-// The largest element over `dims`, 0 where that is not finite; nothing is derived from it.
-Atom Largest(Builder& b, const Atom& x, const Ints& dims) {
-  const Atom largest = StopGradient(b, Reduce(b, "reduce_max", x, dims));
-  return Select(b, IsFinite(b, largest), largest, Zeros(b, b.TypeOf(largest)));
-}
-Atom SpreadOver(Builder& b, const Atom& reduced, const Atom& like, const Ints& dims) {
-  const Type type = b.TypeOf(like);
-  return Broadcast(b, reduced, type.dims, OtherDims(type.rank(), dims));
 }
 
 // log(sum(exp(x))), or of a mean: the largest exponent apart.
@@ -77,76 +47,6 @@ std::optional<Atom> LogSumExp(Builder& b, const Eqn& e, const Atoms& x) {
   return Again(b, outer, Again(b, shaped, Add(b, largest, Log(b, total))));
 }
 
-// The factors of a product of elements, of one shape each, as far as they are found; a number is one too.
-void FactorsOf(const Builder& b, const Atom& a, Atoms* factors, size_t most = 8) {
-  const Eqn* e = DefinedBy(b, a, Prims().mul);
-  if (e == nullptr || factors->size() >= most) {
-    factors->push_back(a);
-    return;
-  }
-  const Atoms operands = e->operands;
-  for (const Atom& operand : operands) FactorsOf(b, operand, factors, most);
-}
-Atom ProductOf(Builder& b, const Atoms& factors) {
-  Atom product = factors[0];
-  for (size_t i = 1; i < factors.size(); ++i) product = Mul(b, product, factors[i]);
-  return product;
-}
-
-// sum(y*exp(x)) / sum(exp(x)): the largest exponent apart, in both.
-std::optional<Atom> SoftmaxMean(Builder& b, const Eqn&, const Atoms& x) {
-  const Shaped below = ThroughShapes(b, x[1]), above = ThroughShapes(b, x[0]);
-  const std::optional<Sum> weights = SumOf(b, below.inner), values = SumOf(b, above.inner);
-  if (!weights || !values || weights->dims != values->dims) return std::nullopt;
-  const std::optional<Atom> exponent = ExponentOf(b, weights->of);
-  if (!exponent || IsShifted(b, *exponent) || b.TypeOf(values->of).dims != b.TypeOf(*exponent).dims)
-    return std::nullopt;
-  Atoms factors;
-  FactorsOf(b, values->of, &factors);
-  const auto weight =
-      std::find_if(factors.begin(), factors.end(), [&](const Atom& f) { return SameValue(b, f, weights->of); });
-  if (weight == factors.end()) return std::nullopt;
-  const Atom largest = Largest(b, *exponent, weights->dims);
-  const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, weights->dims)));
-  *weight = rest;
-  const Atom mean = ReduceSum(b, ProductOf(b, factors), values->dims);
-  return Div(b, Again(b, above, mean), Again(b, below, ReduceSum(b, rest, weights->dims)));
-}
-
-// exp(x) / sum(exp(x)) of where(mask, exp(x), 0): the largest of those that count.
-std::optional<Atom> MaskedSoftmax(Builder& b, const Atoms& x) {
-  const Eqn* found = DefinedBy(b, x[0], Prims().select);
-  const Shaped shaped = ThroughShapes(b, x[1]);
-  const std::optional<Sum> sum = SumOf(b, shaped.inner);
-  if (found == nullptr || !sum || !SameValue(b, sum->of, x[0])) return std::nullopt;
-  const Eqn select = *found;  // emitting may move it
-  const Atom* none = Splat(b, select.operands[2]);
-  const std::optional<Atom> exponent = ExponentOf(b, select.operands[1]);
-  if (none == nullptr || !none->IsSplat(0) || !exponent || IsShifted(b, *exponent) ||
-      !(b.TypeOf(select.operands[0]).dims == b.TypeOf(*exponent).dims))
-    return std::nullopt;
-  const Atom& mask = select.operands[0];
-  const DType dtype = b.DTypeOf(*exponent);
-  const Atom lowest = Atom::Scalar(dtype, -std::numeric_limits<double>::infinity()), zero = Atom::Scalar(dtype, 0);
-  const Atom largest = Largest(b, Select(b, mask, *exponent, lowest), sum->dims);
-  const Atom off = Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims));
-  const Atom rest = Select(b, mask, Exp(b, Select(b, mask, off, zero)), zero);
-  return Div(b, rest, Again(b, shaped, ReduceSum(b, rest, sum->dims)));
-}
-
-// exp(x) / sum(exp(x)): the same.
-std::optional<Atom> Softmax(Builder& b, const Eqn&, const Atoms& x) {
-  if (std::optional<Atom> masked = MaskedSoftmax(b, x)) return masked;
-  const std::optional<Atom> exponent = ExponentOf(b, x[0]);
-  if (!exponent || IsShifted(b, *exponent)) return std::nullopt;
-  const Shaped shaped = ThroughShapes(b, x[1]);
-  const std::optional<Sum> sum = SumOf(b, shaped.inner);
-  if (!sum || !SameValue(b, sum->of, x[0])) return std::nullopt;
-  const Atom largest = Largest(b, *exponent, sum->dims);
-  const Atom rest = Exp(b, Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims)));
-  return Div(b, rest, Again(b, shaped, ReduceSum(b, rest, sum->dims)));
-}
-
 // exp(x) exp(y) = exp(x + y), and so with quotients: one exponential less, and no overflow of one of them alone. The
 // sum is taken in a wider type: rounded, it would cost as many digits as it has before the point.
 std::optional<Atom> ExpOfSum(Builder& b, const Eqn& e, const Atoms& x) {
@@ -160,21 +60,12 @@ std::optional<Atom> ExpOfSum(Builder& b, const Eqn& e, const Atoms& x) {
   return Convert(b, Exp(b, e.prim == &Prims().mul ? Add(b, a, c) : Sub(b, a, c)), dtype);
 }
 
-// log(exp(x) / sum(exp(x))) = x - log(sum(exp(x))), of the form that Softmax made too. The difference of x and its
-// largest is exact where they are near each other, so it comes first.
+// log(exp(x) / sum(exp(x))) = x - log(sum(exp(x))).
 std::optional<Atom> LogSoftmax(Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.attrs.entries().empty()) return std::nullopt;
-  const Eqn* quotient = DefinedBy(b, x[0], Prims().div);
+  const Eqn* quotient = e.attrs.entries().empty() ? DefinedBy(b, x[0], Prims().div) : nullptr;
   if (quotient == nullptr) return std::nullopt;
   const Atom above = quotient->operands[0], below = quotient->operands[1];
-  const std::optional<Atom> exponent = ExponentOf(b, above);
-  const Shaped shaped = ThroughShapes(b, below);
-  const std::optional<Sum> sum = SumOf(b, shaped.inner);
-  if (!exponent || !sum || !SameValue(b, sum->of, above)) return std::nullopt;
-  if (IsShifted(b, *exponent)) return Sub(b, *exponent, Again(b, shaped, Log(b, shaped.inner)));
-  const Atom largest = Largest(b, *exponent, sum->dims);
-  const Atom shifted = Sub(b, *exponent, SpreadOver(b, largest, *exponent, sum->dims));
-  return Sub(b, shifted, Again(b, shaped, Log(b, ReduceSum(b, Exp(b, shifted), sum->dims))));
+  return SoftmaxOf(b, above, below, true);
 }
 
 // A product of elements that is summed over `dims`: exponents of its factors that are exponentials, and the others.
@@ -373,55 +264,6 @@ std::optional<Atom> LogProductOfExps(Builder& b, const Eqn& e, const Atoms& x) {
   return Again(b, outer, Add(b, *apart, Log(b, b.Emit1(contract, operands, product.attrs))));
 }
 
-// Logarithms of another base of what is taken apart by its exponents.
-std::optional<Atom> InOtherBase(Builder& b, const Eqn& e, const Atoms& x) {
-  static const PrimTable<double> kFactors{{"log2", 1.4426950408889634}, {"log10", 0.4342944819032518}};
-  for (const auto rule : {LogSoftmax, LogSumExp, LogWeightedSumExp, LogProductOfExps}) {
-    const std::optional<Atom> natural = rule(b, e, x);
-    if (natural) return Mul(b, *natural, Atom::Scalar(b.DTypeOf(*natural), kFactors[*e.prim]));
-  }
-  return std::nullopt;
-}
-
-// --- Variance --------------------------------------------------------------------------------------------------------
-
-// mean(x^2) - mean(x)^2, or sum(x^2) - sum(x)^2 / n: of the distances from the mean.
-std::optional<Atom> TwoPassVariance(Builder& b, const Eqn&, const Atoms& x) {
-  if (!IsFloat(b.DTypeOf(x[0])) || b.TypeOf(x[0]).dims != b.TypeOf(x[1]).dims) return std::nullopt;
-  // First: factor * sum(x^2), through changes of shape before or after the factor.
-  const Shaped outer = ThroughShapes(b, x[0]);
-  const Scaled first = WithoutFactor(b, outer.inner);
-  const Shaped inner = ThroughShapes(b, first.of);
-  const std::optional<Sum> squares = SumOf(b, inner.inner);
-  const std::optional<Atom> v = squares ? RootOf(b, squares->of) : std::nullopt;
-  if (!v) return std::nullopt;
-  // Second: (c * sum(x))^2 * d.
-  const Scaled second = WithoutFactor(b, ThroughShapes(b, x[1]).inner);
-  const std::optional<Atom> root = RootOf(b, second.of);
-  if (!root) return std::nullopt;
-  const Scaled mean = WithoutFactor(b, ThroughShapes(b, *root).inner);
-  const std::optional<Sum> sum = SumOf(b, ThroughShapes(b, mean.of).inner);
-  if (!sum || !SameValue(b, sum->of, *v) || sum->dims != squares->dims) return std::nullopt;
-  const Type& type = b.TypeOf(*v);
-  double count = 1;
-  for (int64_t d : sum->dims) {
-    const std::optional<int64_t> size = type.dims[static_cast<size_t>(d)].TryValue();
-    if (!size) return std::nullopt;
-    count *= static_cast<double>(*size);
-  }
-  if (!Near(mean.factor * mean.factor * second.factor, first.factor / count)) return std::nullopt;
-  const DType dtype = type.dtype;
-  const Atom total = ReduceSum(b, *v, sum->dims);
-  const Atom middle = Div(b, total, Atom::Scalar(dtype, count));
-  const Atom distance = Sub(b, *v, SpreadOver(b, middle, *v, sum->dims));
-  const Atom spread = ReduceSum(b, Mul(b, distance, distance), sum->dims);
-  const double divisor = 1 / first.factor;
-  // n, or n - 1, of whose reciprocal the program may have had the rounded one.
-  const double whole = std::round(divisor);
-  const Atom scaled = Div(b, spread, Atom::Scalar(dtype, Near(divisor, whole) ? whole : divisor));
-  return Again(b, outer, Again(b, inner, scaled));
-}
-
 // log(prod(x)): what f32 cannot hold f64 can, of a few dozen factors; of any number their logarithms' sum, where none
 // is negative.
 std::optional<Atom> LogOfProduct(Builder& b, const Eqn& e, const Atoms& x) {
@@ -457,32 +299,12 @@ const SimplifyRule kRules[] = {
     {"log-product-of-exps", "log", Licence::kAccurate, LogProductOfExps,
      R"(fn f(x: f32[2,3], y: f32[3,4]) { a = exp x; s = contract[spec="ab,bc->ac"] a y; r = log s; return r })", false,
      kStable},
-    {"log-in-other-base", "log2", Licence::kAccurate, InOtherBase,
-     "fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; r = log2 s; return r }", false, kStable},
-    {"log-in-other-base", "log10", Licence::kAccurate, InOtherBase,
-     "fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; r = log10 s; return r }", false, kStable},
     {"log-of-product", "log", Licence::kAccurate, LogOfProduct,
      "fn f(x: f32[3]) { s = reduce_prod[dims=[0]] x; r = log s; return r }", false, kStable},
     {"exp-of-sum", "mul", Licence::kAccurate, ExpOfSum,
      "fn f(x: f32[3], y: f32[3]) { a = exp x; b = exp y; c = mul a b; return c }", false, kStable},
     {"exp-of-sum", "div", Licence::kAccurate, ExpOfSum,
      "fn f(x: f32[3], y: f32[3]) { a = exp x; b = exp y; c = div a b; return c }", false, kStable},
-    {"softmax-mean", "div", Licence::kAccurate, SoftmaxMean,
-     R"(fn f(x: f32[3], y: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; p = mul y a
-        t = reduce_sum[dims=[0]] p; q = div t s; return q })",
-     false, kStable},
-    {"softmax", "div", Licence::kAccurate, Softmax,
-     R"(fn f(x: f32[3]) { a = exp x; s = reduce_sum[dims=[0]] a; t = broadcast[dims=[], shape=<3>] s; q = div a t
-        return q })",
-     false, kStable},
-    {"softmax", "div", Licence::kAccurate, Softmax,
-     R"(fn f(x: f32[3], y: f32[3]) { a = exp x; m = gt y 0.0:f32; e = select m a 0.0:f32; s = reduce_sum[dims=[0]] e
-        t = broadcast[dims=[], shape=<3>] s; q = div e t; return q })",
-     false, kStable},
-    {"two-pass-variance", "sub", Licence::kAccurate, TwoPassVariance,
-     R"(fn f(x: f32[3]) { q = mul x x; s = reduce_sum[dims=[0]] q; m = div s 3.0:f32
-        t = reduce_sum[dims=[0]] x; n = div t 3.0:f32; o = mul n n; r = sub m o; return r })",
-     false, kStable},
 };
 
 }  // namespace
