@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <limits>
 
 #include "ir/ops.h"
@@ -14,6 +13,7 @@
 #include "transforms/opt/defined_by.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/rule_rows.h"
 
 namespace weft {
 namespace {
@@ -471,45 +471,33 @@ std::vector<SimplifyRule> MakeRules() {
       {"mul-zero", "mul", kNoNan, MulZero<false>, "fn f(x: f32[3]) { a = mul 0.0:f32 x; return a }", true},
       {"integer-mul-zero", "mul", kExact, MulZero<true>, "fn f(x: i32[3]) { a = mul x 0:i32; return a }", true},
   };
-  // What rounds otherwise waits for lowering, so that a function and the value beside its derivative keep the same
-  // bits.
-  for (SimplifyRule& r : rules) {
-    if (r.licence > kSignedZero && r.time == RuleTime::kSimplifying) r.time = RuleTime::kLowering;
-  }
-  // Rows that are the same for several primitives; a sample is `before`, the primitive's name and `after`.
-  const auto add = [&rules](const char* name, Licence licence, const auto& apply, const std::vector<const char*>& prims,
-                            const std::string& before, const char* after) {
-    static auto& samples = *new std::deque<std::string>();  // as long as the rules
-    for (const char* prim : prims) {
-      samples.push_back(before + prim + after);
-      rules.push_back({name, prim, licence, apply, samples.back().c_str()});
-    }
-  };
-  add("compare-with-itself", kExact, CompareWithItself, {"lt", "gt"}, "fn f(x: f32[3]) { a = ", " x x; return a }");
-  add("compare-with-itself", kExact, CompareWithItself, {"eq", "ne", "le", "ge"},
-      "fn f(x: i32[3]) { a = ", " x x; return a }");
+  AddRows(rules, "compare-with-itself", kExact, CompareWithItself, {"lt", "gt"},
+          "fn f(x: f32[3]) { a = ", " x x; return a }");
+  AddRows(rules, "compare-with-itself", kExact, CompareWithItself, {"eq", "ne", "le", "ge"},
+          "fn f(x: i32[3]) { a = ", " x x; return a }");
   const std::vector<const char*> extremes_of_two = {"max", "min"};
-  add("of-itself", kExact, OfItself, extremes_of_two, "fn f(x: f32[3]) { a = ", " x x; return a }");
-  add("of-itself", kExact, OfItself, {"and", "or"}, "fn f(x: i32[3]) { a = ", " x x; return a }");
+  AddRows(rules, "of-itself", kExact, OfItself, extremes_of_two, "fn f(x: f32[3]) { a = ", " x x; return a }");
+  AddRows(rules, "of-itself", kExact, OfItself, {"and", "or"}, "fn f(x: i32[3]) { a = ", " x x; return a }");
   for (const char* prim : extremes_of_two) {
-    add("absorbed", kExact, Absorbed, {prim},
-        std::string("fn f(x: f32[3], y: f32[3]) { a = ") + prim + " x y; b = ", " y a; return b }");
+    AddRows(rules, "absorbed", kExact, Absorbed, {prim},
+            std::string("fn f(x: f32[3], y: f32[3]) { a = ") + prim + " x y; b = ", " y a; return b }");
   }
-  add("with-bits", kExact, WithBits, {"and"}, "fn f(p: bool[3]) { b = ", " p true:bool; return b }");
-  add("with-bits", kExact, WithBits, {"or", "xor"}, "fn f(x: i32[3]) { b = ", " 0:i32 x; return b }");
-  add("part-of-complex", kExact, PartOfComplex, {"real", "imag"},
-      "fn f(x: f32[3], y: f32[3]) { a = complex x y; b = ", " a; return b }");
-  add("twice", kExact, Twice, {"conj"}, "fn f(x: c64[3]) { a = conj x; b = ", " a; return b }");
+  AddRows(rules, "with-bits", kExact, WithBits, {"and"}, "fn f(p: bool[3]) { b = ", " p true:bool; return b }");
+  AddRows(rules, "with-bits", kExact, WithBits, {"or", "xor"}, "fn f(x: i32[3]) { b = ", " 0:i32 x; return b }");
+  AddRows(rules, "part-of-complex", kExact, PartOfComplex, {"real", "imag"},
+          "fn f(x: f32[3], y: f32[3]) { a = complex x y; b = ", " a; return b }");
+  AddRows(rules, "twice", kExact, Twice, {"conj"}, "fn f(x: c64[3]) { a = conj x; b = ", " a; return b }");
   for (const char* prim : {"abs", "floor", "ceil", "sign"}) {
-    add("idempotent", kExact, Idempotent, {prim},
-        std::string("fn f(x: f32[3]) { a = ") + prim + " x; b = ", " a; return b }");
+    AddRows(rules, "idempotent", kExact, Idempotent, {prim},
+            std::string("fn f(x: f32[3]) { a = ") + prim + " x; b = ", " a; return b }");
   }
-  add("even-of-neg", kExact, EvenOfNeg, {"abs", "cos", "cosh", "square"},
-      "fn f(x: f32[3]) { a = neg x; b = ", " a; return b }");
-  add("both-negative", kExact, BothNegative, {"mul", "div"},
-      "fn f(x: f32[3], y: f32[3]) { a = neg x; b = neg y; c = ", " a b; return c }");
-  add("unsigned-by-power-of-two", kExact, UnsignedByPowerOfTwo, {"div", "rem"},
-      "fn f(x: u32[5]) { a = ", " x 8:u32; return a }");
+  AddRows(rules, "even-of-neg", kExact, EvenOfNeg, {"abs", "cos", "cosh", "square"},
+          "fn f(x: f32[3]) { a = neg x; b = ", " a; return b }");
+  AddRows(rules, "both-negative", kExact, BothNegative, {"mul", "div"},
+          "fn f(x: f32[3], y: f32[3]) { a = neg x; b = neg y; c = ", " a b; return c }");
+  AddRows(rules, "unsigned-by-power-of-two", kExact, UnsignedByPowerOfTwo, {"div", "rem"},
+          "fn f(x: u32[5]) { a = ", " x 8:u32; return a }");
+  RoundAtLowering(rules);
   return rules;
 }
 

@@ -9,6 +9,7 @@
 #include "transforms/opt/algebra_rules.h"
 #include "transforms/opt/formula.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/rule_rows.h"
 
 namespace weft {
 namespace {
@@ -245,9 +246,7 @@ std::vector<SimplifyRule> MakeRules() {
       {"collect-integer-product", "mul", kExact, CollectProduct<true>,
        "fn f(x: i32[3]) { a = mul x 3:i32; b = mul a 2:i32; return b }", true},
   };
-  for (SimplifyRule& r : rules) {
-    if (r.licence == kReassociate) r.time = RuleTime::kLowering;  // as in algebra_rules.cc
-  }
+  RoundAtLowering(rules);
   return rules;
 }
 

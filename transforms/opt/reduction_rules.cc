@@ -1,7 +1,6 @@
 // Laws of reductions: of other shapes and orders, of reductions, of what is repeated, and factors before sums.
 #include <algorithm>
 #include <cmath>
-#include <deque>
 
 #include "ir/ops.h"
 #include "ir/prim_table.h"
@@ -11,6 +10,7 @@
 #include "transforms/opt/known.h"
 #include "transforms/opt/part.h"
 #include "transforms/opt/rewrite.h"
+#include "transforms/opt/rule_rows.h"
 
 namespace weft {
 namespace {
@@ -209,39 +209,27 @@ std::vector<SimplifyRule> MakeRules() {
       {"reduce-transpose", "reduce_prod", kProducts, ReduceOfTranspose,
        "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = reduce_prod[dims=[1]] a; return b }"},
   };
-  // What rounds otherwise waits for lowering, so that a function and the value beside its derivative keep the same
-  // bits.
-  for (SimplifyRule& r : rules) {
-    if (r.licence > Licence::kSignedZero) r.time = RuleTime::kLowering;
-  }
-  const auto add = [&rules](const char* name, Licence licence, const auto& apply, const std::vector<const char*>& prims,
-                            const std::string& before, const char* after) {
-    static auto& samples = *new std::deque<std::string>();  // as long as the rules
-    for (const char* prim : prims) {
-      samples.push_back(before + prim + after);
-      rules.push_back({name, prim, licence, apply, samples.back().c_str()});
-    }
-  };
   const std::vector<const char*> extremes = {"reduce_max", "reduce_min"}, bits = {"reduce_and", "reduce_or"};
   const char* const reduce_two = "[dims=[1]] a; return b }";
-  add("reduce-transpose", kExact, ReduceOfTranspose, extremes,
-      "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = ", reduce_two);
-  add("reduce-repeated", kExact, ReduceOfRepeated, extremes,
-      "fn f(x: f32[3]) { a = broadcast[dims=[0], shape=<3,5>] x; b = ", reduce_two);
+  AddRows(rules, "reduce-transpose", kExact, ReduceOfTranspose, extremes,
+          "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,1,0]] x; b = ", reduce_two);
+  AddRows(rules, "reduce-repeated", kExact, ReduceOfRepeated, extremes,
+          "fn f(x: f32[3]) { a = broadcast[dims=[0], shape=<3,5>] x; b = ", reduce_two);
   for (const char* prim : extremes) {
-    add("reduce-reduce", kExact, ReduceOfReduce, {prim},
-        std::string("fn f(x: f32[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
+    AddRows(rules, "reduce-reduce", kExact, ReduceOfReduce, {prim},
+            std::string("fn f(x: f32[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
   }
   for (const char* prim : bits) {
-    add("reduce-reduce", kExact, ReduceOfReduce, {prim},
-        std::string("fn f(x: bool[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
+    AddRows(rules, "reduce-reduce", kExact, ReduceOfReduce, {prim},
+            std::string("fn f(x: bool[2,3,4]) { a = ") + prim + "[dims=[1]] x; b = ", reduce_two);
   }
-  add("reduce-reshape", kExact, ReduceOfReshape, extremes,
-      "fn f(x: f32[2,3,4]) { a = reshape[shape=<2,1,3,4>] x; b = ", "[dims=[0,2]] a; return b }");
-  add("reduce-reshape", kExact, ReduceOfReshape, bits,
-      "fn f(x: bool[2,3]) { a = reshape[shape=<3,2,1>] x; b = ", "[dims=[0,1,2]] a; return b }");
-  add("reduce-transpose", kExact, PlaceOfTranspose, {"argmax", "argmin"},
-      "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,0,1]] x; b = ", "[dim=1, dtype=i32] a; return b }");
+  AddRows(rules, "reduce-reshape", kExact, ReduceOfReshape, extremes,
+          "fn f(x: f32[2,3,4]) { a = reshape[shape=<2,1,3,4>] x; b = ", "[dims=[0,2]] a; return b }");
+  AddRows(rules, "reduce-reshape", kExact, ReduceOfReshape, bits,
+          "fn f(x: bool[2,3]) { a = reshape[shape=<3,2,1>] x; b = ", "[dims=[0,1,2]] a; return b }");
+  AddRows(rules, "reduce-transpose", kExact, PlaceOfTranspose, {"argmax", "argmin"},
+          "fn f(x: f32[2,3,4]) { a = transpose[perm=[2,0,1]] x; b = ", "[dim=1, dtype=i32] a; return b }");
+  RoundAtLowering(rules);
   return rules;
 }
 
