@@ -285,3 +285,24 @@ def test_guards_reach_functions_that_are_said_to_be_elementwise():
     np.testing.assert_array_equal(build(True)(x), [0.0, 0.25])
     # What is not known of a function is not assumed: a rule may mix elements.
     assert np.isnan(build(False)(x)[0])
+
+
+@pytest.mark.parametrize("mapped", [(0, None), (None, 0), (0, 0)])
+@pytest.mark.parametrize("levels", [1, 2])
+def test_guards_reach_operands_that_are_not_mapped(mapped, levels):
+    f = weft.custom_jvp(lambda x, y: wnp.sqrt(x) * wnp.sqrt(y), elementwise=True)
+    rule = lambda x, y, dx, dy: dx * wnp.sqrt(y) / (2 * wnp.sqrt(x)) + dy * wnp.sqrt(x) / (2 * wnp.sqrt(y))
+    f.defjvp(lambda primals, tangents: (f(*primals), rule(*primals, *tangents)))
+    guarded = lambda x, y: wnp.where((x > 0) & (y > 0), f(x, y), 0.0)
+    edge = np.array([0.0, 4.0, 0.0, 9.0], np.float32)
+    xs = [np.stack([edge, edge[::-1]]) if axis == 0 else edge for axis in mapped]
+    if levels == 2:
+        xs = [np.stack([x, x]) if axis == 0 else x for x, axis in zip(xs, mapped)]
+    for _ in range(levels):
+        guarded = weft.vmap(guarded, in_axes=mapped)
+    slope = lambda x, y: np.where((x > 0) & (y > 0), np.sqrt(y) / (2 * np.sqrt(np.maximum(x, 1))), 0)
+    for d in range(2):
+        full = slope(xs[d], xs[1 - d])
+        want = full.reshape(-1, *xs[d].shape).sum(0) if full.shape != xs[d].shape else full
+        for g in (weft.grad(lambda *v: guarded(*v).sum(), d), weft.jit(weft.grad(lambda *v: guarded(*v).sum(), d))):
+            np.testing.assert_allclose(g(*xs), want, rtol=1e-5)

@@ -98,6 +98,34 @@ void BatchFunction(BatchContext& c) {
   GiveResultsOfRuled(c);
 }
 
+// Of a function whose results are elementwise: an operand of a result's shape that is not mapped is repeated, so that
+// it still has the result's shape. What guards a derivative holds such operands alone.
+Mask RepeatedOfElementwise(const BatchContext& c) {
+  Mask repeated(c.x.size(), false);
+  if (!c.eqn.attrs.GetOr<bool>("elementwise", false) || !Any(c.batched)) return repeated;
+  const Types types = c.eqn.regions[0]->ParamTypes(), results = c.eqn.regions[0]->ResultTypes();
+  const Mask movable = Movable(types, c.eqn.attrs);
+  for (size_t i = 0; i < c.x.size(); ++i) {
+    repeated[i] = !c.batched[i] && c.x[i].is_var() && movable[i] && IsFloat(types[i].dtype) &&
+                  std::any_of(results.begin(), results.end(), [&](const Type& r) { return r.dims == types[i].dims; });
+  }
+  return repeated;
+}
+
+void BatchRepeated(BatchContext& c, const Mask& repeated) {
+  Atoms x = c.x;
+  Mask batched = c.batched;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!repeated[i]) continue;
+    x[i] = c.Batched(static_cast<int>(i));
+    batched[i] = true;
+  }
+  BatchContext all{c.b, c.eqn, x, batched, c.size, c.axis, c.regions, {}, {}};
+  c.eqn.prim->batch(all);
+  c.y = all.y;
+  c.batched_out = all.batched_out;
+}
+
 void CheckCapturedByRules(const Eqn& eqn, const OptionalAtoms& dx) {
   for (const FnRef& region : eqn.regions) {
     if (region->params().size() >= dx.size()) CheckCaptured(eqn, dx, *region);
@@ -160,6 +188,7 @@ void RegisterCustomJvp(PrimRegistry& r) {
   p.host_functions = HostRuleOf;
   p.more_attributes = {"rule", "through", "sizes", "num_consts", "elementwise"};
   p.batch = [](BatchContext& c) {
+    if (const Mask repeated = RepeatedOfElementwise(c); Any(repeated)) return BatchRepeated(c, repeated);
     if (c.eqn.regions.size() == 1) return BatchFunction(c);
     Mask mask = c.batched;
     std::vector<FnRef> regions;
