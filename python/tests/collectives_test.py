@@ -161,9 +161,74 @@ def test_lanes_that_differ_are_refused():
     f = lambda x: lax.cond(x > 0, lambda v: lax.psum(v, "i"), lambda v: v, x)
     with pytest.raises(NotImplementedError, match=r"(?s)collective over the mapped axis 'i'.*collectives_test.py"):
         mapped(f, arrays(3))
-    g = lambda x: lax.while_loop(lambda v: v < 3, lambda v: v + lax.axis_index("i"), x)
+    g = lambda x: lax.while_loop(lambda v: v < 3, lambda v: v + 1 + lax.psum(v, "i"), x)
     with pytest.raises(NotImplementedError, match="different numbers of trips"):
         mapped(g, arrays(3))
+
+
+def index():
+    return lax.axis_index("i").astype("float32")
+
+
+# Programs whose lanes part, each of which asks for its place there; and what a lane does, in Python.
+PARTED = {
+    "branch": (
+        lambda x: lax.cond(x > 2, lambda x: x * index(), lambda x: x, x),
+        lambda i, x: x * i if x > 2 else x,
+    ),
+    "all branches": (
+        lambda x: lax.switch(x.astype("int32") % 3, [lambda x: x + index(), lambda x: x - index(), lambda x: x], x),
+        lambda i, x: [x + i, x - i, x][int(x) % 3],
+    ),
+    "body": (
+        lambda x: lax.while_loop(lambda v: v[0] < x, lambda v: (v[0] + 1, v[1] + index()), (0.0, x))[1],
+        lambda i, x: x + i * np.ceil(x),
+    ),
+    "condition": (
+        lambda x: lax.while_loop(lambda v: v[0] < index(), lambda v: (v[0] + 1, v[1] * 2), (0.0, x))[1],
+        lambda i, x: x * 2**i,
+    ),
+    "branch in a body": (
+        lambda x: lax.while_loop(
+            lambda v: v[0] < x,
+            lambda v: (v[0] + 1, lax.cond(v[0] > 1, lambda c: c + index(), lambda c: c, v[1])),
+            (0.0, x),
+        )[1],
+        lambda i, x: x + i * max(np.ceil(x) - 2, 0),
+    ),
+    "loop in a branch": (
+        lambda x: lax.cond(
+            x > 2, lambda x: lax.scan(lambda c, k: (c + k * index(), None), x, wnp.arange(4.0))[0], lambda x: x, x
+        ),
+        lambda i, x: x + 6 * i if x > 2 else x,
+    ),
+    "call in a branch": (
+        lambda x: lax.cond(x > 2, weft.jit(lambda x: x * index() + index()), lambda x: x, x),
+        lambda i, x: x * i + i if x > 2 else x,
+    ),
+    "checkpoint in a branch": (
+        lambda x: lax.cond(x > 2, weft.checkpoint(lambda x: x * x * index()), lambda x: x, x),
+        lambda i, x: x * x * i if x > 2 else x,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTED)
+def test_lanes_know_their_place_wherever_they_part(name):
+    f, lane = PARTED[name]
+    x = np.array([1.0, 3.0, 2.5, 5.0], np.float32)
+    want = [lane(i, v) for i, v in enumerate(x)]
+    for run in (weft.vmap(f, axis_name="i"), weft.jit(weft.vmap(f, axis_name="i"))):
+        np.testing.assert_allclose(run(x), want)
+    # In maps around and inside that have other names, and mapped again.
+    two = weft.vmap(weft.vmap(f, axis_name="i"), axis_name="j")(np.stack([x, x[::-1]]))
+    np.testing.assert_allclose(two, [want, [lane(i, v) for i, v in enumerate(x[::-1])]])
+    outer = weft.vmap(weft.vmap(f, axis_name="j"), axis_name="i", in_axes=1)(np.stack([x, x[::-1]]))
+    np.testing.assert_allclose(outer, [[lane(i, v) for v in (x[i], x[-1 - i])] for i in range(4)])
+    slope = [(lane(i, v + 1e-3) - lane(i, v - 1e-3)) / 2e-3 for i, v in enumerate(x.astype(float))]
+    if name in ("all branches", "body", "branch in a body"):  # they jump at these points
+        slope = [1.0] * 4
+    np.testing.assert_allclose(weft.grad(lambda x: weft.vmap(f, axis_name="i")(x).sum())(x), slope, rtol=1e-3)
 
 
 LOSSES = {

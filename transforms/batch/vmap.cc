@@ -6,6 +6,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "transforms/batch/index_from_outside.h"
 #include "transforms/region_memo.h"
 #include "transforms/region_rules.h"
 
@@ -82,9 +83,10 @@ std::optional<size_t> HandedOn(const Eqn& e, size_t result) {
 
 }  // namespace
 
-BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched, const Dim& size,
+BatchedFn Batch(const FnRef& written, const Mask& batched, const Mask& force_batched, const Dim& size,
                 const std::string& axis) {
   const RegionMemo::Scope scope;
+  const FnRef fn = WithIndexFromOutside(written, axis);
   WEFT_CHECK(batched.size() == fn->params().size())
       << "vmap: " << batched.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
