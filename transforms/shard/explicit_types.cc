@@ -46,6 +46,24 @@ uint32_t BitsOf(const std::vector<std::vector<int>>& dims) {
   return bits;
 }
 
+// What cuts the dimensions of a result, each of which may be several of the operands' joined: what cuts those, one
+// after the other. Where more than the first is cut its blocks are others than theirs, and elements move between
+// devices. Nothing where one is cut behind one that is whole.
+std::optional<std::vector<std::vector<int>>> JoinedCuts(const ShardingRule& map, const ShardingRule::Tensor& result,
+                                                        const std::vector<std::vector<int>>& cuts) {
+  std::vector<std::vector<int>> dims(result.size());
+  for (size_t d = 0; d < result.size(); ++d) {
+    bool whole = false;
+    for (int f : result[d]) {
+      const std::vector<int>& cut = cuts[static_cast<size_t>(f)];
+      if (whole && !cut.empty()) return std::nullopt;
+      whole |= cut.empty() && map.factors[static_cast<size_t>(f)].size > 1;
+      dims[d].insert(dims[d].end(), cut.begin(), cut.end());
+    }
+  }
+  return dims;
+}
+
 }  // namespace
 
 TypedLayout ExplicitTypes::Open(int rank) const {
@@ -345,12 +363,12 @@ TypedLayouts ExplicitTypes::OfRule(const Eqn& e, const TypedLayouts& operands, c
         }
       }
     }
-    std::optional<Layout> l = LayoutOfCuts(mesh_, map, map.results[i], kept);
-    if (!l && strict) {
-      Fail(e, "operands that lie as ", Text(operands), " make a result of shape ", result_types[i].ToString(),
-           " whose blocks are not contiguous", kRemedy);
+    const auto dims = JoinedCuts(map, map.results[i], kept);
+    if (!dims && strict) {
+      Fail(e, "operands that lie as ", Text(operands), " make a result ", result_types[i].ToString(),
+           ": a dimension that is cut is joined to one before it that is whole", kRemedy);
     }
-    if (l) results[i].dims = l->dims;
+    if (dims) results[i].dims = *dims;
     for (size_t d = 0; d < stays.size() && results[i].dims.size() == rank; ++d) {
       if (stays[d].empty() || !results[i].dims[d].empty()) continue;
       const int64_t size = result_types[i].dims[d].value("a dimension that is cut");
