@@ -1,12 +1,10 @@
 #include "ir/tensor.h"
 
-#include <sys/mman.h>
-
-#include <cstdlib>
 #include <new>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "base/array_memory.h"
 #include "base/out_of_memory.h"
 #include "base/to_integer.h"
 
@@ -27,11 +25,9 @@ std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape) {
 }
 
 namespace {
-// Arrays of two and more are asked for in pages of this size: walking through them misses fewer translations.
-constexpr size_t kLargePage = size_t{2} << 20;
-
 struct FreeMemory {
-  void operator()(void* memory) const { std::free(memory); }
+  size_t bytes;
+  void operator()(void* memory) const { FreeArray(memory, bytes); }
 };
 }  // namespace
 
@@ -43,16 +39,11 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(Shared(std::mov
   int64_t bytes = 0;
   const int64_t elements = size();
   if (__builtin_mul_overflow(elements, ByteWidth(dtype), &bytes)) throw ValueError("an array of more than 2^63 bytes");
-  const size_t padded = (static_cast<size_t>(bytes) + 63) / 64 * 64 + 64;  // room for a full vector load at the end
-  const bool large = padded >= 2 * kLargePage;
-  // The standard wants a multiple of the alignment, and so do the sanitizers. What is behind the end is never touched.
-  const size_t whole_pages = (padded + kLargePage - 1) / kLargePage * kLargePage;
-  void* memory = large ? std::aligned_alloc(kLargePage, whole_pages) : std::aligned_alloc(64, padded);
+  void* memory = AllocateArray(static_cast<size_t>(bytes));
   if (memory == nullptr) {
     throw OutOfMemory("out of memory: an array " + type().ToString() + " needs " + std::to_string(bytes) + " bytes");
   }
-  if (large) madvise(memory, padded / kLargePage * kLargePage, MADV_HUGEPAGE);  // a wish: else pages are small
-  owner_ = std::shared_ptr<void>(memory, FreeMemory());
+  owner_ = std::shared_ptr<void>(memory, FreeMemory{static_cast<size_t>(bytes)});
   data_ = memory;
 }
 

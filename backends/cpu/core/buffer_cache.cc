@@ -1,24 +1,23 @@
 #include "backends/cpu/core/buffer_cache.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "base/array_memory.h"
 #include "base/fork_safe_mutex.h"
 #include "base/out_of_memory.h"
 
 namespace weft::cpu {
 namespace {
-
-constexpr int64_t kHuge = 2 << 20;
 
 // Four classes per power of two, so that at most a quarter is wasted.
 int ClassOf(int64_t bytes, int64_t* rounded) {
@@ -99,22 +98,14 @@ struct OfBlock {
                     " bytes for an array or its intermediate ones");
 }
 
-void* Aligned(int64_t size, int64_t alignment) {
-  // The standard wants a multiple of the alignment.
-  return std::aligned_alloc(static_cast<size_t>(alignment),
-                            static_cast<size_t>((size + alignment - 1) / alignment * alignment));
-}
-
 // `bytes` of `size` were asked for.
 void* FromSystem(int64_t size, int64_t bytes) {
-  const int64_t alignment = size >= kHuge ? kHuge : 64;
-  void* p = Aligned(size, alignment);
+  void* p = AllocateArray(static_cast<size_t>(size));
   if (p == nullptr) {
     TrimBufferCache();  // what is kept may be what is lacking
-    p = Aligned(size, 64);
+    p = AllocateArray(static_cast<size_t>(size));
   }
   if (p == nullptr) NoMemory(bytes);
-  if (size >= kHuge) madvise(p, static_cast<size_t>(size), MADV_HUGEPAGE);
   return p;
 }
 
@@ -140,14 +131,14 @@ void FreeRaw(void* data, int64_t bytes) {
   Cache& cache = TheCache();
   Class& c = cache.classes[ClassOf(bytes, &size)];
   if (cache.kept.load(std::memory_order_relaxed) + size > cache.limit) {
-    std::free(data);
+    FreeArray(data, static_cast<size_t>(size));
     return;
   }
   try {
     std::lock_guard<ForkSafeMutex> lock(c.mutex);
     c.free.push_back(data);
   } catch (const std::bad_alloc&) {
-    std::free(data);
+    FreeArray(data, static_cast<size_t>(size));
     return;
   }
   cache.kept.fetch_add(size, std::memory_order_relaxed);
@@ -157,8 +148,10 @@ std::shared_ptr<void> AllocateBuffer(int64_t bytes) {
   if (bytes > kSmall) return std::shared_ptr<void>(AllocateRaw(bytes), BackToCache{bytes});
   void* block = std::malloc(kCounts + static_cast<size_t>(kAlignment + bytes));
   if (block == nullptr) NoMemory(bytes);
-  const uintptr_t data = (reinterpret_cast<uintptr_t>(block) + kCounts + kAlignment - 1) & ~uintptr_t{kAlignment - 1};
-  return std::shared_ptr<void>(reinterpret_cast<void*>(data), BackToCache{kInBlock}, OfBlock<char>(block));
+  void* data = static_cast<char*>(block) + kCounts;
+  auto room = static_cast<size_t>(kAlignment + bytes);
+  std::align(kAlignment, static_cast<size_t>(bytes), data, room);
+  return std::shared_ptr<void>(data, BackToCache{kInBlock}, OfBlock<char>(block));
 }
 
 bool IsCacheBuffer(const std::shared_ptr<void>& owner) { return std::get_deleter<BackToCache>(owner) != nullptr; }
@@ -171,7 +164,7 @@ void TrimBufferCache() {
     Class& c = cache.classes[i];
     std::lock_guard<ForkSafeMutex> lock(c.mutex);
     if (c.free.empty()) continue;
-    for (void* p : c.free) std::free(p);
+    for (void* p : c.free) FreeArray(p, static_cast<size_t>(BytesOf(i)));
     cache.kept.fetch_sub(static_cast<int64_t>(c.free.size()) * BytesOf(i), std::memory_order_relaxed);
     c.free.clear();
   }

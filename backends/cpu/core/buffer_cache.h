@@ -8,7 +8,7 @@
 
 namespace weft::cpu {
 
-// At least `bytes` bytes, 64-byte aligned (2 MiB aligned and in huge pages where large), uninitialised. Thread-safe.
+// At least `bytes` bytes, from base/array_memory.h where they are more than a KiB. Thread-safe.
 // Throws a std::bad_alloc that says how many bytes were asked for.
 std::shared_ptr<void> AllocateBuffer(int64_t bytes);
 // Whether `owner` comes from AllocateBuffer: memory that nobody outside of this process's programs has given.
