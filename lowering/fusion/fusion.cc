@@ -523,13 +523,13 @@ void Fuser::PlaceMember(int i) {
     chosen = NewUnit(SourcesOf(deps, -1));
     const Dims sizes = SpaceOf(i);
     BlockPlan::Unit& u = plan_.units[chosen];
-    for (size_t d = 0; d < sizes.size(); ++d) {
-      if (sizes[d] == Dim(1)) {
+    for (const Dim& size : sizes) {
+      if (size == Dim(1)) {
         space.push_back(-1);
         continue;
       }
       space.push_back(static_cast<int>(u.dims.size()));
-      u.dims.push_back(sizes[d]);
+      u.dims.push_back(size);
       u.inner.push_back(false);
     }
   }

@@ -80,7 +80,7 @@ class ScheduleBuilder {
     void Number(const Dim& number) { Add(number); }
     void Add(Schedule::Entry entry) {
       entry.field = std::exchange(field, nullptr);
-      entries.push_back(std::move(entry));
+      entries.push_back(entry);
     }
   };
   static Schedule::Step& AddCall(Steps& steps, WeftOpcode op, std::vector<Schedule::Entry> desc,
