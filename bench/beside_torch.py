@@ -104,7 +104,7 @@ def row(program: Program, gradient: bool):
     calls |= {name: of_torch(program, gradient, name != "PyTorch") for name in LIBRARIES[2:]}
     try:
         calls["torch.compile"]()
-    except torch._dynamo.exc.BackendCompilerFailed:  # what it cannot compile: an empty cell
+    except (torch._dynamo.exc.BackendCompilerFailed, TypeError):  # not compiled, or to code that fails: an empty cell
         del calls["torch.compile"]
     what = "gradient" if gradient else "value"
     check(program, what, {name: as_arrays(call()) for name, call in calls.items()})

@@ -9,6 +9,7 @@ namespace weft {
 
 absl::Span<const SimplifyRule> AlgebraRules();    // algebra_rules.cc: of one or two operations
 absl::Span<const SimplifyRule> ReductionRules();  // reduction_rules.cc: of reductions
+absl::Span<const SimplifyRule> ScatterRules();    // scatter_rules.cc: sums with what is scattered
 absl::Span<const SimplifyRule> CollectRules();    // collect_rules.cc: sums and products of many terms
 
 }  // namespace weft

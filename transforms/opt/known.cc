@@ -132,6 +132,18 @@ int IndexedDim(const Builder& b, const Atom& a, int depth) {
   return at == dims->end() ? -1 : static_cast<int>(at - dims->begin());
 }
 
+std::optional<Atoms> IndexColumns(const Builder& b, const Atom& indices) {
+  const Eqn* e = b.Definition(indices);
+  const Dims& dims = b.TypeOf(indices).dims;
+  if (e == nullptr || e->prim != &Prims().concatenate) return std::nullopt;
+  if (e->attrs.GetInt("dim") + 1 != static_cast<int64_t>(dims.size())) return std::nullopt;
+  if (!(dims.back() == Dim(static_cast<int64_t>(e->operands.size())))) return std::nullopt;
+  for (const Atom& a : e->operands) {
+    if (!(b.TypeOf(a).dims.back() == Dim(1))) return std::nullopt;
+  }
+  return e->operands;
+}
+
 bool IsConstantAlong(const Builder& b, const Atom& a, int dim, int depth) {
   if (b.TypeOf(a).rank() == 0 || Splat(b, a) != nullptr) return true;
   const Eqn* e = b.Definition(a);
@@ -154,9 +166,8 @@ bool TakesDiagonal(const Builder& b, const Eqn& e, const Atoms& x) {
   if (g.collapsed_dims != Ints{0, 1} || g.start_index_map != Ints{0, 1} || g.mode == "fill") return false;
   const Dims& dims = b.TypeOf(x[0]).dims;
   if (!(dims[0] == dims[1]) || !(b.TypeOf(x[1]).dims[0] == dims[0])) return false;
-  const Eqn* both = b.Definition(x[1]);
-  if (both == nullptr || both->prim != &Prims().concatenate || both->operands.size() != 2) return false;
-  return IndexedDim(b, both->operands[0]) == 0 && IndexedDim(b, both->operands[1]) == 0;
+  const std::optional<Atoms> both = IndexColumns(b, x[1]);
+  return both && IndexedDim(b, (*both)[0]) == 0 && IndexedDim(b, (*both)[1]) == 0;
 }
 
 std::optional<SparseArray> SparseArrayOf(const Builder& b, const Atom& a) {

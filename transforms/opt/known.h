@@ -27,6 +27,9 @@ int IndexedDim(const Builder& b, const Atom& a, int depth = 12);
 // dimension for each of the result's, -1 where the result repeats it or has size 1. Nothing for others.
 std::optional<Ints> ViewDims(const Builder& b, const Eqn& e, const Dims& result);
 
+// The indices of a gather along each dimension that it names, of size 1 in the last, where they are put side by side.
+std::optional<Atoms> IndexColumns(const Builder& b, const Atom& indices);
+
 // Whether a value is the same along a dimension, through changes of shape.
 bool IsConstantAlong(const Builder& b, const Atom& a, int dim, int depth = 12);
 

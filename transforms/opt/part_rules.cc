@@ -7,6 +7,7 @@
 #include "ir/prims/contraction.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/formula.h"
+#include "transforms/opt/gathered_elements.h"
 #include "transforms/opt/known.h"
 #include "transforms/opt/part.h"
 #include "transforms/opt/product_rules.h"
@@ -105,54 +106,6 @@ std::optional<Atom> RowsOfValue(Builder& b, const Eqn& e, const Atoms& x) {
   return AsGathered(b, *r, part.Of(x[0], w));
 }
 
-// Elements at indices of any form, of what is computed element by element: exp(table)[i, j], take(exp(table), i, 1).
-class Gathered {
- public:
-  Gathered(Builder& b, const Eqn& gather, const Atoms& x)
-      : b_(b), gather_(gather), indices_(x[1]), mode_(GatherDims::Of(gather.attrs).mode) {}
-
-  bool Pushes(const Atom& a) const {
-    // What lies outside is NaN, and stays so.
-    static const PrimSet kKeepsNan{"exp", "exp2", "expm1", "log",  "log1p", "logistic", "sin",   "cos",
-                                   "tan", "neg",  "tanh",  "sinh", "cosh",  "square",   "sqrt",  "abs",
-                                   "add", "sub",  "mul",   "div",  "erf",   "erfc",     "rsqrt", "cbrt"};
-    const Eqn* e = b_.Definition(a);
-    if (e == nullptr || !e->prim->is_elementwise() || e->num_results != 1 || !ReadOnce(b_, a)) return false;
-    const Dims& dims = b_.TypeOf(a).dims;
-    if (mode_ == "fill" ? !kKeepsNan.Has(*e->prim) || !IsFloat(b_.DTypeOf(a)) : mode_ == "zero") return false;
-    return std::all_of(e->operands.begin(), e->operands.end(), [&](const Atom& o) {
-      return Splat(b_, o) != nullptr || (b_.TypeOf(o).dims == dims && (mode_ != "fill" || IsFloat(b_.DTypeOf(o))));
-    });
-  }
-  Atom Of(const Atom& a, int depth = 12) {
-    if (const Atom* number = Splat(b_, a)) return *number;
-    if (depth == 0 || !Pushes(a)) return b_.Emit1(*gather_.prim, {a, indices_}, gather_.attrs);
-    const Eqn e = *b_.Definition(a);  // emitting may move it
-    Atoms x;
-    for (const Atom& o : e.operands) x.push_back(Of(o, depth - 1));
-    return b_.Emit1(*e.prim, x, e.attrs);
-  }
-
- private:
-  Builder& b_;
-  const Eqn& gather_;
-  const Atom indices_;
-  const std::string mode_;
-};
-std::optional<Atom> ElementsOfValue(Builder& b, const Eqn& e, const Atoms& x) {
-  const Type type = b.TypeOf(x[0]), indices = b.TypeOf(x[1]);
-  if (b.Definition(x[0]) == nullptr || !type.is_static() || !type.varying.empty() || type.rank() == 0 ||
-      !indices.is_static() || indices.rank() == 0)
-    return std::nullopt;
-  const Ints sizes = GatherDims::Of(e.attrs).slice_sizes;
-  double elements = ElementsOf(indices) / static_cast<double>(std::max<int64_t>(1, indices.dims.back().value()));
-  for (size_t d = 0; d < sizes.size(); ++d)
-    elements *= static_cast<double>(sizes[d] == -1 ? type.dims[d].value() : sizes[d]);
-  if (4 * elements > 3 * ElementsOf(type)) return std::nullopt;
-  Gathered gathered(b, e, x);
-  return gathered.Pushes(x[0]) ? std::optional(gathered.Of(x[0])) : std::nullopt;
-}
-
 // Elements at one place that the program knows: a slice.
 std::optional<Atom> ElementsAtNumber(Builder& b, const Eqn& e, const Atoms& x) {
   const Type type = b.TypeOf(x[0]), indices = b.TypeOf(x[1]);
@@ -184,10 +137,11 @@ std::optional<Atom> ElementsAtNumber(Builder& b, const Eqn& e, const Atoms& x) {
 // All rows in their order, or rows of the identity.
 std::optional<Atom> AllRows(Builder& b, const Eqn& e, const Atoms& x) {
   const std::optional<Rows> r = RowsOf(b, e, x);
-  if (!r || r->index_shape.size() != 1) return std::nullopt;
+  if (!r || r->index_shape.empty()) return std::nullopt;
   const Type type = b.TypeOf(x[0]);
   const int64_t n = type.dims[static_cast<size_t>(r->dim)].value();
-  if (r->count == n && IndexedDim(b, x[1]) == 0) return AsGathered(b, *r, x[0]);
+  if (r->count == n && r->index_shape[0] == Dim(n) && IndexedDim(b, x[1]) == 0) return AsGathered(b, *r, x[0]);
+  if (r->index_shape.size() != 1) return std::nullopt;
   const std::optional<SparseArray> sparse = SparseArrayOf(b, x[0]);
   if (!sparse || sparse->kind != SparseArray::Kind::kDiagonal || sparse->value || type.rank() != 2) return std::nullopt;
   const std::optional<Bounds> bounds = BoundsOf(b, x[1]);
@@ -250,9 +204,9 @@ std::optional<Atom> ElementsAsRows(Builder& b, const Eqn& e, const Atoms& x) {
   if (type.rank() != 2 || indices.rank() != 3 || !type.is_static() || !indices.is_static()) return std::nullopt;
   const GatherDims g = GatherDims::Of(e.attrs);
   if (g.collapsed_dims != Ints{0, 1} || g.start_index_map != Ints{0, 1} || g.mode == "fill") return std::nullopt;
-  const Eqn* both = b.Definition(x[1]);
-  if (both == nullptr || both->prim != &PrimsOfParts().concatenate || both->operands.size() != 2) return std::nullopt;
-  const Atom first = both->operands[0], second = both->operands[1];
+  const std::optional<Atoms> both = IndexColumns(b, x[1]);
+  if (!both) return std::nullopt;
+  const Atom first = (*both)[0], second = (*both)[1];
   if (!(indices.dims[1] == type.dims[1]) || IndexedDim(b, second) != 1 || !IsConstantAlong(b, first, 1))
     return std::nullopt;
   const int64_t count = indices.dims[0].value();
@@ -412,6 +366,16 @@ const std::vector<SimplifyRule>& Rules() {
        R"(fn f(x: f32[5,3]) { t = exp x; u = add 1.0:f32 t; i = iota[dim=0, dtype=i32, shape=<2,2>]
           b = gather[collapsed_dims=[0,1], indices_batch_dims=[], mode="fill", offset_dims=[], operand_batch_dims=[],
                      slice_sizes=[1,1], start_index_map=[0,1]] u i; return b })",
+       false, RuleTime::kStabilizing},
+      {"elements-of-value", "gather", Licence::kExact, ElementsOfValue,
+       R"(fn f(x: f32[5]) { t = broadcast[dims=[1], shape=<4,5,3>] x; i = iota[dim=0, dtype=i32, shape=<2,3>]
+          b = gather[collapsed_dims=[0,1,2], indices_batch_dims=[], mode="clip", offset_dims=[], operand_batch_dims=[],
+                     slice_sizes=[1,1,1], start_index_map=[0,1,2]] t i; return b })",
+       false, RuleTime::kStabilizing},
+      {"elements-of-value", "gather", Licence::kExact, ElementsOfValue,
+       R"(fn f(x: f32[4,1]) { t = broadcast[dims=[0,1], shape=<4,5>] x; i = iota[dim=0, dtype=i32, shape=<4,1>]
+          b = gather[collapsed_dims=[1], indices_batch_dims=[0], mode="clip", offset_dims=[], operand_batch_dims=[0],
+                     slice_sizes=[1,1], start_index_map=[1]] t i; return b })",
        false, RuleTime::kStabilizing},
       {"elements-at-number", "gather", Licence::kExact, ElementsAtNumber,
        R"(fn f(x: f32[5,3]) {

@@ -409,10 +409,10 @@ std::vector<const SimplifyRule*> RulesOfTheTree() {
   std::vector<const SimplifyRule*> rules;
   for (const SimplifyRule& r : kArithmetic) rules.push_back(&r);
   for (const SimplifyRule& r : kStructure) rules.push_back(&r);
-  for (const auto family :
-       {AlgebraRules, ReductionRules, CollectRules, StableStructure, StableQuotients, VarianceRules, ExtremeRules,
-        LoopSumRules, StableExponentials, NormRules, ReciprocalRules, GuardRules, LimitRules, ConversionRules,
-        StableMoves, ProductRules, SystemRules, PartRules, ScaleRules}) {
+  for (const auto family : {AlgebraRules,    ReductionRules,  ScatterRules, CollectRules, StableStructure,
+                            StableQuotients, VarianceRules,   ExtremeRules, LoopSumRules, StableExponentials,
+                            NormRules,       ReciprocalRules, GuardRules,   LimitRules,   ConversionRules,
+                            StableMoves,     ProductRules,    SystemRules,  PartRules,    ScaleRules}) {
     for (const SimplifyRule& r : family()) rules.push_back(&r);
   }
   const auto formulas = static_cast<ptrdiff_t>(rules.size());
