@@ -20,7 +20,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
     # Errors, trees, tracing. _operations and _tracing are what old pickles name.
     "core": ("_core/", "_pickled", "_operations", "_tracing"),
     # What users import of it, what all above say alike about arguments, and collectives over named axes.
-    "outer core": ("arguments", "collectives", "errors", "index_groups", "tree", "tree_util", "typing"),
+    "outer core": (
+        "arguments",
+        "collectives",
+        "errors",
+        "index_groups",
+        "ragged_exchange",
+        "tree",
+        "tree_util",
+        "typing",
+    ),
     "sharding": ("_sharding/",),
     "transforms": (
         "_debugger",

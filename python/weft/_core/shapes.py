@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import _weft
-from .errors import type_error, value_error
+from .errors import not_implemented, type_error, value_error
 from .names import belong_to
 from .sums_of_devices import Sums, sums_of
 
@@ -33,9 +33,11 @@ class ShapeDtype:
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
         sharding: how the array lies on devices, for readers of the type; nothing is placed by it.
         memory_space: accepted, without effect: there is one memory.
+        manual_axis_type: `varying` under JAX's name, as weft.typeof(x).mat gives it.
 
     Raises:
         TypeError: dtype is no dtype, or shape no sequence of sizes.
+        NotImplementedError: manual_axis_type says of sums in parts.
         ValueError: a text is no dimension, or a dimension is negative.
 
     Example:
@@ -56,8 +58,16 @@ class ShapeDtype:
         *,
         sharding: Any = None,
         memory_space: Any = None,
+        manual_axis_type: Any = None,
     ):
         del memory_space
+        if manual_axis_type is not None:
+            if manual_axis_type.unreduced or manual_axis_type.reduced:
+                raise not_implemented(
+                    f"{type(self).__name__}: manual_axis_type={manual_axis_type}: types of arguments and results say "
+                    "of no sums in parts; give the axes along which values vary"
+                )
+            varying = sorted(manual_axis_type.varying)
         if dtype is None:
             raise value_error("ShapeDtype: dtype must be specified")
         if not isinstance(shape, Iterable):
@@ -106,6 +116,16 @@ class ShapeDtype:
         for d in self.shape:
             n = d * n
         return n
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """`varying`, with JAX's name for how values differ between devices.
+
+        Example:
+            >>> weft.ShapeDtype((3,), varying=["i"]).manual_axis_type.varying
+            frozenset({'i'})
+        """
+        return ManualAxisType(varying=self.varying)
 
     @property
     def vma(self) -> frozenset[str]:
@@ -168,6 +188,7 @@ class ShapeDtype:
     def __repr__(self) -> str:
         if _weft.setting(_JAX_SEMANTICS):
             more = [f"sharding={self.sharding}"] * (self.sharding is not None) + ["weak_type=True"] * self.weak_type
+            more += [f"manual_axis_type={self.manual_axis_type}"] * bool(self.varying)
             return f"ShapeDtypeStruct({', '.join([f'shape={self.shape}', f'dtype={self.dtype}', *more])})"
         return f"ShapeDtype({self.shape}, {self.dtype}{', weak_type=True' if self.weak_type else ''})"
 
@@ -195,39 +216,68 @@ _JAX_SEMANTICS = 3  # as in tracer/context.h
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bfloat": "bf"}
 
 
-_KNOWN_AXES: dict[ManualAxes, ManualAxes] = {}
+_KNOWN_AXES: dict[ManualAxisType, ManualAxisType] = {}
 
 
-class _ManualAxes(NamedTuple):
+class _AxesOfKinds(NamedTuple):
     varying: frozenset[str] = frozenset()
     unreduced: frozenset[str] = frozenset()
     reduced: frozenset[str] = frozenset()
 
 
-class ManualAxes(_ManualAxes):
+class ManualAxisType(_AxesOfKinds):
     """How a value inside shard_map differs between devices: along `varying` axes by itself, along `unreduced` ones as
     a part of a sum, and along `reduced` ones not at all, but its cotangent is a part of a sum.
+
+    Raises:
+        ValueError: an axis is varying and one of the others.
 
     Example:
         >>> weft.typeof(1.0).mat.varying
         frozenset()
     """
 
-    def __new__(cls, varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> ManualAxes:
+    def __new__(cls, *, varying: Any = (), unreduced: Any = (), reduced: Any = ()) -> ManualAxisType:
         made = super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
+        for kind in ("unreduced", "reduced"):
+            if both := made.varying & getattr(made, kind):
+                raise value_error(
+                    f"ManualAxisType: an axis is either varying or {kind}, got {', '.join(sorted(map(repr, both)))} as "
+                    "both"
+                )
         return _KNOWN_AXES.setdefault(made, made)  # equal ones are one object, as in JAX
 
-    def __deepcopy__(self, memo: Any) -> ManualAxes:
+    def __deepcopy__(self, memo: Any) -> ManualAxisType:
         return self
+
+    def __reduce__(self) -> Any:
+        return _axis_type, tuple(self)
 
     @property
     def vur(self) -> frozenset[str]:
         """All of these axes."""
         return self.varying | self.unreduced | self.reduced
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is none."""
+        return not self.vur
+
     def invarying(self, mesh: Any) -> frozenset[str]:
         """The axes of Manual type along which the value is the same."""
         return frozenset(mesh.manual_axes) - self.vur
+
+    def update(self, **kinds: Any) -> ManualAxisType:
+        """The same with other axes of some kinds."""
+        return ManualAxisType(**{**self._asdict(), **kinds})
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """How the cotangent differs: parts of a sum where the value is the same, and the other way around."""
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+
+
+def _axis_type(varying: Any, unreduced: Any, reduced: Any) -> ManualAxisType:
+    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)
 
 
 class ShapedArray(ShapeDtype):
@@ -349,16 +399,25 @@ class ShapedArray(ShapeDtype):
         return f"{name}[{','.join(dims)}]{'{' + text + '}' if text else ''}"
 
     @property
-    def mat(self) -> ManualAxes:
+    def mat(self) -> ManualAxisType:
         """`vma`, with JAX's name for how values differ between devices.
 
         Example:
             >>> weft.typeof(1.0).mat.varying
             frozenset()
         """
-        return ManualAxes(frozenset(self.varying) - self.sums.unreduced - self.sums.reduced, *self.sums)
+        varying = frozenset(self.varying) - self.sums.unreduced - self.sums.reduced
+        return _axis_type(varying, *self.sums)
 
-    manual_axis_type = mat
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """`mat`, under its other name.
+
+        Example:
+            >>> weft.typeof(1.0).manual_axis_type.varying
+            frozenset()
+        """
+        return self.mat
 
     def strip_weak_type(self) -> ShapedArray:
         """The same without weak_type.

@@ -102,6 +102,6 @@ def arrays_in(tree: Any) -> Any:
     return weft.tree.map(as_array, tree) if any(map(is_typed, weft.tree.leaves(tree))) else tree
 
 
-def stage(x: Any) -> Any:
-    """The value as an array."""
-    return weft.numpy.asarray(as_array(x))
+def stage(x: Any, /) -> Any:
+    """jax.lax.stage, of these values, too."""
+    return weft.lax.stage(as_array(x))

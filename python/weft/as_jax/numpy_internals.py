@@ -15,7 +15,6 @@ import weft.numpy as wnp
 from .. import _weft
 from .._core.errors import index_error, not_implemented, type_error, value_error
 from ..numpy import _standard
-from ..scipy._matrix_functions import hermitian, orthonormal
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[Any], str]:
@@ -127,27 +126,6 @@ def rewriting_take(
         wrap_negative_indices=normalize_indices,
         out_sharding=out_sharding,
     )
-
-
-def qdwh(
-    x: Any, *, is_hermitian: bool = False, max_iterations: Any = None, eps: Any = None, dynamic_shape: Any = None
-) -> tuple[Any, Any, Any, Any]:
-    """The polar decomposition, by singular values: (u, h, iterations, whether they converged)."""
-    del is_hermitian, max_iterations, eps
-    x = wnp.asarray(x)
-    rows, columns = x.shape
-    if rows < columns:
-        raise value_error(f"qdwh: the matrix must have as many rows as columns or more, got shape {x.shape}")
-    if dynamic_shape is not None:
-        m, n = dynamic_shape
-        x = wnp.where((wnp.arange(rows) < m)[:, None] & (wnp.arange(columns) < n), x, 0)
-    w, s, vh = wnp.linalg.svd(x, full_matrices=False)
-    # What x maps to 0, u does, too: the iteration begins with x itself.
-    u = orthonormal((w * (s > 0).astype(w.dtype)) @ vh)
-    h = hermitian(wnp.conj(u.T) @ x)
-    if dynamic_shape is not None:
-        u = wnp.where((wnp.arange(rows) < m)[:, None] & (wnp.arange(columns) < n), u, 0)
-    return u, h, wnp.zeros((), "int32"), wnp.ones((), bool)
 
 
 def svd(

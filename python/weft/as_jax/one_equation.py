@@ -14,7 +14,7 @@ import weft
 from .. import _weft
 from .hidden_scopes import ONE_EQUATION
 
-SEVERAL = ("bessel_i0e", "bessel_i1e", "cumlogsumexp", "scatter_sub", "select_n")
+SEVERAL = ("bessel_i0e", "bessel_i1e", "cumlogsumexp", "rng_uniform", "scaled_dot", "scatter_sub", "select_n")
 # Module -> its functions that are one equation, and what JAX calls it.
 _FUNCTIONS = {
     "jax.lax": {name: name for name in SEVERAL},

@@ -10,6 +10,7 @@ from ..api import stop_gradient
 from ..collectives import *  # noqa: F403
 from ..control import cond, fori_loop, map, scan, switch, while_loop
 from ..implicit import custom_linear_solve, custom_root
+from ..ragged_exchange import ragged_all_to_all
 from ._names import PARTS as _PARTS
 
 if _typing.TYPE_CHECKING:
@@ -24,12 +25,14 @@ if _typing.TYPE_CHECKING:
     from ._products import *  # noqa: F403
     from ._programs import *  # noqa: F403
     from ._reductions import *  # noqa: F403
+    from ._scaled import *  # noqa: F403
     from ._scans import *  # noqa: F403
     from ._shape_tuples import *  # noqa: F403
     from ._shapes import *  # noqa: F403
     from ._slicing import *  # noqa: F403
     from ._sorting import *  # noqa: F403
     from ._special import *  # noqa: F403
+    from ._uniform import *  # noqa: F403
 
 __all__ = [
     "cond",
@@ -38,6 +41,7 @@ __all__ = [
     "fori_loop",
     "linalg",
     "map",
+    "ragged_all_to_all",
     "scan",
     "stop_gradient",
     "switch",

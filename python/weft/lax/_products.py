@@ -86,7 +86,7 @@ def dot_general(
     if preferred_element_type is not None:
         dtype = product_dtype(lhs, rhs, preferred_element_type, "dot_general")
         lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
-    lc, rc, lb, rb = _dimensions(dimension_numbers, lhs.ndim, rhs.ndim)
+    lc, rc, lb, rb = dimensions_of(dimension_numbers, lhs.ndim, rhs.ndim, "dot_general")
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     x, y = [""] * lhs.ndim, [""] * rhs.ndim
     batch = ""
@@ -108,16 +108,16 @@ def dot_general(
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
-def _dimensions(numbers, lhs_rank: int, rhs_rank: int) -> list[list[int]]:
+def dimensions_of(numbers: Any, lhs_rank: int, rhs_rank: int, what: str) -> list[list[int]]:
     """The dimensions that dimension_numbers names, counted from the front: contracting ones of lhs and rhs, batch ones
-    of both."""
+    of both. `what` is the function."""
     try:
         (lc, rc), (lb, rb) = numbers
         named = [("contracting", "lhs", lc), ("contracting", "rhs", rc), ("batch", "lhs", lb), ("batch", "rhs", rb)]
         given = [[operator.index(d) for d in axes] for _, _, axes in named]
     except (TypeError, ValueError):
         raise type_error(
-            "dot_general: dimension_numbers must be ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), four "
+            f"{what}: dimension_numbers must be ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), four "
             f"lists of integers, got {numbers!r}"
         ) from None
     rank = {"lhs": lhs_rank, "rhs": rhs_rank}
@@ -125,7 +125,7 @@ def _dimensions(numbers, lhs_rank: int, rhs_rank: int) -> list[list[int]]:
         for d in axes:
             if not -rank[side] <= d < rank[side]:
                 raise index_error(
-                    f"dot_general: dimension_numbers: the {kind} axis {d} of {side} is out of range for an array of "
+                    f"{what}: dimension_numbers: the {kind} axis {d} of {side} is out of range for an array of "
                     f"{rank[side]} dimensions"
                 )
     lc, rc, lb, rb = ([d % rank[side] for d in axes] for (_, side, _), axes in zip(named, given))
@@ -133,14 +133,12 @@ def _dimensions(numbers, lhs_rank: int, rhs_rank: int) -> list[list[int]]:
         for d in contracting + batch:
             if (contracting + batch).count(d) > 1:
                 raise value_error(
-                    f"dot_general: dimension_numbers names axis {d} of {side}, an array of {rank[side]} dimensions, "
-                    "twice"
+                    f"{what}: dimension_numbers names axis {d} of {side}, an array of {rank[side]} dimensions, twice"
                 )
     for kind, left, right in ("contracting", lc, rc), ("batch", lb, rb):
         if len(left) != len(right):
             raise value_error(
-                f"dot_general: dimension_numbers has {len(left)} {kind} axes of lhs and {len(right)} of rhs; expected "
-                "pairs"
+                f"{what}: dimension_numbers has {len(left)} {kind} axes of lhs and {len(right)} of rhs; expected pairs"
             )
     return [lc, rc, lb, rb]
 

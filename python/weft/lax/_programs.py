@@ -15,7 +15,7 @@ from .._core.options import keeps_calls
 from .._sharding.devices import default_backend
 from .._weft import Array
 from ..compiled import jit
-from ..typing import DTypeLike, NestedLike
+from ..typing import ArrayLike, DTypeLike, NestedLike
 
 __all__ = [
     "broadcast_like",
@@ -24,6 +24,7 @@ __all__ = [
     "optimization_barrier",
     "platform_dependent",
     "ragged_dot",
+    "stage",
 ]
 
 T = TypeVar("T")
@@ -112,6 +113,28 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
             return jit(of_arrays)(*args)
 
     return call
+
+
+def stage(x: ArrayLike, /) -> Array:
+    """The value as an array, inside of a function that is being traced as a value of its program; a number stays one,
+    which Python may ask for.
+
+    Args:
+        x: array or number of any shape.
+
+    Returns: array of that shape and dtype; x itself, where it is one of the program.
+
+    Raises:
+        TypeError: x is no array and no number.
+
+    Example:
+        >>> weft.lax.stage(3.0)
+        Array(3., dtype=float32, weak_type=True)
+    """
+    if not (_weft.is_operand(x) or hasattr(x, "__jax_array__") or hasattr(x, "__weft_array__")):
+        raise type_error(f"stage: x must be an array or a number, got {x!r} of type '{type(x).__name__}'")
+    out = wnp.asarray(x)
+    return _weft.broadcast_to(out, out.shape) if _weft.is_tracing() and not _weft.is_traced(out) else out
 
 
 def broadcast_like(arr: NestedLike, like_arr: NestedLike) -> Array:

@@ -8,9 +8,11 @@ from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._core.errors import not_implemented, value_error
+from .._core.names import belong_to as _belong_to
 from .._matrix_functions import householder
 from .._matrix_functions import schur as _schur
 from .._matrix_functions.batches import of_batches
+from .._matrix_functions.polar import qdwh
 from .._weft import Array
 from ..batching import vmap as _vmap
 from ..control import fori_loop
@@ -30,6 +32,7 @@ __all__ = [
     "lu",
     "lu_pivots_to_permutation",
     "ormqr",
+    "qdwh",
     "qr",
     "schur",
     "svd",
@@ -559,3 +562,4 @@ _PARAMETERS = {
 }
 
 _docs.complete(globals(), _PARAMETERS)
+_belong_to(globals(), qdwh)

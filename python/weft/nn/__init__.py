@@ -3,9 +3,10 @@
 import importlib as _importlib
 import typing as _typing
 
-from . import _activations, _attention, _normalisations, _softmax
+from . import _activations, _attention, _block_scales, _normalisations, _softmax
 from ._activations import *  # noqa: F403
 from ._attention import *  # noqa: F403
+from ._block_scales import *  # noqa: F403
 from ._normalisations import *  # noqa: F403
 from ._softmax import *  # noqa: F403
 
@@ -13,7 +14,7 @@ if _typing.TYPE_CHECKING:
     from . import initializers
 
 __all__ = ["initializers"]
-for _part in (_activations, _attention, _normalisations, _softmax):
+for _part in (_activations, _attention, _block_scales, _normalisations, _softmax):
     __all__.extend(_part.__all__)
 
 

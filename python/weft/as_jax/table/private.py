@@ -51,7 +51,7 @@ PRIVATE: dict[str, Served] = {
             "reset_trace_state": f"{_CORE}:trace_state_clean",
             **of("weft.as_jax.api_util", "shaped_abstractify"),
             **of("weft.as_jax.object_refs", "new_ref freeze empty_ref"),
-            "ManualAxisType": "weft._core.shapes:ManualAxes",
+            "ManualAxisType": "weft._core.shapes:ManualAxisType",
             "modify_spec_for_auto_manual": "weft._sharding.shardings:spec_of_types",
             **of("weft.errors", "ConcretizationTypeError UnexpectedTracerError TracerArrayConversionError"),
             **of("weft.errors", "TracerIntegerConversionError TracerBoolConversionError"),
@@ -319,7 +319,7 @@ PRIVATE: dict[str, Served] = {
         everything_of=("weft.numpy.fft",), names={"_fft_norm": "weft.as_jax.numpy_internals:fft_norm"}
     ),
     "jax._src.tpu.linalg.eigh": Served(names=of(_NUMPY, "eigh")),
-    "jax._src.tpu.linalg.qdwh": Served(names=of(_NUMPY, "qdwh")),
+    "jax._src.tpu.linalg.qdwh": Served(names=of("weft.lax.linalg", "qdwh")),
     "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
     "jax._src.numpy.error": Served(
         names=of(

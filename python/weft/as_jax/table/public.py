@@ -138,6 +138,7 @@ PUBLIC: dict[str, Served] = {
             **of("weft.as_jax.transforms", "with_sharding_constraint"),
             **of("weft.as_jax.effects", "dce_sink create_token after_all"),
             **of("weft.as_jax.arrays", "shape_as_value top_k"),
+            **of("weft.as_jax.literals", "stage"),
             **of("weft.as_jax.annotations", "ConvGeneralDilatedDimensionNumbers DotDimensionNumbers PrecisionLike"),
             **PRIMITIVES,
         },
@@ -167,7 +168,7 @@ PUBLIC: dict[str, Served] = {
         },
         without=frozenset(["TreeDef", "register", "register_dataclass"]),
     ),
-    "jax.nn": Served(everything_of=("weft.nn",)),
+    "jax.nn": Served(everything_of=("weft.nn",), without=frozenset(["BlockScaleConfig"])),
     "jax.nn.initializers": Served(
         everything_of=("weft.nn.initializers",), names=of("weft.as_jax.arrays", "Initializer")
     ),
@@ -229,6 +230,7 @@ PUBLIC: dict[str, Served] = {
             **of("weft.as_jax.meshes", "AbstractMesh AxisType get_abstract_mesh get_mesh set_mesh use_mesh"),
             **of("weft.as_jax.meshes", "use_abstract_mesh reshard auto_axes explicit_axes"),
             "AbstractDevice": "weft._sharding.devices:AbstractDevice",
+            "ManualAxisType": "weft._core.shapes:ManualAxisType",
             "PositionalSharding": "weft.as_jax.meshes:PositionalSharding",
         },
         absent=because("weft.NamedSharding and shard_map say how arrays are cut", "GSPMDSharding"),
