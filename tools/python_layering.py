@@ -163,6 +163,7 @@ IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("as_jax/wording", "weft.as_jax.table.words"): "most programs have no error",
     ("as_jax/wording", "weft.as_jax.table.whole_words"): "most programs have no error",
     ("as_jax/wording", "weft.as_jax.table.words_of_arrays"): "most programs have no error",
+    ("as_jax/wording", "weft.as_jax.table.words_of_products"): "most programs have no error",
     ("as_jax/wording", "weft.as_jax.table.words_of_shardings"): "most programs have no error",
     ("numpy/_ufunc_methods", "weft.numpy._ufunc"): "few programs ask functions for methods of ufuncs",
     ("random/_keys", "weft.random._generators"): "few programs ask for other generators, and they need lax",

@@ -206,3 +206,69 @@ def test_several_keys_narrow_matrices_and_sizes_of_transforms():
         """)
     )
     assert {value for name, value in found.items() if name != "fft of real numbers"} == {True}
+
+
+def test_what_products_with_scales_and_exchanges_refuse():
+    """JAX's first words for each, which stand in Weft's message, and the kind of exception."""
+    code = """
+    def asked(f):
+        try:
+            f()
+        except Exception as error:
+            kinds = [kind.__name__ for kind in (TypeError, ValueError, NotImplementedError) if isinstance(error, kind)]
+            return [str(error), kinds]
+        return None
+    x, k, cube = np.ones((3, 8)), np.arange(2), np.ones((1, 2, 4))
+    scale = cube[..., :2]
+    y = x[:, :5].repeat(3, 0)[:8]
+    numbers = lambda *pairs: {"dimension_numbers": pairs}
+    dot, product, a2a = lax.scaled_dot, jax.nn.scaled_matmul, lax.ragged_all_to_all
+    general = lambda *a, **kw: jax.nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), *a, **kw)
+    config = jax.nn.get_scaled_dot_general_config
+    of_kind = jax.sharding.ManualAxisType
+    exchange = lambda *a: jax.make_jaxpr(lambda: a2a(*map(jnp.asarray, a), axis_name="i"), axis_env=[("i", 2)])()
+    row = jnp.ones(3)
+    calls = {
+        "rng dtypes": lambda: lax.rng_uniform(0, 1.0, (2,)),
+        "rng shapes": lambda: lax.rng_uniform(0.0, jnp.ones(2), (2,)),
+        "rng none": lambda: lax.rng_uniform(None, 1.0, (2,)),
+        "rng text": lambda: jax.jit(lambda: lax.rng_uniform(0.0, "a", (2,)))(),
+        "stage list": lambda: lax.stage([1]),
+        "stage none": lambda: lax.stage(None),
+        "float": lambda: exchange(row, row, k * 1.0, k, k, k),
+        "cube": lambda: exchange(row, row, k, k, k[:, None], k),
+        "none": lambda: exchange(row, row, k, k[:0], k, k),
+        "number": lambda: exchange(row, row, k, k, k, 1),
+        "1d": lambda: dot(row, row),
+        "ranks": lambda: dot(x, y[None]),
+        "pairs": lambda: dot(x, y, **numbers(((1,), (0, 1)), ((), ()))),
+        "batch pairs": lambda: dot(x, y, **numbers(((1,), (0,)), ((0,), ()))),
+        "sizes": lambda: dot(x, y[:4]),
+        "batches": lambda: dot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 3))),
+        "lhs divisor": lambda: dot(x, y, lhs_scale=x[:, :3]),
+        "rhs divisor": lambda: dot(x, y, rhs_scale=y[:5]),
+        "lhs ratio": lambda: dot(x, y, lhs_scale=x),
+        "rhs ratio": lambda: dot(x, y, rhs_scale=y),
+        "lhs rows": lambda: dot(x, y, lhs_scale=x[:2, :2]),
+        "rhs rows": lambda: dot(x, y, rhs_scale=y[:2, :2]),
+        "2d": lambda: product(cube[0], cube, scale, scale),
+        "k": lambda: product(cube, cube[..., :2], scale, scale),
+        "blocks": lambda: product(cube, cube, scale, scale[..., :1]),
+        "rows": lambda: product(cube, cube, scale[:, :1], scale),
+        "dtype": lambda: general(np.dtype("int32"), configs=[config("mxfp8")] * 3),
+        "mode": lambda: config("fp2"),
+        "wide": lambda: lax.linalg.qdwh(x),
+        "varying": lambda: of_kind(varying=frozenset("x"), unreduced=frozenset("x")),
+        "both": lambda: of_kind(varying=frozenset("xy"), reduced=frozenset("y")),
+    }
+    for name, call in calls.items():
+        out[name] = asked(call)
+    """
+    ours, theirs = lines(code, "-m", "weft.as_jax"), lines(code, JAX_PLATFORMS="cpu")
+    assert None not in theirs.values()
+    for name, (said, kinds) in theirs.items():
+        message, mine = ours[name]
+        for end in (", but got ", ". Got ", " and was passed ", "\n"):
+            said = said.partition(end)[0]
+        assert said in message, name
+        assert set(kinds) <= set(mine), name

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 
-from as_jax_both import both
+from as_jax_both import both, lines
 
 
 def run(*arguments, **environment):
@@ -434,3 +434,98 @@ jax.config.update("jax_threefry_partitionable", True)
 """
     found = both(code)
     assert found["off"] == found["compiled"] == found["process"] != found["on"]
+
+
+def test_numbers_of_the_process_and_values_as_arrays():
+    found = both(
+        """
+        f = lambda a, b: lax.rng_uniform(a, b, (1000,))
+        def drawn(name, call):
+            x = np.asarray(call(), "float64")
+            out[name] = [bool((x >= -2).all()), bool((x < 3).all()), len(set(x)) > 4, x.shape]
+        drawn("eager", lambda: f(-2.0, 3.0))
+        drawn("compiled", lambda: jax.jit(f)(-2.0, 3.0))
+        drawn("integers", lambda: f(-2, 3))
+        drawn("bound", lambda: lax.rng_uniform_p.bind(-2.0, 3.0, shape=(1000,)))
+        closed = jax.make_jaxpr(f)(-2.0, 3.0)
+        drawn("again", lambda: jax.core.eval_jaxpr(closed.jaxpr, closed.consts, -2.0, 3.0)[0])
+        (eqn,) = closed.eqns
+        out["equation"] = [eqn.primitive.name, str(closed.out_avals[0]), str(closed.effects)]
+        out["types"] = [str(jax.typeof(lax.rng_uniform(*ab, ()))) for ab in ((0.0, 1.0), (0, 1), (np.float32(0), 1.0))]
+        lanes = jax.vmap(lambda x: x + f(0.0, 1.0))(jnp.zeros(3))
+        out["shared"] = bool((lanes == lanes[0]).all())
+        x = jnp.ones(3)
+        values = 3, 2.0, True, np.arange(3.0), np.float64(2), jax.random.key(0)
+        out["staged"] = [str(jax.typeof(lax.stage(v))) for v in values]
+        out["same"] = lax.stage(x) is x
+        out["program"] = str(jax.make_jaxpr(lambda x: (lax.stage(x), lax.stage(3)))(x))
+        out["slopes"] = [str(jax.grad(lax.stage)(2.0)), np.asarray(jax.vmap(lax.stage)(x)).tolist()]
+        try:
+            lax.stage(x=3)
+        except TypeError as error:
+            out["positional"] = str(error)
+        """
+    )
+    assert found["equation"][0] == "rng_uniform" and found["shared"]
+    # A value that is known stays known, which JAX's does not.
+    code = 'out["taken"] = jax.jit(lambda x: x + 1 if lax.stage(np.arange(3))[1] == 1 else x)(1).tolist()'
+    assert lines(code, "-m", "weft.as_jax") == {"taken": 2}
+
+
+def test_polar_factors_and_products_with_scales():
+    found = both(
+        """
+        from jax._src.tpu.linalg import qdwh as private
+        x = np.random.RandomState(0).randn(6, 4).astype("float32")
+        for name, more in {"plain": {}, "few": {"max_iterations": 2}, "padded": {"dynamic_shape": (5, 3)}}.items():
+            u, h, n, done = lax.linalg.qdwh(x, **more)
+            out[name] = [int(n), bool(done), u.shape, h.shape, bool(np.allclose(u @ h, x if name != "padded" else
+                         np.where((np.arange(6)[:, None] < 5) & (np.arange(4) < 3), x, 0), atol=1e-5 if done else 9))]
+        out["private"] = int(private.qdwh(x)[2])
+        rows, columns = (np.random.RandomState(k).randn(3, 8).astype("float32") for k in range(2))
+        narrow = [jnp.asarray(v).astype("float8_e4m3fn") for v in (rows, columns.T)]
+        scale = jnp.asarray(np.exp2(np.arange(6).reshape(3, 2))).astype("float8_e8m0fnu")
+        dot = lambda x, y, s: lax.scaled_dot(x, y, lhs_scale=s, preferred_element_type="float32")
+        out["dot"] = np.round(np.asarray(dot(*narrow, scale)), 3).tolist()
+        out["equation"] = [e.primitive.name for e in jax.make_jaxpr(dot)(*narrow, scale).eqns][-1]
+        out["mapped"] = np.round(np.asarray(jax.vmap(dot, (None, None, 0))(*narrow, scale[None])), 3).tolist()
+        out["whole"] = str(jax.typeof(lax.scaled_dot(*narrow)))
+        config = jax.nn.get_scaled_dot_general_config("nvfp4")
+        types = [str(np.dtype(t)) for t in (config.data_type, config.scale_type)]
+        out["config"] = [config.mode, config.block_size, types, config.global_scale.tolist(), config.infer_only]
+        out["name"] = [type(config).__name__, hasattr(jax.nn, "BlockScaleConfig")]
+        from jax._src.cudnn.scaled_matmul_stablehlo import BlockScaleConfig
+        out["class"] = type(config) is BlockScaleConfig
+        numbers = ((1,), (1,)), ((), ())
+        out["without"] = np.round(np.asarray(jax.nn.scaled_dot_general(rows, columns, numbers)), 3).tolist()
+        cube = jax.ShapeDtypeStruct((2, 3, 8), "float8_e4m3fn")
+        scales = jax.ShapeDtypeStruct((2, 3, 2), "float8_e8m0fnu")
+        out["product"] = str(jax.eval_shape(jax.nn.scaled_matmul, cube, cube, scales, scales))
+        """
+    )
+    assert found["equation"] == "scaled_dot"
+
+
+def test_types_of_axes_by_their_public_name():
+    both(
+        """
+        import copy, pickle
+        kind = jax.sharding.ManualAxisType
+        x, y, z = map(frozenset, "xyz")
+        one = kind(varying=x, unreduced=y, reduced=z)
+        out["shown"] = [repr(one), repr(kind())]
+        out["one object"] = [one is kind(varying=x, unreduced=y, reduced=z), pickle.loads(pickle.dumps(one)) is one,
+                             copy.deepcopy(one) is one, one.to_ct_mat().to_ct_mat() is one]
+        out["others"] = [repr(one.to_ct_mat()), repr(one.update(varying=frozenset())), sorted(one.vur)]
+        out["empty"] = [one.empty, kind().empty]
+        mesh = jax.sharding.AbstractMesh((2, 2), ("x", "w"), axis_types=(jax.sharding.AxisType.Manual,) * 2)
+        out["same"] = sorted(one.invarying(mesh))
+        out["of an array"] = jax.typeof(jnp.ones(2)).manual_axis_type is kind()
+        t = jax.ShapeDtypeStruct((2,), "float32", manual_axis_type=kind(varying=x))
+        out["types"] = [repr(t), t.manual_axis_type is kind(varying=x), repr(t.update(shape=(3,)))]
+        try:
+            kind(x)
+        except TypeError as error:
+            out["positional"] = True
+        """
+    )

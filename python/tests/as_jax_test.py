@@ -319,7 +319,6 @@ NOT_SERVED = {
     "jax.remove_size_one_mesh_axis_from_type",
     "jax.core.ensure_compile_time_eval",
     "jax.sharding.AbstractDevice",
-    "jax.sharding.ManualAxisType",
     "jax.sharding.make_single_device_sharding",
     "jax.errors.InconclusiveDimensionOperation",
     "jax.errors.JaxprTypeError",

@@ -50,21 +50,14 @@ LACKING = {
         "dce_sink": _TOKENS,
         "precv": "point to point over processes: ppermute",
         "psend": "point to point over processes: ppermute",
-        "ragged_all_to_all": "sizes that depend on values between devices",
-        "rng_uniform": "numbers that no key determines",
-        "scaled_dot": "scales of narrow floats by block",
         "shape_as_value": "symbolic sizes are values",
-        "stage": "marks stages for XLA",
     },
     "jax.lax.linalg": {
         "EigImplementation": _ATTRIBUTES,
         "EighImplementation": _ATTRIBUTES,
         "SvdAlgorithm": _ATTRIBUTES,
-        "qdwh": "scipy.linalg.polar",
     },
-    "jax.nn": dict.fromkeys(
-        ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"], "scales of narrow floats by block"
-    ),
+    "jax.nn": {},
     "jax.nn.initializers": {"Initializer": "a protocol for annotations"},
     "jax.random": {},
     "jax.ref": {},

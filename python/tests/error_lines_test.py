@@ -1,6 +1,7 @@
 """Every error names the user's line: errors of C++ code and of Python code, eager and while a function is traced."""
 
 import ast
+import functools
 import os
 import pathlib
 import pickle
@@ -19,6 +20,7 @@ from weft import random
 X = wnp.ones((2, 3))
 N = weft.ShapeDtype(("n", 3), "float32")
 MESH = weft.make_mesh((4,), ("i",))
+MXFP8 = [nn.get_scaled_dot_general_config("mxfp8")] * 3
 
 
 def double(x):
@@ -69,6 +71,9 @@ def escaped():
 
 
 ESCAPED = escaped()
+NUMBERS = [wnp.zeros(3, int)] * 4  # of slices
+exchange = lax.ragged_all_to_all
+over = functools.partial(weft.vmap, axis_name="i")
 
 # The family, then mistakes.
 MISTAKES = {
@@ -343,6 +348,21 @@ MISTAKES = {
         lambda: lax.axis_index(3),
         lambda: lax.ppermute(X, "i", [(0, 1)]),
         lambda: lax.approx_max_k(wnp.ones(3, int), 1),
+        lambda: lax.scaled_dot(X, X),
+        lambda: lax.scaled_dot(X, X.T, lhs_scale=X),
+        lambda: lax.scaled_dot(X, X.T, rhs_scale=X),
+        lambda: lax.scaled_dot(X[0], X[0]),
+        lambda: lax.rng_uniform(0, 1.0, (3,)),
+        lambda: lax.rng_uniform(X, X, (3,)),
+        lambda: lax.rng_uniform(False, True, (3,)),
+        lambda: lax.stage("text"),
+        lambda: over(lambda x: exchange(X[0], X[0], *NUMBERS[1:], X[0], axis_name="i"))(X[0]),
+        lambda: over(lambda x: exchange(X[0], X[0], *NUMBERS[1:], 1, axis_name="i"))(X[0]),
+        lambda: over(lambda x: exchange(X[0], X, *NUMBERS, axis_name="i"))(X[0]),
+        lambda: over(lambda x: exchange(X[0], NUMBERS[0], *NUMBERS, axis_name="i"))(X[0]),
+        lambda: over(lambda x: exchange(X[0], X[0], *NUMBERS, axis_name="i"))(X[:, 0]),
+        lambda: over(lambda x: exchange(X[0], X[0], *NUMBERS, axis_name="nowhere"))(X[0]),
+        lambda: over(lambda x: exchange(X[0], X[0], *NUMBERS, axis_name="i", axis_index_groups=[[1]]))(X[0]),
     ],
     "linear algebra": [
         lambda: wnp.linalg.cholesky(X),
@@ -368,6 +388,8 @@ MISTAKES = {
         lambda: weft.scipy.linalg.expm(X),
         lambda: weft.scipy.linalg.qr(X[0], pivoting=True),
         lambda: weft.scipy.special.multigammaln(1.0, -1),
+        lambda: lax.linalg.qdwh(X),
+        lambda: lax.linalg.qdwh(X.T, max_iterations=1.5),
     ],
     "random": [
         lambda: random.key("text"),
@@ -404,6 +426,13 @@ MISTAKES = {
         lambda: nn.initializers.glorot_uniform()(random.key(0), (3,)),
         lambda: nn.initializers.variance_scaling(1.0, "none", "normal")(random.key(0), (3, 3)),
         lambda: nn.initializers.delta_orthogonal()(random.key(0), (3, 3)),
+        lambda: nn.scaled_matmul(X, X, X, X),
+        lambda: nn.scaled_matmul(X[None], X[None], X[None, :1], X[None]),
+        lambda: nn.get_scaled_dot_general_config("fp2"),
+        lambda: nn.scaled_dot_general(X, X, (((1,), (1,)), ((), ())), configs=MXFP8),
+        lambda: nn.scaled_dot_general(X, X, (((1,), (0,)), ((), ())), configs=MXFP8),
+        lambda: nn.scaled_dot_general(X, X, (((1,), (1,)), ((), ())), int, configs=MXFP8),
+        lambda: nn.scaled_dot_general(X, X, (((1,), (1,)), ((), ())), configs=MXFP8[:2]),
     ],
     "trees": [
         lambda: weft.tree.map(wnp.add, {"a": 1}, {"b": 1}),

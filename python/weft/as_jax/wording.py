@@ -18,9 +18,15 @@ _DTYPES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"
 @functools.cache
 def _compiled() -> list[tuple[re.Pattern[str], str]]:
     """The patterns and JAX's words: compiled with the first error, as most programs have none."""
-    from .table import words, words_of_arrays, words_of_shardings
+    from .table import words, words_of_arrays, words_of_products, words_of_shardings
 
-    tables = (words_of_arrays.FIRST, words.WORDS, words_of_arrays.WORDS, words_of_shardings.WORDS)
+    tables = (
+        words_of_arrays.FIRST,
+        words_of_products.WORDS,
+        words.WORDS,
+        words_of_arrays.WORDS,
+        words_of_shardings.WORDS,
+    )
     return [(re.compile(pattern, re.DOTALL), said) for table in tables for pattern, said in table]
 
 

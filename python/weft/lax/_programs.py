@@ -116,13 +116,12 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """The value as an array, inside of a function that is being traced as a value of its program; a number stays one,
-    which Python may ask for.
+    """The value as an array. What is known while a function is traced stays known: Python may ask for it.
 
     Args:
         x: array or number of any shape.
 
-    Returns: array of that shape and dtype; x itself, where it is one of the program.
+    Returns: array of that shape and dtype; x itself, where it is one.
 
     Raises:
         TypeError: x is no array and no number.
@@ -131,10 +130,14 @@ def stage(x: ArrayLike, /) -> Array:
         >>> weft.lax.stage(3.0)
         Array(3., dtype=float32, weak_type=True)
     """
+    return array_or_number(x, "stage: x")
+
+
+def array_or_number(x: Any, what: str) -> Array:
+    """The array of a value, which may be no list of numbers; `what` names the argument. Raises TypeError."""
     if not (_weft.is_operand(x) or hasattr(x, "__jax_array__") or hasattr(x, "__weft_array__")):
-        raise type_error(f"stage: x must be an array or a number, got {x!r} of type '{type(x).__name__}'")
-    out = wnp.asarray(x)
-    return _weft.broadcast_to(out, out.shape) if _weft.is_tracing() and not _weft.is_traced(out) else out
+        raise type_error(f"{what} must be an array or a number, got {x!r} of type '{type(x).__name__}'")
+    return wnp.asarray(x)
 
 
 def broadcast_like(arr: NestedLike, like_arr: NestedLike) -> Array:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from .. import _weft
 from .. import numpy as wnp
@@ -17,17 +16,18 @@ from ..arguments import sizes
 from ..callbacks import io_callback
 from ..typing import ArrayLike, Shape
 from ._elementwise import bitcast_convert_type
-from ._programs import mulhi
+from ._programs import array_or_number, mulhi
 
 __all__ = ["rng_uniform"]
 
 _draws = itertools.count(1)
 
 
-def _next_keys(*_: Any) -> np.ndarray:
-    """Two keys that no call before had: the processes of a program count alike."""
+def _next_key(*_: Any) -> tuple[int, int]:
+    """The words of a key that no call before had, and an even one: the next one is this call's, too. The processes of a
+    program count alike."""
     drawn = 2 * next(_draws)
-    return np.array([[n >> 32, n & 0xFFFFFFFF] for n in (drawn, drawn + 1)], np.uint32)
+    return drawn >> 32, drawn & 0xFFFFFFFF
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
@@ -35,8 +35,8 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
     program, each iteration of a loop, and each batch element of a vmap that maps a or b. weft.random has keys, by which
     numbers can be drawn again.
 
-    A program asks the host for the number of the call each time it runs; what a process draws in the same order is the
-    same in each run.
+    A program asks the host for the number of the call each time it runs, and so runs in the process that made it; what
+    a process draws in the same order is the same in each run.
 
     Args:
         a: number, the least.
@@ -48,7 +48,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
 
     Raises:
         ValueError: a and b differ in dtype, or are no numbers but arrays with dimensions.
-        TypeError: they are of another dtype than integers, and floats of 16 bits and more.
+        TypeError: they are of another dtype than integers, and floats of 16 bits and more, or no numbers at all.
 
     Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
 
@@ -56,7 +56,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
         >>> weft.lax.rng_uniform(2.0, 3.0, (4,)).shape
         (4,)
     """
-    low, high = _weft.array(a, None, False), _weft.array(b, None, False)
+    low, high = array_or_number(a, "rng_uniform: a"), array_or_number(b, "rng_uniform: b")
     if low.dtype != high.dtype:
         raise value_error(f"rng_uniform: a and b must have one dtype, got {low.dtype} and {high.dtype}")
     if low.shape != () or high.shape != ():
@@ -69,7 +69,9 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
             "from keys"
         )
     # What the host is asked with says for which batch elements: each gets keys of its own.
-    keys = io_callback(_next_keys, ShapeDtype((2, 2), "uint32"), *(_without_slope(x) for x in (low, high)))
+    word = ShapeDtype((), "uint32")
+    first, second = io_callback(_next_key, (word, word), *(_without_slope(x) for x in (low, high)))
+    keys = [_weft.stack([first, second + _weft.full((), k, "uint32")], 0) for k in range(2)]
     out = _floats(low, high, shape, keys[0]) if is_float else _integers(low, high, shape, keys)
     return _weft.weak(out) if low.weak_type and high.weak_type else out
 
@@ -83,7 +85,7 @@ def _floats(low: Array, high: Array, shape: tuple[int, ...], key: Array) -> Arra
     digits = wnp.finfo(dtype).nmant + 1
     width = max(32, wnp.finfo(dtype).bits)
     bits = _weft.random_bits(key, width, shape)
-    unit = (bits >> np.asarray(width - digits, bits.dtype)).astype(dtype) * 2.0**-digits
+    unit = (bits >> (width - digits)).astype(dtype) * 2.0**-digits
     # A sum of parts, as b - a may be beyond the dtype.
     drawn = low * (1 - unit) + high * unit
     below = _weft.bind_elementwise("nextafter", (_without_slope(high), _without_slope(low)), {})
@@ -91,7 +93,7 @@ def _floats(low: Array, high: Array, shape: tuple[int, ...], key: Array) -> Arra
     return wnp.where(drawn < low, low, wnp.where(drawn > below, below, drawn))
 
 
-def _integers(low: Array, high: Array, shape: tuple[int, ...], keys: Array) -> Array:
+def _integers(low: Array, high: Array, shape: tuple[int, ...], keys: Sequence[Array]) -> Array:
     """Source: Lemire, "Fast random integer generation in an interval", 2019, with twice the bits in place of another
     draw."""
     dtype = low.dtype

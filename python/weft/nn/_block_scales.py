@@ -272,15 +272,15 @@ def _rounded(x: Array, form: _Format, global_scale: Any, what: str) -> tuple[Arr
 def _upper_exponents(x: Array) -> Array:
     """The exponents of float8_e8m0fnu, as uint8, of the powers of two that are no smaller."""
     bits = x.astype("float32").view("uint32")
-    exponent, fraction = bits >> np.uint32(23), bits & np.uint32(0x7FFFFF)
+    exponent, fraction = bits >> 23, bits & 0x7FFFFF
     # Below 2^-126 an exponent of 0 says 2^-127, which is 0x400000 there.
-    above = wnp.where(exponent == 0, fraction > np.uint32(0x400000), fraction > 0) & (exponent != np.uint32(0xFE))
+    above = wnp.where(exponent == 0, fraction > 0x400000, fraction > 0) & (exponent != 0xFE)
     return (exponent + above.astype("uint32")).astype("uint8")
 
 
 def _powers(exponents: Array, dtype: Any) -> Array:
     """The powers of two of exponents of float8_e8m0fnu; in place of 2^-127 what float16 has that is small."""
-    powers = (exponents.astype("uint32") << np.uint32(23)).view("float32")
+    powers = (exponents.astype("uint32") << 23).view("float32")
     least = 2.0**-15 if dtype == "float16" else 2.0**-127
     return wnp.where(exponents == 0, wnp.asarray(least, "float32"), powers).astype(dtype)
 

@@ -319,6 +319,8 @@ PRIVATE: dict[str, Served] = {
         everything_of=("weft.numpy.fft",), names={"_fft_norm": "weft.as_jax.numpy_internals:fft_norm"}
     ),
     "jax._src.tpu.linalg.eigh": Served(names=of(_NUMPY, "eigh")),
+    "jax._src.cudnn": Served(),
+    "jax._src.cudnn.scaled_matmul_stablehlo": Served(names=of("weft.nn", "BlockScaleConfig")),
     "jax._src.tpu.linalg.qdwh": Served(names=of("weft.lax.linalg", "qdwh")),
     "jax._src.tpu.linalg.svd": Served(names=of(_NUMPY, "svd")),
     "jax._src.numpy.error": Served(
