@@ -25,6 +25,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "collectives",
         "errors",
         "index_groups",
+        "positional_axes",
         "ragged_exchange",
         "tree",
         "tree_util",
@@ -138,6 +139,7 @@ ARROWS: dict[str, set[str]] = {
 IN_FUNCTIONS: dict[tuple[str, str], str] = {
     ("as_jax/extended_dtypes", "weft.as_jax.devices"): "few programs have handlers, and it imports this module",
     ("as_jax/jaxpr_text", "weft.as_jax.ref_equations"): "few programs have references",
+    ("positional_axes", "weft.numpy._reductions"): "few collectives look for extremes of complex numbers",
     ("distributed", "weft.random"): "few arrays are made of keys, and it is made of jitted functions",
     ("autograph/__init__", "weft.autograph.conversion"): "most programs convert nothing",
     ("autograph/__init__", "weft.autograph.stages"): "few functions are looked at on the way of their conversion",

@@ -288,3 +288,110 @@ held = Held(np.arange(6.0, dtype=np.float32).reshape(2, 3))
 out["one axis"] = jax.vmap(lambda x: x)(held).a.tolist()
 out["per argument"] = jax.vmap(lambda x, y: Held(x.a + y), in_axes=(1, None), out_axes=1)(held, 2.0).a.tolist()
 """)
+
+
+COLLECTIVES = """
+def said(f):
+    try:
+        return jax.tree.map(lambda v: [np.asarray(v, np.float64).round(4).tolist(), str(jax.typeof(v))], f())
+    except (TypeError, ValueError, IndexError):
+        return "refused"
+    except NameError:
+        return "NameError"
+x = jnp.arange(6.0).reshape(2, 3) + 1
+many = x * jnp.arange(1.0, 5.0).reshape(4, 1, 1)
+"""
+
+
+def test_collectives_over_dimensions():
+    """Integers among the axes are dimensions of the array itself; sums of known arrays alone count from the end."""
+    found = both(
+        COLLECTIVES
+        + textwrap.dedent("""
+        i, h = jnp.arange(6).reshape(2, 3), jnp.ones((2, 3), jnp.float16)
+        values = {"f": x, "np": np.asarray(x), "tree": [x, (i, x > 2, h)], "number": 3.0}
+        groups = dict(axis_index_groups=[[0, 1], [2, 3]])
+        for axis in (0, -1, 2, (1, 0), (0, 0), (0, -2), (), (0, True)):
+            for name in ("psum", "pmax", "pmin")[:2 + (axis == 0)]:
+                f, key = getattr(lax, name), f"{name} {axis} "
+                g = lambda x: f(x, axis)
+                for what, value in values.items():
+                    if (what, axis) != ("number", ()):
+                        out[key + what] = said(lambda: g(value))
+                out[key + "jit"] = said(lambda: jax.jit(g)(x))
+                out[key + "vmap"] = said(lambda: jax.vmap(g, in_axes=1)(many))
+                out[key + "named vmap"] = said(lambda: jax.vmap(g, axis_name="i")(many))
+                if axis != ():
+                    out[key + "groups"] = said(lambda: jax.vmap(lambda x: f(x, axis, **groups), axis_name="i")(many))
+            out[f"{axis} jvp"] = said(lambda: jax.jvp(lambda x: lax.psum(x, axis), (x,), (x,)))
+            out[f"{axis} grad"] = said(lambda: jax.jit(jax.grad(lambda x: (lax.psum(x, axis)**2).sum()))(x))
+        """)
+    )
+    assert found["psum (1, 0) jit"] == [21.0, "float32[]"] and found["psum (0, 0) f"] == "refused"
+    assert found["psum -1 f"] == [[6.0, 15.0], "float32[2]"] and found["psum -1 jit"] == "refused"
+    assert found["pmax 0 tree"][1][1] == [[1.0, 1.0, 1.0], "bool[3]"] and found["-1 grad"] == "refused"
+
+
+def test_collectives_over_names_and_dimensions():
+    found = both(
+        COLLECTIVES
+        + textwrap.dedent("""
+        for axis in (("i", 0), [1, "i"], ("i", 0, 1), ("i", 2), ("i", -1), ("i", 0, 0)):
+            for name in ("psum", "pmax", "pmin")[:2 + (axis == ("i", 0))]:
+                f, key = getattr(lax, name), f"{name} {axis} "
+                g = lambda x: f(x, axis)
+                two = jax.vmap(jax.vmap(lambda x: f(x, (*axis, "j")), axis_name="i"), axis_name="j")
+                if not (isinstance(axis, list) and name != "psum"):
+                    out[key] = said(lambda: jax.vmap(g, axis_name="i")(many))
+                    out[key + "jit"] = said(lambda: jax.jit(jax.vmap(g, axis_name="i", in_axes=1))(many))
+                    out[key + "two"] = said(lambda: jax.jit(two)(many.reshape(2, 2, 2, 3)))
+                out[key + "unmapped"] = said(lambda: jax.vmap(lambda y: f(x, axis), axis_name="i")(x))
+            g = lambda x: lax.psum(x, axis)
+            total = lambda x: (jax.vmap(g, axis_name="i")(x) ** 2).sum()
+            out[f"{axis} grad"] = said(lambda: jax.jit(jax.grad(total))(many))
+            each = jax.vmap(jax.grad(lambda x: (g(x) ** 2).sum()), axis_name="i")
+            out[f"{axis} vmap grad"] = said(lambda: jax.jit(each)(many))
+        """)
+    )
+    assert found["psum ('i', 0, 1) "] == [[210.0] * 4, "float32[4]"]
+    assert found["psum ('i', -1) jit"] == "refused"
+
+
+def test_axes_that_nothing_binds():
+    both(
+        COLLECTIVES
+        + textwrap.dedent("""
+        named = {
+            **{name: getattr(lax, name) for name in ("psum", "pmax", "pmin", "pmean", "all_gather", "psum_scatter")},
+            "all_to_all": lambda x, axis: lax.all_to_all(x, axis, 0, 0),
+            "pswapaxes": lambda x, axis: lax.pswapaxes(x, axis, 0),
+            "axis_index": lambda x, axis: lax.axis_index(axis),
+            "axis_size": lambda x, axis: lax.axis_size(axis),
+        }
+        for name, f in named.items():
+            for axis in (None, 1.5, "k", ("i", 1.5), ("i", "k"), ("i", ("k",)), {"i": 0}, object):
+                out[f"{name} {axis}"] = said(lambda: jax.vmap(lambda x: f(x, axis), axis_name="i")(many))
+            if name not in ("all_to_all", "pswapaxes"):
+                out[f"{name} ()"] = said(lambda: jax.vmap(lambda x: f(x, ()), axis_name="i")(many))
+        """)
+    )
+
+
+def test_axes_that_count_from_the_front():
+    both(
+        COLLECTIVES
+        + textwrap.dedent("""
+        for axes in ((0,), [1], (-1,), (0, 1), (0, 0), (0, -2), (2,)):
+            for name in ("sum", "prod", "max", "min", "and", "or", "xor")[:: 1 if axes == (-1,) else 3]:
+                f, of = getattr(lax, f"reduce_{name}"), x.astype(int) if name in ("and", "or", "xor") else x
+                out[f"{name} {axes}"] = said(lambda: f(of, axes))
+        for axis in (0, 2, -1):
+            for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
+                out[f"{name} {axis}"] = said(lambda: getattr(lax, name)(x, axis))
+            out[f"argmax {axis}"] = said(lambda: lax.argmax(x, axis, np.int32))
+            out[f"argmin {axis}"] = said(lambda: lax.argmin(x, axis, np.int32))
+            out[f"rev {axis}"] = said(lambda: lax.rev(x, (axis,)))
+            out[f"reduce {axis}"] = said(lambda: lax.reduce(x, 0.0, lax.add, (axis,)))
+        out["reduce f"] = said(lambda: lax.reduce(x, 0.0, lambda a, b: a + b * 1, (2,)))
+        """)
+    )

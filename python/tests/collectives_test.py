@@ -273,6 +273,68 @@ def test_second_order():
         np.testing.assert_allclose(weft.hessian(total)(x), hessian, rtol=1e-10)
 
 
+# --- Dimensions among the axes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), (2, 0, 1), np.int64(1), [0, -1], ()], ids=str)
+def test_dimensions_of_the_array_itself(axis):
+    x = arrays(2, 3, 4)
+    dims = tuple(axis) if isinstance(axis, (tuple, list)) else (int(axis),)
+    for through in (lambda f: f, weft.jit):
+        np.testing.assert_allclose(through(lambda a: lax.psum(a, axis))(x), x.sum(dims), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(through(lambda a: lax.pmean(a, axis))(x), x.mean(dims), rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(through(lambda a: lax.pmax(a, axis))(x), x.max(dims))
+        np.testing.assert_array_equal(through(lambda a: lax.pmin(a, axis))(x), x.min(dims))
+    slope = weft.grad(lambda a: (lax.pmean(a, axis) ** 2).sum())(x)
+    count = np.prod([x.shape[d] for d in dims])
+    np.testing.assert_allclose(
+        slope, np.broadcast_to(2 * x.mean(dims, keepdims=True) / count, x.shape), rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("axis", [("i", 0), (1, "i"), ["i", 0, -1]], ids=str)
+def test_names_and_dimensions_together(axis):
+    x = arrays(5, 3, 4)
+    dims = (0, *(d + 1 if d >= 0 else d for d in axis if isinstance(d, int)))
+    for through in (lambda f: f, weft.jit):
+        for name in ("sum", "mean", "max", "min"):
+            out = through(weft.vmap(lambda a, name=name: getattr(lax, f"p{name}")(a, axis), axis_name="i"))(x)
+            want = np.broadcast_to(getattr(x, name)(dims)[None], out.shape)
+            np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-6)
+
+
+def test_extremes_of_booleans_and_complex_numbers():
+    flags = np.array([[True, False], [False, False]])
+    for name, of in (("pmax", flags.any), ("pmin", flags.all)):
+        f = getattr(lax, name)
+        for axes in (0, 1, (0, 1)):
+            out = f(flags, axes)
+            assert out.dtype == bool and np.array_equal(out, of(axes))
+        out = mapped(lambda a, f=f: f(a, "i"), flags)
+        assert out.dtype == bool and np.array_equal(out, np.broadcast_to(of(0), flags.shape))
+        out = mapped(lambda a, f=f: f(a, "i", axis_index_groups=[[1], [0]]), flags)
+        assert out.dtype == bool and np.array_equal(out, flags)
+    z = np.array([[1 + 2j, 1 + 3j], [0 + 9j, 1 - 3j]], np.complex64)
+    for name in ("max", "min"):
+        f = getattr(lax, f"p{name}")
+        np.testing.assert_array_equal(f(z, 0), getattr(np, name)(z, 0))
+        np.testing.assert_array_equal(mapped(lambda a, f=f: f(a, ("i", 0)), z), np.full(2, getattr(np, name)(z)))
+
+
+def test_wrong_dimensions():
+    x = arrays(2, 3)
+    for axis in (2, -3, (0, 5), ("i", 1)):
+        with pytest.raises(IndexError, match=r"psum: axis -?[0-9] is out of range"):
+            mapped(lambda a, axis=axis: lax.psum(a if axis == ("i", 1) else x, axis), x)
+    with pytest.raises(ValueError, match=r"pmax: axis \(0, -2\) names an axis twice"):
+        lax.pmax(x, (0, -2))
+    with pytest.raises(IndexError, match="pmin: axis 0 is out of range for an array of 0 dimensions"):
+        lax.pmin(3.0, 0)
+    for f in (lax.psum, lax.pmean, lax.pmax, lax.pmin):
+        with pytest.raises(ValueError, match=r"axis_index_groups .* but axis_name has the dimensions \(0,\)"):
+            mapped(lambda a, f=f: f(a, ("i", 0), axis_index_groups=[[0, 1]]), x)
+
+
 # --- What is refused --------------------------------------------------------------------------------------------------
 
 
@@ -302,8 +364,8 @@ def test_errors():
     for groups in ([[0], [1]], [[0, 1], [1, 2]], [[0], [1, 3]]):
         with pytest.raises(ValueError, match="must have each of the 3 places along 'i' once"):
             mapped(lambda x, groups=groups: lax.psum(x, "i", axis_index_groups=groups), arrays(3))
-    with pytest.raises(TypeError, match="a string, got 3"):
-        mapped(lambda x: lax.psum(x, 3), arrays(3))
+    with pytest.raises(TypeError, match=r"a string, got 2\.5"):
+        mapped(lambda x: lax.psum(x, 2.5), arrays(3))
     with pytest.raises(ValueError, match="a word such as"):
         weft.vmap(lambda x: x, axis_name="a b")(arrays(3))
     with pytest.raises(weft.TracerError, match="axis_index"):

@@ -1,6 +1,7 @@
 """Operations between the lanes of vmap(axis_name=...), and between the devices of pmap and shard_map.
 
 An axis is given by its name, several by a list of names, the first one major. Every function takes trees of arrays.
+psum, pmean, pmax and pmin also take integers among the axes: dimensions of the arrays themselves (positional_axes.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ._core.sums_of_devices import cast_sums
 from ._weft import Array
 from .arguments import flag, int64
 from .index_groups import IndexGroups
+from .positional_axes import count, divided, reduced, refuse_groups, summable
 
 __all__ = [
     "all_gather",
@@ -91,11 +93,24 @@ def leaving_alone(names: Iterable[str]) -> Iterator[None]:
 
 
 def _reduce(name: str, x: Any, axis_name: Any, groups: Any) -> Any:
-    names = axis_names(axis_name, name)
-    if groups is not None:
-        within = IndexGroups(groups, names, name, equal=False)
-        return _tree.map(lambda leaf: within.reduced(name, leaf), x)
-    return _tree.map(lambda leaf: _weft.reduce_over_devices(name, leaf, names), x)
+    """pmax and pmin."""
+    axes, dims = divided(axis_name)
+    refuse_groups(dims, groups, name)
+    names = axis_names(axes, name) if axes else []
+    within = None if groups is None or not names else IndexGroups(groups, names, name, equal=False)
+
+    def extreme(leaf):
+        if dims:
+            leaf = reduced(f"reduce_{name[1:]}", leaf, dims, name)
+        if not names:
+            return _weft.array(leaf, None, False)
+        dtype = _weft.abstract(leaf)[1]
+        if _weft.dtype_kind(dtype) == "complex" and within is None:
+            return reduced(f"reduce_{name[1:]}", all_gather(leaf, tuple(names), to="invarying"), (0,), name)
+        out = _weft.reduce_over_devices(name, leaf, names) if within is None else within.reduced(name, leaf)
+        return _weft.astype(out, dtype) if _weft.dtype_kind(dtype) == "bool" else out
+
+    return _tree.map(extreme, x)
 
 
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
@@ -104,23 +119,32 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
     Args:
         x: array, number or tree of them.
-        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis_name: the name of an axis of vmap, shard_map or pmap, a dimension of x as an integer, or a tuple of these.
         axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x; booleans become integers.
 
     Raises:
         NameError: nothing around binds the axis.
-        TypeError, ValueError: axis_index_groups are no such lists.
+        TypeError, ValueError: axis_index_groups are no such lists, or given together with dimensions.
+        IndexError, ValueError: x has no such dimension; one is named twice.
 
     Example:
         >>> weft.vmap(lambda x: x / weft.lax.psum(x, "i"), axis_name="i")(wnp.array([1.0, 1.0, 2.0]))
         Array([0.25, 0.25, 0.5 ], dtype=float32)
     """
-    names = axis_names(axis_name, "psum")
-    within = None if axis_index_groups is None else IndexGroups(axis_index_groups, names, "psum", equal=False)
+    axes, dims = divided(axis_name)
+    refuse_groups(dims, axis_index_groups, "psum")
+    names = axis_names(axes, "psum") if axes else []
+    grouped = names and axis_index_groups is not None
+    within = IndexGroups(axis_index_groups, names, "psum", equal=False) if grouped else None
 
     def total(leaf):
+        if dims:
+            leaf = reduced("reduce_sum", leaf, dims, "psum")
+        if not names:
+            return leaf
+        leaf = summable(leaf)
         if within is not None:
             number = type(leaf) in (int, float, complex, bool) and within.equal
             return leaf * within.count if number else within.reduced("psum", leaf)
@@ -138,27 +162,33 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
     Args:
         x: array, number or tree of them.
-        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis_name: the name of an axis of vmap, shard_map or pmap, a dimension of x as an integer, or a tuple of these.
         axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x, of inexact dtypes.
 
     Raises:
         NameError: nothing around binds the axis.
-        TypeError, ValueError: axis_index_groups are no such lists.
+        TypeError, ValueError: axis_index_groups are no such lists, or given together with dimensions.
+        IndexError, ValueError: x has no such dimension; one is named twice.
 
     Example:
         >>> weft.vmap(lambda x: x - weft.lax.pmean(x, "i"), axis_name="i")(wnp.array([1.0, 2.0, 6.0]))
         Array([-2., -1.,  3.], dtype=float32)
     """
     if axis_index_groups is not None:
-        count = psum(1, axis_name, axis_index_groups=axis_index_groups)
-        return _tree.map(lambda leaf: psum(leaf, axis_name, axis_index_groups=axis_index_groups) / count, x)
-    names = axis_names(axis_name, "pmean")
-    size = _weft.axis_size(names, "pmean")
-    every = tuple(names)
-    count = size if isinstance(size, int) else psum(_weft.array(1, None, True), every)
-    return _tree.map(lambda leaf: psum(leaf, every) / count, x)
+        refuse_groups(divided(axis_name)[1], axis_index_groups, "pmean")
+        every = psum(1, axis_name, axis_index_groups=axis_index_groups)
+        return _tree.map(lambda leaf: psum(leaf, axis_name, axis_index_groups=axis_index_groups) / every, x)
+    axes, dims = divided(axis_name)
+    every = tuple(axis_names(axes, "pmean")) if axes else ()
+    size = _weft.axis_size(list(every), "pmean") if axes else 1
+    places = size if isinstance(size, int) else psum(_weft.array(1, None, True), every)
+
+    def mean(leaf):
+        return psum(leaf, (*dims, *every)) / (places * count(leaf, dims, "pmean") if dims else places)
+
+    return _tree.map(mean, x)
 
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
@@ -167,14 +197,15 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
     Args:
         x: array, number or tree of them.
-        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis_name: the name of an axis of vmap, shard_map or pmap, a dimension of x as an integer, or a tuple of these.
         axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x.
 
     Raises:
         NameError: nothing around binds the axis.
-        TypeError, ValueError: axis_index_groups are no such lists.
+        TypeError, ValueError: axis_index_groups are no such lists, or given together with dimensions.
+        IndexError, ValueError: x has no such dimension; one is named twice.
 
     Example:
         >>> weft.vmap(lambda x: weft.lax.pmax(x, "i"), axis_name="i")(wnp.array([1, 5, 2]))
@@ -189,14 +220,15 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
     Args:
         x: array, number or tree of them.
-        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis_name: the name of an axis of vmap, shard_map or pmap, a dimension of x as an integer, or a tuple of these.
         axis_index_groups: lists of places along the axis, each in one list: they work within these groups.
 
     Returns: tree like x.
 
     Raises:
         NameError: nothing around binds the axis.
-        TypeError, ValueError: axis_index_groups are no such lists.
+        TypeError, ValueError: axis_index_groups are no such lists, or given together with dimensions.
+        IndexError, ValueError: x has no such dimension; one is named twice.
 
     Example:
         >>> weft.vmap(lambda x: weft.lax.pmin(x, "i"), axis_name="i")(wnp.array([1, 5, 2]))

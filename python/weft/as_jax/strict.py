@@ -16,6 +16,7 @@ from .._core.errors import type_error, value_error
 from .._sharding.typing_rules import typing_rules
 from ..mesh import get_mesh
 from .agreement import asking
+from .axes_from_front import from_the_front
 from .dtypes import issubdtype as _is_kind
 from .extended_dtypes import ExtendedArray, converted, is_extended
 from .settings import config
@@ -216,24 +217,12 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return lax.convert_element_type(operand, new_dtype)
 
 
-def _from_the_front(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """... whose axis counts from the front alone."""
-
-    @functools.wraps(function)
-    def called(operand: Any, axis: int, index_dtype: Any) -> Any:
-        if axis < 0:
-            raise value_error(f"Invalid axis {axis} for operand shape {np.shape(operand)}")
-        return function(operand, axis, index_dtype)
-
-    return called
-
-
 def _inside_shard_map(function: Callable[..., Any]) -> Callable[..., Any]:
     """pcast and pvary, which are of axes of a mesh that shard_map runs over."""
 
     @functools.wraps(function)
     def called(x: Any, axis_name: Any, **options: Any) -> Any:
-        names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+        names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
         sizes = get_mesh().shape
         if any(name in sizes and not _weft.axis_is_bound(name) for name in names):
             if not any(typing_rules.keeps_axis(sizes.get(name, 0)) for name in names):
@@ -281,8 +270,7 @@ def strictly(module: str, name: str, function: Any) -> Any:
         return convert_element_type
     if name == "sign":
         function = wnp.sign  # of complex numbers, too
-    if name in ("argmax", "argmin"):
-        return _from_the_front(name, function)
+    function = from_the_front(name, function)
     if name in ("dynamic_slice", "dynamic_update_slice"):
         place = 1 if name == "dynamic_slice" else 2
 

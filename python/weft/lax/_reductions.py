@@ -210,7 +210,9 @@ def reduce(operands: Any, init_values: NestedLike, computation: Callable, dimens
     Returns: array, or a tree of them, without the dimensions.
 
     Raises:
-        ValueError: operands and init_values have different structures, or an initial value is no number.
+        ValueError: operands and init_values have different structures, or an initial value is no number; a dimension is
+            given twice.
+        IndexError: a dimension is out of range.
 
     Example:
         >>> weft.lax.reduce(wnp.array([[1, 2], [3, 4]]), 0, weft.lax.add, (0,))
@@ -223,14 +225,14 @@ def reduce(operands: Any, init_values: NestedLike, computation: Callable, dimens
     for value in inits:
         if _weft.abstract(value)[0]:
             raise value_error(f"reduce: init_values must be numbers, got shape {tuple(_weft.abstract(value)[0])}")
+    rank = len(_weft.abstract(leaves[0])[0])
+    dims = sorted(axes_of(tuple(dimensions), rank, "reduce"))
     name = _primitive_of(computation, _weft.abstract(leaves[0])[1]) if len(leaves) == 1 else None
     if name is not None:
-        total = _weft.bind(name, [leaves[0]], {"dims": sorted(d % leaves[0].ndim for d in dimensions)})[0]
+        total = _weft.bind(name, [leaves[0]], {"dims": dims})[0]
         init = _weft.astype(inits[0], total.dtype)
         out = computation(total, _weft.weak(init) if _weft.abstract(inits[0])[2] else init)
         return treedef.unflatten([out])
-    rank = leaves[0].ndim
-    dims = sorted(d % rank for d in dimensions)
     kept = [d for d in range(rank) if d not in dims]
     flat = []
     for leaf in leaves:
