@@ -272,3 +272,116 @@ def test_what_products_with_scales_and_exchanges_refuse():
             said = said.partition(end)[0]
         assert said in message, name
         assert set(kinds) <= set(mine), name
+
+
+TREES = """
+import collections, dataclasses
+from jax.sharding import SingleDeviceSharding
+from jax._src.tree_util import prefix_errors
+@jax.tree_util.register_pytree_node_class
+class Box:
+    def __init__(self, inside, label):
+        self.inside, self.label = inside, label
+    def tree_flatten(self):
+        return (self.inside,), self.label
+    @classmethod
+    def tree_unflatten(cls, label, inside):
+        return cls(inside[0], label)
+Pair = collections.namedtuple("Pair", "u v")
+Ordered, Default = collections.OrderedDict, collections.defaultdict
+o, place = np.ones(3, np.float32), SingleDeviceSharding(jax.devices()[0])
+everything = lambda *args, **kwargs: (args, kwargs)
+# Prefixes of the arguments of a call, and other arguments.
+cases = {
+    "length": (((0, 1),), ((o, o, o),)),
+    "kind": (([0],), ((o,),)),
+    "keys": (({"a": 0},), ({"a": o, "b": o},)),
+    "other keys": (({"a": 0, "b": 0},), ({"a": o, "c": o},)),
+    "named": ((Pair(0, 0),), ((o, o),)),
+    "label": ((Box(0, 1),), (Box(o, 2),)),
+    "several": ((((0, 0), [0], 0),), (((o,), [o, o], o),)),
+    "arguments": ((0, 0, 0), (o, o)),
+    "ordered": ((Ordered(a=0),), ({"a": o},)),
+    "default": ((Default(int, a=0),), (Default(float, a=o),)),
+    "deep": (({"x": [(0, 0)]},), ({"x": [(o, o, o)]},)),
+    "empty": (((),), ((o,),)),
+}
+def words(f, start=""):
+    try:
+        f()
+        return "nothing raised"
+    except (TypeError, ValueError) as error:
+        said = str(error).split("JAX says: ")[-1].split("\\n  at ")[0].split("\\n----")[0]
+        return " ".join(said[said.index(start):].split())
+"""
+
+
+def test_prefixes():
+    """Arguments that have to be prefixes: which place of which argument differs, and how."""
+    found = both(
+        TREES
+        + textwrap.dedent("""
+        for name, (prefix, full) in cases.items():
+            out[f"vmap {name}"] = words(lambda: jax.vmap(everything, in_axes=prefix)(*full))
+            out[f"out {name}"] = words(lambda: jax.vmap(lambda x: full, out_axes=prefix)(o))
+            out[f"broadcast {name}"] = words(lambda: jax.tree.broadcast(prefix, full))
+            out[f"errors {name}"] = [words(lambda: exec("raise e", {"e": e("in_axes")}))
+                                     for e in prefix_errors(prefix, full)]
+            places = jax.tree.map(lambda _: place, prefix)
+            start = "pjit" if name == "arguments" else "Mismatch"
+            out[f"jit {name}"] = words(lambda: jax.jit(everything, in_shardings=places)(*full), start)
+            out[f"jit out {name}"] = words(lambda: jax.jit(lambda: full, out_shardings=places)(), "Mismatch")
+            out[f"device_put {name}"] = words(lambda: jax.device_put(full, places))
+            ones = jax.tree.map(lambda x: x[:1], full)
+            out[f"pmap {name}"] = words(lambda: jax.pmap(everything, in_axes=prefix)(*ones))
+            specs = jax.tree.map(lambda _: P(), prefix)
+            mesh = jax.make_mesh((1,), ("x",))
+            cut = jax.shard_map(lambda *args: o, mesh=mesh, in_specs=specs, out_specs=P())
+            out[f"shard_map {name}"] = words(lambda: cut(*full))
+        """)
+    )
+    assert "different lengths of tuple at key path vmap in_axes[0] At that key path, the prefix" in found["vmap length"]
+    assert "with metadata ('a', 'b') but at the same key path" in found["vmap other keys"]
+    assert not [name for name, said in found.items() if said == "nothing raised"]
+
+
+def test_trees_of_another_structure():
+    found = both(
+        TREES
+        + textwrap.dedent("""
+        for name, (prefix, full) in cases.items():
+            other = jax.tree.map(lambda _: o, prefix)
+            out[f"map {name}"] = words(lambda: jax.tree.map(lambda *leaves: 0, prefix, full))
+            out[f"third {name}"] = words(lambda: jax.tree_util.tree_map(lambda *leaves: 0, full, full, other))
+            out[f"path {name}"] = words(lambda: jax.tree_util.tree_map_with_path(lambda *leaves: 0, prefix, full))
+            first = lambda *args: jax.tree.leaves(args)[0]
+            out[f"jvp {name}"] = words(lambda: jax.jvp(first, full, other))
+            out[f"linearize {name}"] = words(lambda: jax.linearize(first, *full)[1](*other))
+            pull = jax.vjp(lambda x: jax.tree.map(lambda leaf: leaf * x, full), o)[1]
+            out[f"vjp {name}"] = words(lambda: pull(other), "But the tree")
+            out[f"compiled {name}"] = words(lambda: jax.jit(everything).lower(*full).compile()(*other))
+            rule = jax.custom_vjp(first)
+            rule.defvjp(lambda *args: (first(*args), None), lambda _, ct: tuple(other))
+            out[f"backward {name}"] = words(lambda: jax.grad(lambda *args: rule(*args).sum())(*full))
+        """)
+    )
+    assert found["map length"].startswith(
+        "pytree structure error: different lengths of tuple at key path tree_map tree"
+    )
+    assert not [name for name, said in found.items() if said == "nothing raised"]
+
+
+def test_backends_that_are_not_there():
+    both(
+        ASKED
+        + textwrap.dedent("""
+        import jax.extend.backend
+        asks = {"devices": jax.devices, "local": lambda b: jax.local_devices(backend=b), "count": jax.device_count,
+                "local count": jax.local_device_count, "process": jax.process_index, "processes": jax.process_count,
+                "jit": lambda b: jax.jit(lambda x: x, backend=b)(1.0), "get": jax.extend.backend.get_backend}
+        for name, f in asks.items():
+            for backend in ("foo", "gpu", "cuda", "CPU", ""):
+                said = asked(lambda: f(backend), RuntimeError)
+                out[f"{name} {backend}"] = said and said[said.index("Unknown"):].split("\\n  at ")[0]
+        """)
+    )

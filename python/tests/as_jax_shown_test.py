@@ -574,3 +574,86 @@ said("forward", lambda: jax.grad(in_scan(f))(one),
      "first element had shapes/dtypes of:\\n    float32[3]\\nwhile")
 """
     )
+
+
+def test_types_and_their_kinds():
+    found = both("""
+import pickle, typing
+for name in ("bool_", "bool", "int2", "int4", "int8", "int32", "int64", "uint4", "uint16", "float16", "bfloat16",
+             "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float4_e2m1fn", "int_", "uint",
+             "float_", "complex_", "single", "double", "csingle", "cdouble"):
+    kind = getattr(jnp, name)
+    out[name] = [repr(kind), str(kind), kind.__name__, kind.__qualname__, kind.__module__, str(kind.dtype)]
+    out[name] += [isinstance(kind, type), pickle.loads(pickle.dumps(kind)) is kind, kind == kind.dtype, kind in {kind}]
+    out[name] += [str(np.dtype(kind)), str(typing.Optional[kind]), kind == getattr(np, name, kind), callable(kind)]
+x = np.float32(1)
+out["instances"] = [isinstance(x, jnp.float32), isinstance(x, jnp.float16), isinstance(1, jnp.int32)]
+out["made"] = [str(jnp.float16(3).dtype), jnp.int8([1, 2]).tolist(), str(jnp.zeros(2, jnp.bfloat16).dtype)]
+out["limits"] = [str(jnp.iinfo(t)) for t in (jnp.int8, "uint4", np.int32, jnp.ones(1, int))]
+out["limits"] += [repr(jnp.iinfo("int16")), jnp.iinfo("int16").bits, jnp.iinfo(jnp.int8).max]
+out["float limits"] = [str(jnp.finfo(t)) for t in (jnp.float32, jnp.bfloat16)]
+out["functions"] = [repr(f) for f in (jnp.add, jnp.logaddexp, jnp.frompyfunc(max, 2, 1))]
+""")
+    assert found["bool_"][0] == "<class 'jax.numpy.bool'>"
+
+
+def test_keys():
+    both("""
+for impl in ("threefry2x32", "rbg", "unsafe_rbg"):
+    key = jax.random.key(0, impl=impl)
+    for name, keys in {"one": key, "three": jax.random.split(key, 3), "table": jax.random.split(key, (2, 2))}.items():
+        out[f"{impl} {name}"] = [repr(keys)[:40], str(keys)[:40], f"{keys}"[:40], str(keys.dtype)]
+out["words"] = str(jax.random.split(jax.random.key(7), 2))
+""")
+
+
+def test_meshes_without_devices():
+    found = both(
+        """
+from jax.sharding import AbstractDevice, AbstractMesh, AxisType
+auto, explicit = AbstractMesh((2, 4), ("x", "y")), AbstractMesh((2,), ("x",), (AxisType.Explicit,))
+mesh = jax.make_mesh((2, 4), ("x", "y"))
+show = lambda m: [repr(m), str(m), str(m.abstract_device)]
+out["made"] = [show(auto), show(explicit), show(AbstractMesh((), ())), show(auto.update(axis_sizes=(4, 2)))]
+out["of devices"] = [show(mesh.abstract_mesh), show(mesh.abstract_mesh.update_axis_types({"x": AxisType.Auto}))]
+named = AbstractMesh((2,), ("x",), abstract_device=AbstractDevice("cpu", None, "cpu"))
+out["named"] = [show(named), show(named.update(axis_sizes=(4,))), show(explicit.update(abstract_device=None))]
+out["nothing"] = [show(jax.sharding.get_abstract_mesh()), str(jax.typeof(jnp.ones(3)).sharding)]
+with jax.set_mesh(mesh):
+    x = jax.device_put(jnp.ones((8, 4)), P("x"))
+    out["around"] = [show(jax.sharding.get_abstract_mesh()), str(jax.typeof(x).sharding)]
+    seen = []
+    jax.jit(lambda x: seen.append(jax.typeof(x).sharding) or x)(x)
+    look = lambda x: seen.append((jax.sharding.get_abstract_mesh(), jax.typeof(x).sharding)) or x
+    jax.shard_map(look, in_specs=P("x"), out_specs=P("x"))(x)
+    out["traced"] = str(seen)
+""",
+        XLA_FLAGS="--xla_force_host_platform_device_count=8",
+    )
+    assert found["nothing"][0][0] == "AbstractMesh((), axis_types=())"
+
+
+def test_arguments_and_results_of_programs():
+    found = both(
+        KINDS
+        + """
+f = jax.jit(lambda x, tree, *, scale=1.0: {"a": x * scale, "b": tree}, donate_argnums=0)
+args = (jnp.ones(3), {"z": (2.0, [jnp.arange(2)])})
+traced = f.trace(*args, scale=2.0)
+for name, stage in {"traced": traced, "lowered": traced.lower(), "compiled": traced.lower().compile()}.items():
+    out[name] = [str(stage.in_tree), str(stage.out_tree), str(stage.in_avals), str(stage.args_info)]
+    out[name] += [str(stage.donate_argnums), stage.in_tree == jax.tree.structure((args, {"scale": 1.0}))]
+    out[name] += [str(type(stage.args_info[0][0]._aval).__name__), str(stage.in_tree.children()[0])]
+    out[name] += [str(jax.tree.unflatten(stage.out_tree, range(3))), hash(stage.out_tree) == hash(stage.out_tree)]
+out["results"] = [str(traced.out_info), str(traced.lower().out_info)]
+stages = traced, traced.lower(), traced.lower().compile()
+out["weak"] = [[x.weak_type for x in jax.tree.leaves(stage.out_info)] for stage in stages]
+exported = jax.export.export(f)(*args, scale=2.0)
+out["exported"] = [str(exported.in_tree), str(exported.out_tree)]
+data = lambda tree: str(jax.tree.structure(tree).node_data())
+ordered, default = collections.OrderedDict(b=1, a=2), collections.defaultdict(list, b=1)
+out["data"] = [data(t) for t in (ordered, default, {"b": 1, "a": 2})]
+out["data"] += [data(Point(1, 2))[-6:], data(Node(1, 2, "n"))[-4:], data([1])]
+"""
+    )
+    assert found["lowered"][0] == "PyTreeDef(((*, {'z': (*, [*])}), {'scale': *}))"

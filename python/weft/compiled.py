@@ -12,6 +12,7 @@ from ._core import ir_view as _ir_view
 from ._core import options as _options
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
+from ._core.facts import trees_differ
 from ._core.names import update_wrapper
 from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, without_deleted
 from ._sharding import arrays as _arrays
@@ -445,10 +446,9 @@ class Lowered(Described):
     def _leaves(self, args: tuple, kwargs: dict) -> list:
         leaves, tree = _tree.flatten((args, kwargs))
         if tree != self._in_tree:
-            raise type_error(
-                f"the program was compiled for {_tree.arguments_in_words(self._in_tree)}, "
-                f"got {_tree.arguments_in_words(tree)}"
-            )
+            expected, given = (_tree.arguments_in_words(one) for one in (self._in_tree, tree))
+            message = f"the program was compiled for {expected}, got {given}"
+            raise trees_differ("compiled", message, self._in_tree, tree)
         got = [_weft.abstract(leaf)[3] for leaf in leaves]
         wrong = [
             f"argument {name} {wanted}, got {text}"

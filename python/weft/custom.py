@@ -14,7 +14,7 @@ from ._core import stateful
 from ._core import tree as _tree
 from ._core.closures import traced_values
 from ._core.errors import missing_rule, type_error, value_error
-from ._core.facts import knowing
+from ._core.facts import knowing, trees_differ
 from ._core.names import forwarded, update_wrapper, wraps
 from ._core.shapes import FLOAT0, ShapeDtype
 from ._core.tracing import (
@@ -252,7 +252,8 @@ class _BackwardRule:
         if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
             expected = f"a tuple of {len(args)} cotangent{'s' * (len(args) != 1)}, one for each argument"
             problem = f"must return {expected}, got {_tree.in_words(_tree.structure(cts))}"
-            raise type_error(rules._said(role, problem, where))
+            trees = _tree.structure(args), _tree.structure(cts)
+            raise trees_differ("backward rule", rules._said(role, problem, where), *trees)
         self._check_zeros(cts, args, where)
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
         leaves, tree = _tree.flatten(with_zeros(tuple(map(_in_container, cts, args)), args, zero))
@@ -261,7 +262,7 @@ class _BackwardRule:
                 f"{rules._what}: the cotangents of '{rules._name}' are {_tree.in_words(tree)}, the arguments "
                 f"{_tree.in_words(in_tree)}"
             )
-            raise type_error(_at(message, where))
+            raise trees_differ("backward rule", _at(message, where), in_tree, tree)
         known = [
             None if isinstance(leaf, SymbolicZero) or not _weft.is_inexact(dtype) else leaf
             for leaf, (_, dtype, _) in zip(leaves, self._specs)

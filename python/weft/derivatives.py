@@ -22,6 +22,7 @@ from ._core.differentiable import (
     no_derivative,
 )
 from ._core.errors import type_error
+from ._core.facts import tangents_differ, trees_differ
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import LEAF_TREE as _LEAF_TREE
@@ -337,8 +338,9 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         raise type_error(f"jvp: primals and tangents must be tuples of arguments, got {kinds}")
     of_other_types = _tree.jax_semantics() and type(primals) is not type(tangents)
     if of_other_types or len(primals) != len(tangents):
-        words = [f"a {type(given).__name__} of length {len(given)}" for given in (tangents, primals)]
-        raise type_error(f"jvp: tangents are {words[0]}, primals {words[1]}")
+        t, p = (f"a {type(given).__name__} of length {len(given)}" for given in (tangents, primals))
+        trees = _tree.structure(primals), _tree.structure(tangents)
+        raise trees_differ("jvp", f"jvp: tangents are {t}, primals {p}", *trees)
     primals, tangents = tuple(primals), tuple(tangents)
     if stateful.references is not None:
         if stateful.references.refs_among(primals):
@@ -352,9 +354,7 @@ def _jvp(fun: Callable[..., Any], primals: tuple, tangents: tuple, has_aux: bool
     flat = flat_function(holding_aux(fun) if has_aux else fun, primals, {}, original=fun)
     t_leaves, t_tree = _tree.flatten((tangents, {}))
     if t_tree != flat.in_tree:
-        raise type_error(
-            f"jvp: tangents are {_tree.arguments_in_words(t_tree)}, primals {_tree.arguments_in_words(flat.in_tree)}"
-        )
+        raise tangents_differ("jvp", flat.in_tree, t_tree)
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     moving = []
     for leaf, tangent, name, on in zip(flat.leaves, t_leaves, flat.names, active):
@@ -529,10 +529,7 @@ def _linearize(fun: Callable[..., Any], primals: tuple, has_aux: bool) -> Any:
     def apply_tangents(residuals, *tangents):
         leaves, tangent_tree = _tree.flatten((tangents, {}))
         if tangent_tree != in_tree:
-            raise type_error(
-                f"linearize: tangents are {_tree.arguments_in_words(tangent_tree)}, primals "
-                f"{_tree.arguments_in_words(in_tree)}"
-            )
+            raise tangents_differ("linearize", in_tree, tangent_tree)
         moving = []
         for x, (shape, dtype, _, text), on, name in zip(leaves, leaves_in, active, names):
             if not on:

@@ -134,6 +134,9 @@ class Described:
             >>> weft.jit(lambda x: {"y": x}).lower(1.0).out_tree == weft.tree.structure({"y": 0})
             True
         """
+        return self._result_tree()
+
+    def _result_tree(self) -> Any:
         if self._out is None:
             return LEAF_TREE
         return _tree.structure((0,) * self._out) if isinstance(self._out, int) else self._out
@@ -183,7 +186,7 @@ class Described:
             [ShapeDtype((), float32)]
         """
         types = [ShapeDtype(tuple(s), d, weak_type=w) for s, d, w in _weft.result_specs(self._traced)]
-        return _tree.unflatten(self.out_tree, types)
+        return _tree.unflatten(self._result_tree(), types)
 
     def cost_analysis(self) -> dict[str, float]:
         """What the program costs, as IR.cost_analysis counts it, after the passes that it is compiled with.
@@ -244,7 +247,7 @@ class Placed(Described):
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile().output_shardings
             SingleDeviceSharding(device=CpuDevice(id=0))
         """
-        return _tree.unflatten(self.out_tree, self._places())
+        return _tree.unflatten(self._result_tree(), self._places())
 
     def _places(self) -> list[Any]:
         lowered, alone = self._lowered, SingleDeviceSharding(devices()[0])
@@ -262,4 +265,4 @@ class Placed(Described):
             ShapeDtype(tuple(shape), dtype, weak_type=weak, sharding=place)
             for (shape, dtype, weak), place in zip(_weft.result_specs(self._traced), self._places())
         ]
-        return _tree.unflatten(self.out_tree, types)
+        return _tree.unflatten(self._result_tree(), types)

@@ -13,6 +13,7 @@ from . import _weft
 from ._core import stateful
 from ._core import tree as _tree
 from ._core.errors import not_implemented, type_error, value_error
+from ._core.facts import no_prefix
 from ._core.names import wraps
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, call_name, flat_function, is_float0, trace_flat
@@ -480,10 +481,9 @@ def _pmap(
     axes = in_axes
     if isinstance(in_axes, (tuple, list)):
         if len(in_axes) != len(args):
-            raise value_error(
-                f"pmap: in_axes has {len(in_axes)} entries, but '{call_name(fun)}' was called with {len(args)} "
-                "arguments"
-            )
+            called = f"'{call_name(fun)}' was called with {len(args)} arguments"
+            message = f"pmap: in_axes has {len(in_axes)} entries, but {called}"
+            raise no_prefix(message, "pmap: in_axes", tuple(in_axes), args)
         axes = tuple(a for i, a in enumerate(in_axes) if i not in fixed)
     places = _tree.prefix_leaves(axes, dynamic, "pmap: in_axes") if dynamic else []
     places += [0] * len(_tree.leaves(kwargs))

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _weft
 from . import tree as _tree
 from .errors import type_error
+from .facts import trees_differ
 from .shapes import FLOAT0, ShapeDtype
 from .tracing import Flat
 
@@ -84,7 +85,8 @@ def checked_cotangents(cotangent: Any, tree: Any, specs: Sequence, what: str, ev
     """The leaves of a cotangent for inexact results of these types, or for every one, checked and converted."""
     cts, ct_tree = _tree.flatten(cotangent)
     if ct_tree != tree:
-        raise type_error(f"{what}: the cotangent is {_tree.in_words(ct_tree)}, the result {_tree.in_words(tree)}")
+        message = f"{what}: the cotangent is {_tree.in_words(ct_tree)}, the result {_tree.in_words(tree)}"
+        raise trees_differ(what, message, tree, ct_tree)
     moving = []
     for ct, (shape, dtype, _, text) in zip(cts, specs):
         if not (every or _weft.is_inexact(dtype)):

@@ -1,5 +1,5 @@
-"""What an exception of a loop or of its branches knows of the structures and types that it speaks of: others may say it
-in their words."""
+"""What an exception of a loop, of its branches, or of arguments that do not fit others knows of the structures and
+types that it speaks of: others may say it in their words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _weft
 from . import tree as _tree
-from .errors import type_error
+from .errors import type_error, value_error
 from .tracing import LEAF_TREE
 
 
@@ -21,6 +21,24 @@ def knowing(error: Exception, **facts: Any) -> Exception:
 
 def _kinds(traced: Any) -> list[tuple]:
     return [spec[:2] for spec in _weft.result_specs(traced)]
+
+
+def trees_differ(kind: str, message: str, expected: Any, given: Any) -> Exception:
+    """What to raise where a function is given another structure than it expects; `kind` says which function it is."""
+    return knowing(type_error(message), kind=kind, trees=(expected, given))
+
+
+def tangents_differ(what: str, expected: Any, given: Any) -> Exception:
+    """... where tangents are not as the arguments; each of the trees is that of (args, kwargs)."""
+    tangents, primals = _tree.arguments_in_words(given), _tree.arguments_in_words(expected)
+    message = f"{what}: tangents are {tangents}, primals {primals}"
+    return trees_differ(what, message, expected.children()[0], given.children()[0])
+
+
+def no_prefix(message: str, what: str, prefix: Any, tree: Any) -> Exception:
+    """What to raise where an argument is no prefix of a tree; `what` names the function and the argument."""
+    error = value_error(message)
+    return knowing(error, kind="prefix", what=what, prefix=prefix, tree=tree, is_leaf=lambda x: x is None)
 
 
 def carry_differs(what: str, function: Callable[..., Any], name: str, before: Any, after: Any) -> Exception:

@@ -98,6 +98,16 @@ class _Axes:
         """Whether every axis is of type Manual."""
         return self.manual_axes == self.axis_names
 
+    # Whether it says of the devices that they are those there are, as one made of a mesh of them does: JAX shows it.
+    # Equality asks no such thing.
+    _of_devices: bool
+
+    def with_types(self, types: Any) -> AbstractMesh:
+        """The same without devices, with these types of its axes."""
+        made = AbstractMesh(self.axis_sizes, self.axis_names, types)
+        made._of_devices = self._of_devices
+        return made
+
     def _text(self) -> str:
         parts = [f"{name!r}: {size}" for name, size in self.shape.items()]
         if any(t is not AxisType.Auto for t in self.axis_types):
@@ -135,6 +145,7 @@ class AbstractMesh(_Axes):
         abstract_device: Any = None,
     ):
         self._device = None if abstract_device == _devices.OWN_KIND else abstract_device
+        self._of_devices = abstract_device == _devices.OWN_KIND
         self.axis_names = _checked_names(axis_names, "AbstractMesh")
         self._sizes = tuple(int(n) for n in axis_sizes)
         if len(self._sizes) != len(self.axis_names):
@@ -172,12 +183,14 @@ class AbstractMesh(_Axes):
             >>> weft.AbstractMesh((4,), ("x",)).update(axis_types=weft.AxisType.Manual)
             AbstractMesh('x': 4, axis_types=(Manual,))
         """
-        return AbstractMesh(
+        made = AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
             **{"abstract_device": self._device, **abstract_device},
         )
+        made._of_devices |= self._of_devices and not abstract_device
+        return made
 
     def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> AbstractMesh:
         """The same with other types of some axes.
@@ -247,6 +260,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
             raise value_error("Mesh: no devices")
         self.axis_names = names
         self.axis_types = checked_types(axis_types, names, "Mesh")
+        self._of_devices = not empty
         _TYPES.setdefault(self._place(), set()).add(self.axis_types)
 
     @property
@@ -256,7 +270,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The same without devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        return self.with_types(self.axis_types)
 
     @property
     def device_ids(self) -> np.ndarray:
@@ -472,7 +486,7 @@ def get_abstract_mesh() -> AbstractMesh:
         AxisType.Manual if _weft.axis_is_bound(name) and name not in axes_left_alone() else kind
         for name, kind in zip(mesh.axis_names, mesh.axis_types)
     ]
-    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, types)
+    return mesh.with_types(types)
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ def signature_of(lowered: Any, jitted: Any) -> Signature:
     if mesh is None or not mesh.are_all_axes_explicit:
         results: list = [None] * count
         if out_shardings is not None:
-            out = _tree.unflatten(lowered.out_tree, [0] * lowered.out_tree.num_leaves)
+            out = _tree.unflatten(lowered._result_tree(), [0] * count)
             results = shardings_of(out_shardings, out, "jit: out_shardings")
         return Signature(arguments, results, lowered._donated)
     specs = _weft.param_specs(traced)

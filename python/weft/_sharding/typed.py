@@ -44,7 +44,7 @@ def mesh_here(mesh: Mesh | AbstractMesh) -> AbstractMesh:
         AxisType.Manual if _weft.axis_is_bound(name) and name not in alone else kind
         for name, kind in zip(mesh.axis_names, mesh.axis_types)
     ]
-    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, types)
+    return mesh.with_types(types)
 
 
 def spec_of_dims(dims: Sequence[Sequence[str]], unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:

@@ -28,6 +28,7 @@ from . import (
     hijax,
     layouts,
     monitoring,
+    prefixes,
     random_keys,
     settings,
     shardings,
@@ -78,6 +79,7 @@ def install() -> None:
     shardings.install()
     layouts.install()
     monitoring.install()
+    prefixes.install()
     random_keys.install()
     stages.install()
     dtypes.install()

@@ -250,6 +250,8 @@ def install() -> None:
     array.__copy__ = lambda self: self if _weft.is_traced(self) else self.copy()
     array.__deepcopy__ = lambda self, memo: self if _weft.is_traced(self) else self.copy()
     array.__repr__, array.__str__ = _named_sums(array.__repr__), _named_sums(array.__str__)
+    functions: Any = type(wnp.frompyfunc(max, 2, 1))
+    functions.__repr__ = lambda self: f"<jnp.ufunc '{self.__name__}'>"
     array._value = property(np.asarray)
     array.__numpy_dtype__ = property(dtype_of_array)
     array.__cuda_array_interface__ = property(_not_on_a_gpu)

@@ -26,16 +26,22 @@ _backends: dict[str, Any] = {}
 
 def is_platform(backend: Any) -> bool:
     """Whether it names the platform there is."""
-    return backend is None or isinstance(backend, Backend) or str(backend) == weft.default_backend()
+    return not backend or isinstance(backend, Backend) or str(backend) == weft.default_backend()
 
 
 def check_platform(backend: Any) -> None:
     """Raises RuntimeError, as JAX does, unless the platform is the one there is."""
     if is_platform(backend):
         return
-    raise runtime_error(
-        f"Unknown backend {backend!r}. The platform there is is {weft.default_backend()!r} (served by weft.as_jax)"
-    )
+    own = weft.default_backend()
+    if str(backend) == "gpu":
+        raise runtime_error(
+            f"Unknown backend: 'gpu' requested, but no platforms that are instances of gpu are present. Platforms "
+            f"present are: {own}"
+        )
+    if str(backend) == "tpu":
+        raise runtime_error(f"Backend 'tpu' failed to initialize: Weft has none. Available backends are [{own!r}]")
+    raise runtime_error(f"Unknown backend {backend}. Available backends are [{own!r}]")
 
 
 class Backend:

@@ -165,8 +165,18 @@ def _warn_of_32_bits(dtype: Any) -> None:
 
 
 def install() -> None:
-    """From now on the option jax_explicit_x64_dtypes says what a dtype of 64 bits means where x64 is off."""
+    """From now on the option jax_explicit_x64_dtypes says what a dtype of 64 bits means where x64 is off, and the
+    classes of jax.numpy's dtypes say that they are its."""
     _weft.ask_about_narrowing(_keeps_64_bits)
+    scalar = type(wnp.float32)
+    for kind in vars(wnp).values():
+        if isinstance(kind, scalar):
+            kind.__module__ = "jax.numpy"
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer dtype, as ml_dtypes shows them."""
+    return ml_dtypes.iinfo(wnp.iinfo(dtype).dtype)
 
 
 def scalar_type_of(x: Any) -> type:

@@ -201,8 +201,10 @@ def install() -> None:
     kind.format, kind.update = property(_format_of_type), _updated(kind.update)
     compiled: Any = Compiled
     compiled.input_formats = property(
-        lambda self: _formats([spec[0] for spec in self._in_specs], self.input_shardings, self.in_tree)
+        lambda self: _formats([spec[0] for spec in self._in_specs], self.input_shardings, self._in_tree)
     )
     compiled.output_formats = property(
-        lambda self: _formats([t.shape for t in _tree.leaves(self.out_info)], self.output_shardings, self.out_tree)
+        lambda self: _formats(
+            [t.shape for t in _tree.leaves(self.out_info)], self.output_shardings, self._result_tree()
+        )
     )

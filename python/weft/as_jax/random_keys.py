@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import weft
 import weft.numpy as wnp
 
@@ -200,6 +202,18 @@ def _only_of_keys(name: str, of: Callable[[Any], Any]) -> property:
     return property(found)
 
 
+def _showing_keys(show: Callable[..., str]) -> Callable[..., str]:
+    """The text of an array; of keys with JAX's words."""
+
+    @functools.wraps(show)
+    def text(self: Any, *spec: str) -> str:
+        if isinstance(self.dtype, np.dtype) or any(spec) or not _has_keys(self) or self.is_deleted():
+            return show(self, *spec)
+        return f"Array({tuple(self.shape)}, dtype={self.dtype}) overlaying:\n{weft.random.key_data(self)}"
+
+    return text
+
+
 def random_seed(seeds: Any, impl: Any = None) -> Any:
     """A key of each seed."""
     given = wnp.asarray(seeds)
@@ -319,3 +333,6 @@ def install() -> None:
         cls._impl = _only_of_keys("_impl", lambda keys: _IMPLS[weft.random.key_impl(keys)])
         cls._consumed = _only_of_keys("_consumed", _uses.is_used)
         cls._base_array = _only_of_keys("_base_array", _words_of)
+    array: Any = weft.Array
+    array.__repr__, array.__str__ = _showing_keys(array.__repr__), _showing_keys(array.__str__)
+    array.__format__ = _showing_keys(array.__format__)

@@ -12,6 +12,7 @@ import numpy as np
 import weft
 
 from .._core.errors import type_error, value_error
+from .._sharding.devices import OWN_KIND
 from .._sharding.typing_rules import typing_rules
 from ..jitted import ALSO_FORGETS
 from ..mesh import AxisType, get_mesh
@@ -78,7 +79,19 @@ def _types(mesh: Any) -> str:
 def _text_of_mesh(mesh: Any) -> str:
     """str(mesh)."""
     axes = [f"{name!r}: {size}" for name, size in mesh.shape.items()]
-    return f"{type(mesh).__name__}({', '.join([*axes, f'axis_types={_types(mesh)}'] if axes else [])})"
+    return f"Mesh({', '.join([*axes, f'axis_types={_types(mesh)}'] if axes else [])})"
+
+
+def _kind_of_devices(mesh: Any) -> Any:
+    """What a mesh without devices says of them: nothing where it was made of sizes and names alone."""
+    return OWN_KIND if mesh._device is None and mesh._of_devices else mesh._device
+
+
+def _text_of_abstract(mesh: Any) -> str:
+    axes = ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items()) if mesh.shape else "()"
+    kind = _kind_of_devices(mesh)
+    said = "" if kind is None else ", " + repr(kind).removeprefix(f"{type(kind).__name__}(").removesuffix(")")
+    return f"AbstractMesh({axes}, axis_types={_types(mesh)}{said})"
 
 
 def _repr_of_mesh(mesh: Any) -> str:
@@ -252,7 +265,8 @@ def install() -> None:
         (mesh, "__repr__", _repr_of_mesh),
         (mesh, "__new__", _mesh_new),
         (mesh, "_local_mesh", _part_of_process),
-        (abstract, "__repr__", _text_of_mesh),
+        (abstract, "__repr__", _text_of_abstract),
+        (abstract, "abstract_device", property(_kind_of_devices)),
         (spec, "__repr__", _text_of_spec),
         (spec, "__init_subclass__", classmethod(_no_subclass)),
         (named, "__repr__", _text_of_named),

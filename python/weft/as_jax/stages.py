@@ -17,7 +17,7 @@ from .._sharding.meshes import mesh_around
 from .._sharding.partitioning import places_of_results, shardings_of
 from ..compiled import Compiled, Lowered
 from ..described import ArgInfo, Described
-from . import debug_infos, jaxprs
+from . import debug_infos, jaxprs, shown_stages
 from .device_assignment import for_devices, lowered_on, where_types_lie
 from .equation_params import specs_in
 from .hlo_shardings import named_sharding_to_xla_hlo_sharding
@@ -96,7 +96,7 @@ class Traced(Described):
         with mesh_around(around):
             places = places_of_results(self._traced, self._lowered._shardings, False)
         leaves = [t if place is None else t.update(sharding=place) for t, place in zip(_tree.leaves(types), places)]
-        return _tree.unflatten(self.out_tree, leaves)
+        return _tree.unflatten(self._result_tree(), leaves)
 
     def lower(self, *, lowering_platforms: Any = None, **_: Any) -> Lowered:
         """The program, to be compiled."""
@@ -232,6 +232,7 @@ def lying_as_asked(fun: Any, found: Any) -> Any:
 
 def install() -> None:
     """From now on lowered and compiled programs have the methods that JAX's have besides Weft's."""
+    shown_stages.install(Lowered, Compiled)
     lowered: Any = Lowered
     compile_ = lowered.compile
 

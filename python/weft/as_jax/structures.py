@@ -1,4 +1,5 @@
-"""JAX's words for what a loop or its branches return in another structure, or of other types, than they have to."""
+"""JAX's words for what a loop, its branches or a rule return in another structure, or of other types, than they have
+to, and for arguments of another structure."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 
 from .. import _weft
 from .._core import tree as _tree
+from .prefixes import of_prefix
 from .treedefs import PyTreeDef
 
 
@@ -33,8 +35,11 @@ def _difference(path: str, ours: Any, theirs: Any) -> Iterator[tuple[str, str, s
         yield path, a, b, "the lengths do not match"
         return
     if count[0] != count[1]:
-        a, b = (f"a {ours.type} with {n} child{'ren' * (n != 1)}" for n in count)
-        yield path, a, b, "the numbers of children do not match"
+        a, b = (f"a {ours.type} with {n} child{'ren' * (n > 1)}" for n in count)
+        keys = [ours.entries(), theirs.entries()]
+        alone = " ".join(repr(key) for key in (*keys[0], *keys[1]) if (key in keys[0]) != (key in keys[1]))
+        apart = f", with the symmetric difference of key sets: {{{alone}}}" if alone else ""
+        yield path, a, b, f"the numbers of children do not match{apart}"
         return
     said = [_metadata(tree) for tree in (ours, theirs)]
     if said[0] != said[1]:
@@ -201,19 +206,77 @@ def of_rule(what: str, rule: Any, name: str, value: Any, trees: Sequence[Any], r
     )
 
 
+def of_jvp(trees: Sequence[Any]) -> str:
+    """Of tangents that are not as the arguments."""
+    return (
+        "primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree structure "
+        f"{PyTreeDef(trees[0])} whereas tangents have tree structure {PyTreeDef(trees[1])}."
+    )
+
+
+def of_linearized(trees: Sequence[Any]) -> str:
+    """Of tangents for what linearize gives."""
+    return f"expected {PyTreeDef(trees[0])}, got {PyTreeDef(trees[1])}"
+
+
+def of_cotangent(trees: Sequence[Any]) -> str:
+    """Of a cotangent that is not as the result."""
+    lines = "\n".join(
+        f"  * out{path} was {a} in the original output, but {b} here, so {why}."
+        for path, a, b, why in _difference("", *trees)
+    )
+    return (
+        "unexpected tree structure of argument to vjp function: unexpected tree structure.\n\nThe argument to a VJP "
+        "function returned by `jax.vjp` must match the pytree\nstructure of the differentiated function.\n\nBut the "
+        f"tree structures differ:\n{lines}"
+    )
+
+
+def of_compiled(trees: Sequence[Any]) -> str:
+    """Of arguments that are not as those that a program was compiled for."""
+    found: list[str] = []
+    for name, ours, theirs in zip(("args", "kwargs"), *(tree.children() for tree in trees)):
+        found += [
+            f"    * at {name}{path}, seen {a.removeprefix('a ')} but now given {b.removeprefix('a ')}, so {why}"
+            for path, a, b, why in _difference("", ours, theirs)
+        ]
+    return (
+        "Function compiled with input pytree does not match the input pytree it was called with. There are "
+        f"{len(found)} mismatches, including:\n" + "\n".join(found)
+    )
+
+
+def of_backward_rule(trees: Sequence[Any]) -> str:
+    """Of a backward rule whose cotangents are not as the arguments."""
+    return (
+        "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the args tuple of "
+        "the primal function, and in particular must produce a tuple of length equal to the number of arguments to "
+        f"the primal function, but got bwd output structure {PyTreeDef(trees[1])} for primal input structure "
+        f"{PyTreeDef(trees[0])}."
+    )
+
+
 _SAY: dict[str, Callable[..., str]] = {
+    "backward rule": of_backward_rule,
     "branches": of_branches,
     "carry": of_carry,
+    "compiled": of_compiled,
     "condition": of_condition,
+    "jvp": of_jvp,
+    "linear_transpose": lambda trees: "cotangent tree does not match function output",
+    "linearize": of_linearized,
     "mapped result": of_mapped_result,
     "no pair": of_no_pair,
     "pair": of_pair,
     "pair of trees": of_pair_of_trees,
+    "prefix": of_prefix,
     "rule": of_rule,
+    "vjp": of_cotangent,
 }
 
 
 def said(facts: dict[str, Any]) -> str:
     """JAX's words for what an exception knows of two structures."""
     given = dict(facts)
-    return _SAY[given.pop("kind")](**given)
+    kind = given.pop("kind")
+    return _SAY[kind](**given) if kind in _SAY else ""

@@ -29,6 +29,7 @@ from .core import get_aval, lies_on
 from .device_assignment import where_types_lie
 from .devices import check_platform, is_platform
 from .layouts import check_has_layouts, checking_layouts, leaves_open, without_layouts
+from .prefixes import check_prefix
 from .stages import check_options, lying_as_asked, with_trace
 from .transfers import are_guarded, between_devices
 
@@ -80,11 +81,12 @@ def _made(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
         return _on_backend(_made(fun, options), backend)
     if (device := options.pop("device", None)) is not None:
         return _on_device(_made(fun, options), device, still=_static(options))
-    by_position, puts = options.get("in_shardings") is not None, options.get("out_shardings") is not None
-    if (device := _one_device(options)) is not None:
-        return _on_device(_made(fun, options), device, by_position, _static(options), puts)
     if isinstance(options.get("in_shardings"), list):
         options["in_shardings"] = tuple(options["in_shardings"])  # one for each argument
+    given = options.get("in_shardings"), options.get("out_shardings")
+    by_position, puts = (places is not None for places in given)
+    if (device := _one_device(options)) is not None:
+        return _on_device(_made(fun, options), device, by_position, _static(options), puts, given)
     if leaves_open(options):
         donated = options.get("donate_argnums")
         numbers = (donated,) if isinstance(donated, int) else tuple(donated or ())
@@ -181,10 +183,16 @@ def _one_device(options: dict[str, Any]) -> Any:
 
 
 def _on_device(
-    jitted: Any, device: Any, by_position: bool = False, still: Any = frozenset(), puts: bool = False
+    jitted: Any,
+    device: Any,
+    by_position: bool = False,
+    still: Any = frozenset(),
+    puts: bool = False,
+    shardings: tuple[Any, Any] = (None, None),
 ) -> Any:
     """The function, whose arguments go to a device first, and whose results are there. `by_position`: it takes none by
-    keyword. `still`: its static arguments, by number and name. `puts`: its types say where results are."""
+    keyword. `still`: its static arguments, by number and name. `puts`: its types say where results are. `shardings`: of
+    arguments and results, which are all of that device."""
 
     @functools.wraps(jitted)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -199,9 +207,11 @@ def _on_device(
         if are_guarded():
             for x in _tree.leaves((args, kwargs)):
                 between_devices(x, device, explicit=False)
+        check_prefix(shardings[0], tuple(x for n, x in enumerate(args) if n not in still), "jit: in_shardings")
         given = [x if n in still else _tree.map(place, x) for n, x in enumerate(args)]
         named = {name: x if name in still else _tree.map(place, x) for name, x in kwargs.items()}
         results = jitted(*given, **named)
+        check_prefix(shardings[1], results, "jit: out_shardings")
         for x in _tree.leaves(results):
             own = _weft.sharding_of(x) if isinstance(x, _weft.Array) and not _weft.is_traced(x) else None
             if own is not None and own.num_devices > 1:

@@ -16,6 +16,7 @@ _WORDS = [
     (r"Expected an instance of collections\.namedtuple, got", "Expected named tuple, got"),
     (r"Expected an instance of (\w+), got", r"Expected \1, got"),
     (r"(?P<kind>\w)(?P<rest>\w+) arity mismatch; expected: (?P<want>\d+), got: (?P<got>\d+);", None),
+    (r"Mismatch custom node data; expected: (.*), got: (.*); value:", r"Mismatch custom node data: \1 != \2; value:"),
     (
         r"dictionary key mismatch; expected key\(s\): (\[.*?\]), got key\(s\): (\[.*?\]).*",
         r"Dict key mismatch; expected keys: \1; present keys: \2.",
@@ -72,7 +73,7 @@ class PyTreeDef:
             return None
         found: list[Any] = []
         top = self.spec.one_level()
-        top.walk(range(top.num_leaves), lambda cls, data, _: found.append((cls, data)))
+        top.walk(range(top.num_leaves), lambda cls, data, _: found.append((cls, _static(cls, data))))
         return found[-1]
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
@@ -101,6 +102,15 @@ def spec_of(treedef: Any) -> Any:
     return treedef.spec if isinstance(treedef, PyTreeDef) else treedef
 
 
+def _static(cls: type, data: Any) -> Any:
+    """The static data of a container as JAX has them: with a hash, and none of a named tuple, which its class says."""
+    if data is cls:
+        return None
+    if issubclass(cls, collections.OrderedDict):
+        return tuple(data)
+    return (data[0], tuple(data[1])) if cls is collections.defaultdict else data
+
+
 def _text(spec: Any) -> str:
     def node(cls: type, data: Any, parts: tuple[str, ...]) -> str:
         inside = ", ".join(parts)
@@ -112,11 +122,7 @@ def _text(spec: Any) -> str:
             return f"[{inside}]"
         if cls is dict:
             return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(data, parts)) + "}"
-        if issubclass(cls, collections.OrderedDict):
-            data = tuple(data)
-        elif cls is collections.defaultdict:
-            data = (data[0], tuple(data[1]))
-        known = f"namedtuple[{cls.__name__}]" if data is cls else f"{cls.__name__}[{data}]"
+        known = f"namedtuple[{cls.__name__}]" if data is cls else f"{cls.__name__}[{_static(cls, data)}]"
         return f"CustomNode({known}, [{inside}])"
 
     text: str = spec.walk(["*"] * spec.num_leaves, node, lambda leaf: leaf)

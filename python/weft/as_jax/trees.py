@@ -11,6 +11,7 @@ import optree
 from .._core import tree as _tree
 from .._core.errors import key_error, value_error
 from ..tree_util import flatten_one_level, treedef_is_leaf
+from .prefixes import detail
 from .treedefs import spec_of, tree_flatten
 
 
@@ -101,7 +102,7 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list
     """Where a tree is no prefix: for each place a function of the name that the prefix has, which gives the error."""
 
     def error_of(mismatch: _tree.Mismatch) -> Callable[[str], ValueError]:
-        return lambda name: value_error(mismatch.text(name))
+        return lambda name: value_error(detail(mismatch, name))
 
     return [error_of(mismatch) for mismatch in _tree.mismatches(prefix_tree, full_tree, is_leaf)]
 

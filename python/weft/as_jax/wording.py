@@ -203,43 +203,6 @@ def _devices(message: str) -> str:
     return f"Received incompatible devices for jitted computation. Got {' and '.join(said)}"
 
 
-_OF_IN_SHARDINGS = (
-    "pjit in_shardings specification must be a tree prefix of the positional arguments tuple. In particular, pjit "
-    "in_shardings must either be a Sharding, a PartitionSpec, or a tuple of length equal to the number of positional "
-    "arguments. But pjit in_shardings is "
-)
-
-
-def _in_shardings(message: str) -> str:
-    """Of in_shardings that are no tuple of as many as there are arguments."""
-    head = re.match(r"jit: in_shardings is no prefix of the structure of the values: (.*)", message)
-    if not head:
-        return ""
-    where = r"error: different (?:lengths of tuple|types) at key path\n    in_shardings\nthe prefix has there\n    "
-    found = re.search(where + r"tuple of length (\d+)\nbut the whole tree\n    tuple of length (\d+)", message)
-    if found:
-        counts = f"got a tuple or list of length {found[1]} for an args tuple of length {found[2]}."
-        return f"{_OF_IN_SHARDINGS}the wrong length: {counts}"
-    found = re.search(where + r"(<class .*?>)\nbut the whole tree\n    <class 'tuple'>", message)
-    if not found:
-        return ""
-    alone = (
-        " Given the corresponding argument being passed, it looks like pjit in_shardings might need to be wrapped in "
-    )
-    return f"{_OF_IN_SHARDINGS}not a tuple: got {found[1]} instead.{alone}a singleton tuple."
-
-
-def _prefixes(words: str) -> str:
-    """Of prefixes: JAX names the function and the argument; of jit's shardings a function that it calls."""
-    words = re.sub(r"(?<!\w)jit (?=(?:in|out)_shardings\b)", "pjit ", words)
-    found = re.match(r"(\w+) (\w+) specification must be a tree prefix", words)
-    if not found:
-        return words
-    # JAX's pmap has one more level: the tuple of positional arguments beside those by keyword.
-    where = f"{found[1]} {found[2]}" + "[0]" * (found[1] == "pmap" and found[2] == "in_axes")
-    return words.replace(f"\n    {found[2]}", f"\n    {where}")
-
-
 def _text(error: BaseException) -> str:
     if len(error.args) == 1 and (words := _whole(str(error.args[0]))):
         return words
@@ -299,8 +262,7 @@ def _with_words(message: str) -> str:
         or _mapped_axis(message)
         or _devices(message)
         or _replication(message)
-        or _in_shardings(message)
-        or _prefixes(in_jax_words(message))
+        or in_jax_words(message)
         or _mismatches(message)
         or _sizes(message)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from typing import Any
 
@@ -73,16 +74,21 @@ __all__ = [
 ]
 
 
-class _Scalar:
-    """A dtype that is also a function: float32(x) is x as an array of that dtype. It stands wherever NumPy takes a
-    dtype, and equals NumPy's."""
+class _Scalar(type):
+    """The class of float32 and the others: a dtype that is also a function, where float32(x) is x as an array of that
+    dtype. It stands wherever NumPy takes a dtype, and equals NumPy's. Like NumPy's scalar types they are classes, of
+    which there are no objects."""
 
-    __slots__ = ("dtype", "__name__", "type")
+    dtype: Any
+    type: Any
+
+    def __new__(cls, name: str) -> Any:
+        dtype = _weft.dtype(name)
+        parts = {"__module__": "weft.numpy", "__qualname__": name, "__doc__": cls.__doc__}
+        return super().__new__(cls, name, (), {**parts, "dtype": dtype, "type": getattr(dtype, "type", None)})
 
     def __init__(self, name: str):
-        self.__name__ = name
-        self.dtype = _weft.dtype(name)
-        self.type = getattr(self.dtype, "type", None)
+        super().__init__(name, (), {})
 
     def __call__(self, x=0) -> Array:
         return _weft.array(x, self.dtype, False)
@@ -104,18 +110,19 @@ class _Scalar:
         return hash(self.dtype if self.type is None else self.type)
 
     def __repr__(self) -> str:
-        return f"weft.numpy.{self.__name__}"
-
-    def __reduce__(self):
-        return _scalar, (self.__name__,)
+        # Under weft.as_jax it is a class of jax.numpy.
+        weft_own = self.__module__.startswith("weft.")
+        return f"{self.__module__}.{self.__name__}" if weft_own else super().__repr__()
 
 
 def _scalar(name: str) -> Any:
-    return globals()[name]
+    return bool_ if name == "bool" else globals()[name]
 
+
+# By their names, whatever module says that it has them.
+copyreg.pickle(_Scalar, lambda scalar: (_scalar, (scalar.__name__,)))
 
 bool_: Any = _Scalar("bool")
-bool_.__name__ = "bool_"
 int2: Any = _Scalar("int2")
 int4: Any = _Scalar("int4")
 int8: Any = _Scalar("int8")

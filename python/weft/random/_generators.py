@@ -354,7 +354,7 @@ class KeyArray:
         raise type_error("numpy.asarray(): random keys are no numbers; weft.random.key_data gives the words of a key")
 
     def __repr__(self) -> str:
-        return f"Array({list(self.shape)}, dtype={self.dtype}) overlaying:\n{self._words}"
+        return f"Array({tuple(self.shape)}, dtype={self.dtype}) overlaying:\n{self._words}"
 
     def __reduce__(self) -> Any:
         return wrap, (self._generator.name, self._words)

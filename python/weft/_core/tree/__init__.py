@@ -14,7 +14,7 @@ from .flattening import (
     tuple_of,
     unflatten,
 )
-from .mapping import all, map, reduce, transpose
+from .mapping import all, map, map_with_path, reduce, transpose
 from .paths import (
     DictKey,
     FlattenedIndexKey,
@@ -25,7 +25,6 @@ from .paths import (
     flatten_with_path,
     keystr,
     leaves_with_path,
-    map_with_path,
     one_level,
     path_texts,
 )

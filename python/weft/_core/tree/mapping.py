@@ -11,6 +11,8 @@ import optree
 
 from ..errors import foreign, type_error, value_error
 from .flattening import TreeDef, flatten, leaves, structure
+from .paths import flatten_with_path
+from .prefixes import subtrees_of
 from .registration import check_function
 from .words import in_words
 
@@ -36,12 +38,43 @@ def map(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | Non
     """
     check_function(f, "tree.map: f")
     first, treedef = flatten(tree, is_leaf)
-    others = [flatten_up_to(treedef, other) for other in rest]
+    others = [subtrees_of(treedef, tree, other, "tree_map", is_leaf) for other in rest]
     try:
         results = [f(*args) for args in zip(first, *others)]
     except TypeError as error:
         raise foreign(error)  # f does not take so many
     return treedef.unflatten(results)
+
+
+def map_with_path(
+    f: Callable,
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """A function applied to the path of each leaf and the leaf.
+
+    Args:
+        f: takes (path, leaf, ...); a path is a tuple of keys, as of flatten_with_path.
+        tree: the tree that says what the leaves are.
+        *rest: trees with the same structure.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+        is_leaf_takes_path: whether is_leaf is a function (path, node) -> bool.
+
+    Returns: tree of the results.
+
+    Raises:
+        ValueError: structures differ.
+
+    Example:
+        >>> weft.tree.map_with_path(lambda path, leaf: leaf if path[-1].key == "w" else 0 * leaf, {"b": 1, "w": 2})
+        {'b': 0, 'w': 2}
+    """
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    judge = None if is_leaf_takes_path else is_leaf
+    others = [subtrees_of(treedef, tree, other, "tree_map_with_path", judge) for other in rest]
+    return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
 
 
 def flatten_up_to(treedef: TreeDef, tree: Any) -> list:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -10,7 +11,6 @@ import optree
 
 from ..errors import value_error
 from .flattening import TreeDef, flatten
-from .mapping import flatten_up_to
 from .registration import NAMESPACE, GivenEntry
 
 
@@ -162,10 +162,13 @@ def one_level(tree: Any) -> tuple[list[Any], list[Any], Any]:
     around = flatten(tree)[1].one_level()
     if around is None:
         raise value_error(f"flatten_one_level: a container is needed, got the leaf {tree!r}")
+    metadata: Any
     children, metadata, *_ = optree.tree_flatten_one_level(tree, namespace=NAMESPACE)
     keys = [_key(accessor[0]) for accessor in around.accessors()]
     if isinstance(metadata, list):  # the keys of a dictionary
         metadata = tuple(metadata)
+    elif type(tree) is collections.defaultdict:  # with what makes its values
+        metadata = (metadata[0], tuple(metadata[1]))
     return keys, list(children), None if type(tree) in (list, tuple) else metadata
 
 
@@ -186,36 +189,6 @@ def leaves_with_path(
         [((SequenceKey(idx=0),), 1), ((SequenceKey(idx=1),), 2)]
     """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
-
-
-def map_with_path(
-    f: Callable,
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[..., bool] | None = None,
-    is_leaf_takes_path: bool = False,
-) -> Any:
-    """A function applied to the path of each leaf and the leaf.
-
-    Args:
-        f: takes (path, leaf, ...); a path is a tuple of keys, as of flatten_with_path.
-        tree: the tree that says what the leaves are.
-        *rest: trees with the same structure.
-        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
-        is_leaf_takes_path: whether is_leaf is a function (path, node) -> bool.
-
-    Returns: tree of the results.
-
-    Raises:
-        ValueError: structures differ.
-
-    Example:
-        >>> weft.tree.map_with_path(lambda path, leaf: leaf if path[-1].key == "w" else 0 * leaf, {"b": 1, "w": 2})
-        {'b': 0, 'w': 2}
-    """
-    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    others = [flatten_up_to(treedef, other) for other in rest]
-    return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
 
 
 def path_texts(treedef: TreeDef) -> list[str]:

@@ -115,7 +115,7 @@ PUBLIC: dict[str, Served] = {
     "jax.numpy": Served(
         everything_of=("weft.numpy",),
         names={
-            "issubdtype": "weft.as_jax.dtypes:issubdtype",
+            **of("weft.as_jax.dtypes", "iinfo issubdtype"),
             **of("weft.as_jax.dtype_rules", "isdtype promote_types"),
             "ndarray": "weft:Array",
             "newaxis": Value(None),
