@@ -93,20 +93,31 @@ void Pick(F s, F d, F c, F z, A... a) {
 template <class T>
 using Matrix = std::vector<T>;
 
+// y[j, i] = x[i, j], in blocks of which the rows of both are in the cache.
+template <class T>
+void Transpose(const T* x, int64_t rows, int64_t cols, int64_t x_ld, T* y, int64_t y_ld) {
+  constexpr int64_t kBlock = 32;
+  for (int64_t i0 = 0; i0 < rows; i0 += kBlock) {
+    const int64_t i1 = std::min(rows, i0 + kBlock);
+    for (int64_t j0 = 0; j0 < cols; j0 += kBlock) {
+      const int64_t j1 = std::min(cols, j0 + kBlock);
+      for (int64_t j = j0; j < j1; ++j) {
+        for (int64_t i = i0; i < i1; ++i) y[j * y_ld + i] = x[i * x_ld + j];
+      }
+    }
+  }
+}
+
 // [rows, cols] row-major to column-major, and back.
 template <class T>
 Matrix<T> Columns(const T* x, int64_t rows, int64_t cols) {
   Matrix<T> y(static_cast<size_t>(std::max<int64_t>(1, rows * cols)));
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j) y[j * rows + i] = x[i * cols + j];
-  }
+  Transpose(x, rows, cols, cols, y.data(), rows);
   return y;
 }
 template <class T>
 void Rows(const T* x, int64_t rows, int64_t cols, int64_t ld, T* y) {
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j) y[i * cols + j] = x[j * ld + i];
-  }
+  Transpose(x, cols, rows, ld, y, cols);
 }
 
 struct Stack {
@@ -171,12 +182,9 @@ void Cholesky(WeftFrame* frame, const abi::Cholesky<InWords>& op) {
     T* out = l.as<T>() + k * n * n;
     Rows(a.data(), n, n, n, out);
     for (int64_t i = 0; i < n64; ++i) {
-      for (int64_t j = 0; j < n64; ++j) {
-        if (j > i)
-          out[i * n64 + j] = T(0);
-        else if (info != 0)
-          out[i * n64 + j] = Nan<T>();
-      }
+      T *row = out + i * n64, *above = row + i + 1;
+      std::fill(above, row + n64, T(0));
+      if (info != 0) std::fill(row, above, Nan<T>());
     }
   });
 }
