@@ -681,8 +681,13 @@ WITHOUT_LINE = {
     "as_jax/error_check.py": {"JaxValueError", "JaxValueError(message).with_traceback"},
     # Raised before, by the tracer; made by type_error or value_error, with what the exception knows.
     "control.py": {"suspended", "carry_differs", "knowing", "of_result"},
-    "custom.py": {"self._knowing", "knowing"},
+    "custom.py": {"self._knowing", "knowing", "trees_differ"},
     "_core/facts.py": {"knowing", "of_result"},
+    "_core/differentiable.py": {"trees_differ"},
+    "_core/tree/prefixes.py": {"_no_prefix"},
+    "compiled.py": {"trees_differ"},
+    "derivatives.py": {"tangents_differ", "trees_differ"},
+    "parallel.py": {"no_prefix"},
     # Caught where the function is traced again with the answer.
     "as_jax/eager_shard_map.py": {"_Asks"},
     # The message has the line that calls itself.

@@ -6,7 +6,6 @@ Arrays' operators note them, too, from when one of the options is first set; bef
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import importlib
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from .._core.errors import value_error
 from ..numpy._ufunc import ufunc
 from .error_check import set_error_if
 from .settings import NUMPY_ERRORS, config
+from .weak_types import called_by
 
 # Functions of jax.numpy whose results may be NaN though no argument is, and those that divide by their second argument.
 _NAN = frozenset(
@@ -152,17 +152,8 @@ def noting(module: str, name: str, function: Any) -> Any:
     if module != "jax.numpy" or name not in _NAN | _DIVIDE:
         return function
     if ufunc in type(function).__mro__:
-        return _noting_ufunc(name, function)
+        return called_by(function, _noting(name, function))
     return _made_noting(name, function)
-
-
-def _noting_ufunc(name: str, function: Any) -> Any:
-    """The same with its methods, which are those of the function itself."""
-    called = _noting(name, function)
-    made, kind = copy.copy(function), type(function)
-    metaclass: Any = type(kind)
-    made.__class__ = metaclass(kind.__name__, (kind,), {"__call__": lambda self, *args, **kw: called(*args, **kw)})
-    return made
 
 
 class _Noting(functools.partial[Any]):

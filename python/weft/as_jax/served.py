@@ -26,6 +26,7 @@ from .strict import strictly
 from .strict_numpy import strictly_numpy
 from .traceback_util import bounded
 from .transfers import guarded
+from .weak_types import weakly
 
 
 class Value(NamedTuple):
@@ -154,7 +155,7 @@ class ServedModule(types.ModuleType):
         found = moving_elements(self.__name__, name, found)
         found = guarded(self.__name__, name, asking_precision(self.__name__, name, found))
         found = strictly_numpy(self.__name__, name, strictly(self.__name__, name, found))
-        found = noting(self.__name__, name, found)
+        found = noting(self.__name__, name, weakly(self.__name__, name, found))
         return bounded(self.__name__, name, warning(self.__name__, name, found))
 
     def __getattr__(self, name: str) -> Any:

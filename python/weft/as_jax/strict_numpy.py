@@ -78,7 +78,7 @@ def _unmasked(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _whole(y: Any) -> int | None:
+def whole_number(y: Any) -> int | None:
     """An exponent that is a known integer."""
     if isinstance(y, bool) or not _weft.is_operand(y) or _weft.is_traced(y):
         return None
@@ -93,7 +93,7 @@ def _power(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def called(x1: Any, x2: Any, /) -> Any:
-        y = _whole(x2) if _weft.is_operand(x1) else None
+        y = whole_number(x2) if _weft.is_operand(x1) else None
         if y is None:
             return function(x1, x2)
         x = wnp.asarray(x1)

@@ -95,6 +95,7 @@ def index_in_dim(operand: NDArrayLike, index: int, axis: int = 0, keepdims: bool
     """
     operand = _weft.array(operand, None, False)
     axis = _weft.check_axis(axis, operand.ndim, "index_in_dim")
+    index = int(index) if isinstance(index, bool) else index  # no mask
     out = operand[(builtins.slice(None),) * axis + (index,)]
     return _weft.expand_dims(out, axis) if keepdims else out
 

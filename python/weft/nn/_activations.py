@@ -9,7 +9,7 @@ from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
 from ..lax._primitives import normal_cdf
-from ..numpy._reductions import narrowed, widened
+from ..numpy._reductions import as_together, narrowed, widened
 from ..typing import ArrayLike, NestedLike
 
 __all__ = [
@@ -356,7 +356,7 @@ def squareplus(x: NestedLike, b: ArrayLike = 4) -> Array:
         >>> weft.nn.squareplus(wnp.array([0.0, 3.0]))
         Array([1.       , 3.3027756], dtype=float32)
     """
-    x = wnp.asarray(x)
+    x = given = wnp.asarray(x)
     if wnp.iscomplexobj(x):
         return (x + wnp.sqrt(wnp.square(x) + b)) / 2
     # Integers and a Python float make a number that is weakly typed, as their sum does.
@@ -367,7 +367,7 @@ def squareplus(x: NestedLike, b: ArrayLike = 4) -> Array:
     root = wnp.where(far, size, wnp.sqrt(wnp.square(wnp.where(far, 0, x)) + b))
     twice = 2 * (root + size)
     above = b / wnp.where(twice == 0, 1, twice)  # b is 0 where that is
-    return wnp.where(x < 0, above, x + above)
+    return as_together(wnp.where(x < 0, above, x + above), given, b)
 
 
 def sparse_plus(x: NestedLike) -> Array:

@@ -173,9 +173,12 @@ def nan_to_num(
         parts = [nan_to_num(part, True, nan, posinf, neginf) for part in (real(x), imag(x))]
         return _weft.bind_elementwise("complex", tuple(parts), {})
     info = finfo(x.dtype)
-    x = _weft.where(x != x, nan, x)
-    x = _weft.where(x == float("inf"), float(info.max) if posinf is None else posinf, x)
-    return _weft.where(x == float("-inf"), float(info.min) if neginf is None else neginf, x)
+    high, low = float(info.max) if posinf is None else posinf, float(info.min) if neginf is None else neginf
+    # Arrays take the dtype of x, as numbers do.
+    as_x = lambda value: _weft.astype(value, x.dtype) if hasattr(value, "dtype") else value
+    x = _weft.where(x != x, as_x(nan), x)
+    x = _weft.where(x == float("inf"), as_x(high), x)
+    return _weft.where(x == float("-inf"), as_x(low), x)
 
 
 def heaviside(x1: NestedLike, x2: NestedLike) -> Array:

@@ -119,6 +119,7 @@ def vector_norm(
         Array(7., dtype=float32)
     """
     x = _weft.promote_inexact(_weft.array(x, None, False))
+    ord = ord.item() if isinstance(ord, np.generic) else ord
     size = _weft.absolute(x)
     if isinstance(ord, str):
         raise value_error(f"vector_norm: no norm of vectors has the order {ord!r}; matrix_norm has")

@@ -63,6 +63,13 @@ def narrowed(y: Array, dtype: Any) -> Array:
     return y if y.dtype == dtype else y.astype(dtype)
 
 
+def as_together(y: Array, *given: NestedLike) -> Array:
+    """What was computed of arrays of which each was made floats by itself, in the dtype of the floats among them: that
+    of float16 beside integers, for which it was computed in 32 bits."""
+    dtype, weak = _weft.weak_result_type(*given)
+    return narrowed(y, dtype) if not weak and _weft.is_inexact(dtype) else y
+
+
 def shows_widening(a: Any) -> bool:
     """Whether a program is to say that narrow floats are added in 32 bits, which the operation does by itself: in JAX's
     programs those that name a dtype are not."""

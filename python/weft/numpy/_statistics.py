@@ -23,7 +23,7 @@ from ._indexing import take
 from ._matrices import diagonal
 from ._out_sharding import lying
 from ._primitives import maximum, sqrt
-from ._reductions import max, min, narrow, sum, widened
+from ._reductions import as_together, max, min, narrow, sum, widened
 from ._shape import _together, shape
 from ._sorting import argsort, searchsorted
 
@@ -124,14 +124,14 @@ def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | No
         >>> wnp.gradient(wnp.array([0.0, 1.0, 4.0, 9.0]))
         Array([1., 2., 4., 5.], dtype=float32)
     """
-    f = _weft.promote_inexact(_array(f))
+    f = _weft.promote_inexact(function := _array(f))
     axes = range(f.ndim) if axis is None else [axis] if is_integer(axis) else axis
     axes = [_weft.check_axis(d, f.ndim, "gradient") for d in axes]
     if len(varargs) not in (0, 1, len(axes)):
         raise type_error(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
     spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     out = []
-    for d, given in zip(axes, [_together(h, f)[0] for h in spacing]):
+    for d, apart, given in zip(axes, spacing, [_together(h, f)[0] for h in spacing]):
         if f.shape[d] < 2:
             raise value_error(f"gradient: at least 2 elements are needed along axis {d}, got {f.shape[d]}")
         key = (slice(None),) * d
@@ -147,7 +147,7 @@ def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | No
             first_step = last_step = given
             inner = (at(2, None) - at(None, -2)) / (2 * given)
         first, last = (at(1, 2) - at(0, 1)) / first_step, (at(-1, None) - at(-2, -1)) / last_step
-        out.append(_weft.concatenate([first, inner, last], d))
+        out.append(as_together(_weft.concatenate([first, inner, last], d), function, apart))
     return out[0] if len(out) == 1 else out
 
 
@@ -157,8 +157,7 @@ def trapezoid(y: NestedLike, x: NestedLike | None = None, dx: Array | float = 1.
     Args:
         y: array of one dimension or more: values.
         x: the coordinates of the values, a vector or an array of the shape of y; None: dx apart.
-        dx: the distance of the values, a number or an array that broadcasts against y with one element less along the
-            axis.
+        dx: the distance of the values, a number or an array that broadcasts against y without one element of the axis.
 
     Returns: array without the axis, in floating point.
 
@@ -168,14 +167,15 @@ def trapezoid(y: NestedLike, x: NestedLike | None = None, dx: Array | float = 1.
         >>> wnp.trapezoid(wnp.array([0.0, 1.0, 4.0]), dx=0.5)
         Array(1.5, dtype=float32)
     """
-    y = _weft.promote_inexact(_array(y))
+    given = [_array(a) for a in (y, x) if a is not None]
+    y = _weft.promote_inexact(given[0])
     d = _weft.check_axis(axis, y.ndim, "trapezoid")
     before = (slice(None),) * d
     pairs = y[(*before, slice(1, None))] + y[(*before, slice(None, -1))]
     if x is not None:
-        x = _weft.promote_inexact(_array(x))
+        x = _weft.promote_inexact(given[1])
         dx = diff(x).reshape([-1 if i == d else 1 for i in range(y.ndim)]) if x.ndim == 1 else diff(x, axis=axis)
-    return 0.5 * sum(pairs * dx, d)
+    return as_together(0.5 * sum(pairs * dx, d), given[0], given[-1])
 
 
 def unwrap(p: NestedLike, discont: float | None = None, axis: int = -1, period: float = 6.283185307179586) -> Array:
@@ -244,12 +244,13 @@ def cov(
         Array([[ 1., -1.],
                [-1.,  1.]], dtype=float32)
     """
-    x = _weft.promote_inexact(_array(m))
-    if y is not None:
-        y = _weft.promote_inexact(_array(y))
-    if aweights is not None:
-        aweights = _array(aweights)
-    dtype = _weft.dtype(_weft.result_type(*(a for a in (x, y, aweights) if a is not None)) if dtype is None else dtype)
+    given = [_array(a) for a in (m, y, aweights) if a is not None]
+    x = _weft.promote_inexact(given[0])
+    y = None if y is None else _weft.promote_inexact(given[1])
+    aweights = None if aweights is None else given[-1]
+    if dtype is None and not _weft.is_inexact(dtype := _weft.result_type(*given)):
+        dtype = x.dtype
+    dtype = _weft.dtype(dtype)
     if not _weft.is_inexact(dtype):
         raise value_error(f"cov: dtype must be a float or complex dtype, got {dtype}")
     if fweights is not None and _weft.is_inexact(_array(fweights).dtype):
@@ -261,8 +262,7 @@ def cov(
     x = rows(x)
     if y is not None:
         x = _weft.concatenate([x, rows(widened(y))], 0)
-    if not narrow(dtype):
-        x = x.astype(dtype)
+    x = x if narrow(dtype) else x.astype(dtype)
     fewer = ddof if ddof is not None else 0 if bias else 1
     if fweights is None and aweights is None:
         x = x - _weft.mean(x, 1, True)

@@ -77,7 +77,7 @@ _EXAMPLES = {
     },
     "bernoulli": {
         "cdf": ("0, 0.25", "Array(0.75, dtype=float32, weak_type=True)"),
-        "ppf": ("0.9, 0.25", "Array(1., dtype=float32, weak_type=True)"),
+        "ppf": ("0.9, 0.25", "Array(1., dtype=float32)"),
         "logpmf": ("1, 0.25", "Array(-1.3862944, dtype=float32, weak_type=True)"),
         "pmf": ("1, 0.25", "Array(0.25, dtype=float32, weak_type=True)"),
     },

@@ -345,7 +345,7 @@ class bernoulli:
         """The quantile function; NaN where q or p is no probability."""
         q, p = sp._floats(q, p)
         good = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
-        return wnp.where(good, wnp.where(q <= 1 - p, 0, 1), math.nan)
+        return wnp.where(good, (q > 1 - p).astype(q.dtype), math.nan)
 
 
 @described(DISCRETE.format(4))

@@ -159,9 +159,10 @@ def sem(
     a, axis, shape = _flat(a, axis, keepdims, "sem")
     if nan_policy == "omit":
         count = wnp.sum(~wnp.isnan(a), axis)
-        out = wnp.nanstd(a, axis, ddof=ddof) / wnp.sqrt(count)
+        spread, root = wnp.nanstd(a, axis, ddof=ddof), wnp.sqrt(count)
     else:
-        out = wnp.std(a, axis, ddof=ddof) / wnp.sqrt(wnp.asarray(a.shape[axis], float))
+        spread, root = wnp.std(a, axis, ddof=ddof), wnp.sqrt(wnp.asarray(a.shape[axis], float))
+    out = (spread / root).astype(spread.dtype)
     return out if shape is None else out.reshape(shape)
 
 
