@@ -102,12 +102,8 @@ PyObject* Iterate(PyObject* self) {
     if (v.rank() == 0) throw TypeError("iteration over an array of no dimensions");
     const int64_t n = v.dims()[0].value("iteration");
     Ref list(Check(PyList_New(n)));
-    if (v.traced()) {
-      for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, WrapValue(GetItem(Operand(v), {Index::Int(i)})));
-      return PyObject_GetIter(list.get());
-    }
-    if (v.shards()) {  // one program for all rows: which one it is is an argument
-      for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, Check(RowAt(self, i)));
+    if (v.traced() || v.shards()) {
+      for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, WrapValue(GetRow(v, i)));
       return PyObject_GetIter(list.get());
     }
     // Copies of rows: no program for each of them, and none keeps all of the array.

@@ -8,7 +8,8 @@ from typing import Any
 import optree
 
 from ... import _weft
-from ..errors import foreign, value_error
+from ..errors import foreign as error_of_others
+from ..errors import value_error
 from .flattening import TreeDef, flatten, leaves, structure
 from .paths import KeyPath, keystr, one_level
 from .registration import NAMESPACE
@@ -97,7 +98,7 @@ def subtrees_of(
         error = raised
     if in_jax_words is not None and (words := in_jax_words(what, first, other, is_leaf)):
         error.args = (f"{error}\nJAX says: {words}",)
-    raise foreign(error) from None
+    raise error_of_others(error) from None
 
 
 def described(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bool] | None = None) -> str:
