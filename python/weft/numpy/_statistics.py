@@ -131,6 +131,7 @@ def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | No
         raise type_error(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
     spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     out = []
+    spacing = [_array(h) if isinstance(h, (list, tuple)) else h for h in spacing]
     for d, apart, given in zip(axes, spacing, [_together(h, f)[0] for h in spacing]):
         if f.shape[d] < 2:
             raise value_error(f"gradient: at least 2 elements are needed along axis {d}, got {f.shape[d]}")
