@@ -103,7 +103,7 @@ PyObject* Iterate(PyObject* self) {
     const int64_t n = v.dims()[0].value("iteration");
     Ref list(Check(PyList_New(n)));
     if (v.traced() || v.shards()) {
-      for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, WrapValue(GetRow(v, i)));
+      for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, WrapValue(GetItem(Operand(v), {Index::Int(i)})));
       return PyObject_GetIter(list.get());
     }
     // Copies of rows: no program for each of them, and none keeps all of the array.

@@ -86,8 +86,6 @@ PyObject* GetItemObject(PyObject* self, PyObject* key);
 PyObject* GetItemObject(PyObject* self, PyObject* key, const std::string& mode);
 // x.at[key].get(mode=...): known integers may be out of bounds.
 Value GetItemAt(const Value& x, PyObject* key, const std::string& mode);
-// x[i]; of an array that is there one program serves every i.
-Value GetRow(const Value& x, int64_t i);
 Value UpdateItemObject(const Value& x, PyObject* key, PyObject* value, Update update, const std::string& mode);
 
 // `__dlpack__` and from_dlpack (dlpack.cc).

@@ -141,12 +141,6 @@ Value GetItemAt(const Value& x, PyObject* key, const std::string& mode) {
   return Anywhere(key, [&](const Indices& entries) { return GetItem(Operand(x), entries, mode); });
 }
 
-Value GetRow(const Value& x, int64_t i) {
-  if (x.traced()) return GetItem(Operand(x), {Index::Int(i)});
-  const Ref key(Check(PyLong_FromLongLong(i)));
-  return GetItemAt(x, key.get(), "clip");
-}
-
 Value UpdateItemObject(const Value& x, PyObject* key, PyObject* value, Update update, const std::string& mode) {
   OperandHolder v;
   Value converted;

@@ -129,19 +129,6 @@ def test_device_put():
         weft.device_put(x, "cpu:0")
 
 
-def test_rows_of_an_array_on_devices_come_from_one_program():
-    x = arrays(64, 8)
-    generated = weft._weft.codes_generated
-    for spec in (P("x"), P(None, "x"), P()):
-        placed = weft.device_put(x, weft.NamedSharding(LINE, spec))
-        before = generated()
-        np.testing.assert_array_equal(np.stack([np.asarray(row) for row in placed]), x)
-        assert generated() - before <= 2
-        first, *rest = placed
-        np.testing.assert_array_equal(first, x[0])
-        assert len(rest) == 63 and generated() - before <= 2
-
-
 def test_picture(capsys):
     picture = weft.debug.visualize_array_sharding(weft.device_put(arrays(4, 4), weft.NamedSharding(GRID, P("x", "y"))))
     assert capsys.readouterr().out == picture + "\n"
