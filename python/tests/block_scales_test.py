@@ -2,6 +2,11 @@
 where its CPU has them, and against the documented formulas in NumPy. JAX's own product of narrow floats is a call of a
 GPU's library; with the documented formula in its place, JAX's rounding and its derivative run on the CPU, too."""
 
+import os
+
+# As XLA is by default: with less optimisation it divides by other numbers, and a few elements round otherwise.
+os.environ["XLA_FLAGS"] = ""
+
 import functools
 
 import ml_dtypes
