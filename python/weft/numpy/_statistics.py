@@ -117,8 +117,7 @@ def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | No
         ValueError: an axis has fewer than two elements, or coordinates do not fit.
         TypeError: there are not as many spacings as axes.
 
-    Source: for uneven spacing h, k: (h^2 f(x+k) + (k^2 - h^2) f(x) - k^2 f(x-h)) / (h k (h + k)) (Fornberg, "Generation
-        of finite difference formulas on arbitrarily spaced grids", 1988).
+    Source: for uneven spacing h, k: (h^2 f(x+k) + (k^2 - h^2) f(x) - k^2 f(x-h)) / (h k (h + k)) (Fornberg, 1988).
 
     Example:
         >>> wnp.gradient(wnp.array([0.0, 1.0, 4.0, 9.0]))
@@ -129,9 +128,9 @@ def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | No
     axes = [_weft.check_axis(d, f.ndim, "gradient") for d in axes]
     if len(varargs) not in (0, 1, len(axes)):
         raise type_error(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
-    spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
+    places: list[Any] = [_array(h) if isinstance(h, (list, tuple)) else h for h in varargs or [1.0]]
+    spacing = places * (len(axes) if len(places) == 1 else 1)
     out = []
-    spacing = [_array(h) if isinstance(h, (list, tuple)) else h for h in spacing]
     for d, apart, given in zip(axes, spacing, [_together(h, f)[0] for h in spacing]):
         if f.shape[d] < 2:
             raise value_error(f"gradient: at least 2 elements are needed along axis {d}, got {f.shape[d]}")
