@@ -8,7 +8,7 @@ from typing import Any
 import optree
 
 from ... import _weft
-from ..errors import foreign, of_kind
+from ..errors import foreign, value_error
 from .flattening import TreeDef, flatten, leaves, structure
 from .paths import KeyPath, keystr, one_level
 from .registration import NAMESPACE
@@ -153,7 +153,7 @@ def prefix_leaves(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bo
 
 def _no_prefix(prefix: Any, tree: Any, what: str, is_leaf: Callable[..., bool] | None, said: str) -> ValueError:
     where = described(prefix, tree, what, is_leaf)
-    error: Any = of_kind(ValueError, f"{what} is no prefix of the structure of the values: {said}\n{where}".rstrip())
+    error: Any = value_error(f"{what} is no prefix of the structure of the values: {said}\n{where}".rstrip())
     error.facts = {"kind": "prefix", "what": what, "prefix": prefix, "tree": tree, "is_leaf": is_leaf}
     return error
 
