@@ -333,3 +333,58 @@ def test_a_loop_over_rows_stops_where_it_fails():
     with pytest.raises(KeyError, match="first"):
         f(1.0)
     assert calls == [1] and time.monotonic() - begun < 30
+
+
+# Libraries compute these, in code of their own: products of all layouts and dtypes, convolutions, factorisations.
+LIBRARIES = """
+import signal, sys, threading, time
+import numpy as np
+import weft, weft.numpy as wnp
+from weft import lax
+arrived = 0
+def handler(number, frame):
+    global arrived
+    arrived += 1
+signal.signal(signal.SIGPROF, handler)
+signal.setitimer(signal.ITIMER_PROF, 0.0005, 0.0005)
+rng = np.random.default_rng(0)
+array = lambda *shape, dtype="float32": rng.standard_normal(shape).astype(dtype)
+calls = {}
+for n in (60, 128, 400):
+    for dtype in ("float32", "float64", "complex64", "float16"):
+        a, b = array(n, n, dtype=dtype), array(n, n, dtype=dtype)
+        calls[f"product {n} {dtype}"] = lambda a=a, b=b: wnp.matmul(a, b)
+        calls[f"transposed {n} {dtype}"] = lambda a=a, b=b: wnp.matmul(a.T, b.T)
+x, w = array(2, 16, 30, 30), array(32, 16, 3, 3)
+calls["convolution"] = lambda: lax.conv(x, w, (1, 1), "SAME")
+calls["strides"] = lambda: lax.conv(x, w, (2, 3), "VALID")
+v = array(16, 1, 3, 3)
+calls["groups"] = lambda: lax.conv_general_dilated(x, v, (1, 1), "SAME", feature_group_count=16)
+calls["gradient"] = lambda: weft.grad(lambda w: lax.conv(x, w, (1, 1), "SAME").sum())(w)
+s = array(150, 150)
+calls["solve"] = lambda: wnp.linalg.solve(s, s)
+calls["eigenvalues"] = lambda: wnp.linalg.eigh(s + s.T)[0]
+calls["singular values"] = lambda: wnp.linalg.svd(s)[1]
+def run(seconds):
+    for call in calls.values():
+        first, end = np.asarray(call()), time.time() + seconds
+        while time.time() < end:
+            assert np.array_equal(np.asarray(call()), first, equal_nan=True)
+others = [threading.Thread(target=run, args=(0.1,)) for _ in range(2)]
+for thread in others:
+    thread.start()
+run(0.1)
+for thread in others:
+    thread.join()
+signal.setitimer(signal.ITIMER_PROF, 0)
+print(arrived > 20, "done")
+"""
+
+
+def test_signals_while_libraries_compute():
+    """Their code may use the stack pointer for something else: a handler that ran then wrote over the heap."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LIBRARIES], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0 and done.stdout == "True done\n", (done.returncode, done.stdout, done.stderr[-3000:])

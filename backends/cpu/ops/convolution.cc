@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/core/signals.h"
 #include "backends/cpu/core/thread_pool.h"
 #include "backends/cpu/ops/convolution_plans.h"
 #include "backends/cpu/ops/openmp.h"
@@ -156,6 +157,7 @@ std::unique_ptr<Bound> Given(dnnl::stream& stream, const Plan::Array& array, con
 void RunBlock(const Plan& plan, const float* a, const float* b, const Bound* second, float* result) {
   EnsureStack(kStackOfLibrary, "a convolution");
   const SingleOpenMpThread single;
+  const SignalsBlocked blocked;  // some convolutions are products
   dnnl::stream stream(ConvolutionEngine());
   const std::unique_ptr<Bound> first = Given(stream, plan.arrays[0], a);
   std::unique_ptr<Bound> own_second;

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backends/cpu/core/signals.h"
 #include "backends/cpu/core/thread_pool.h"
 #include "backends/cpu/ops/blas_workspace.h"
 #include "backends/cpu/ops/openmp.h"
@@ -80,7 +81,8 @@ void InHalves(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int
 
 void OneDnn(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
             float* c, int64_t ldc) {
-  SingleOpenMpThread single;
+  const SingleOpenMpThread single;
+  const SignalsBlocked blocked;
   const dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc);
   if (status == dnnl_out_of_memory) throw OutOfMemory("out of memory: oneDNN has no room for a product");
   if (status != dnnl_success) throw std::runtime_error("oneDNN refuses a product, with code " + std::to_string(status));
