@@ -515,6 +515,38 @@ def test_products_of_long_chains_are_ordered():
         np.testing.assert_allclose(weft.jit(chain)(vector, *factors), want, rtol=1e-3, atol=1e-5)
 
 
+SINGLE = {
+    f"{batch}{x},{batch}{y}->{batch}ac"
+    for batch in ("", "n")
+    for x, y in (
+        *((at, "bc") for at in ("ab1", "a1b", "1ab", "a12b", "1a2b")),
+        *(("ab", at) for at in ("bc1", "b1c", "1bc", "1b2c")),
+        *(("a1b", "b2c"), ("a1b", "b1c"), ("1a2b", "1bc2"), ("1a3b", "2b3c4")),
+    )
+}
+
+
+@pytest.mark.parametrize("spec", sorted(SINGLE))
+def test_sums_over_single_elements(spec):
+    """Along dimensions of size 1, of one operand or of both: orders of products with such sums did not end."""
+    rng = np.random.default_rng(0)
+    spec = spec.translate(str.maketrans("1234", "pqrs"))
+    sizes = {"n": 20, "a": 24, "b": 33, "c": 17}
+    shapes = [[sizes.get(c, 1) for c in part] for part in spec.split("->")[0].split(",")]
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    square = (rng.standard_normal((y.shape[-1],) * 2) / 4).astype(np.float32)
+    for name, f in {
+        "alone": lambda x, y, z: wnp.einsum(spec, x, y),
+        "of a product": lambda x, y, z: wnp.einsum(spec, x, y @ z),
+        "scaled": lambda x, y, z: wnp.einsum(spec, 2 * x.reshape(x.shape), wnp.sin(y @ z)),
+    }.items():
+        with weft.disable_jit():
+            want = f(*(v.astype(np.float64) for v in (x, y, square)))
+        np.testing.assert_allclose(weft.jit(f)(x, y, square), want, rtol=1e-4, atol=1e-4, err_msg=name)
+        gradient = weft.jit(weft.grad(lambda *args, f=f: f(*args).sum(), (0, 1, 2)))(x, y, square)
+        assert [g.shape for g in gradient] == [x.shape, y.shape, square.shape]
+
+
 @pytest.mark.parametrize(
     "special", [[1, np.nan, -2], [np.nan, np.nan], [np.inf, np.nan, np.inf], [0.0, -0.0], [-np.inf, 3]]
 )

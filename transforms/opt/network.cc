@@ -211,10 +211,13 @@ void ProductNetwork::Add(const Atom& a, std::string letters) {
     }
   }
   const Eqn* found = b_.Definition(at);
-  if (found != nullptr && found->num_results == 1 && terms_.size() + waiting_ + 1 < kMostTerms && left_-- > 0 &&
-      ReadOnce(b_, at) && letters.find(kUnit) == std::string::npos) {
-    const Eqn e = *found;
-    if (AddEquation(e, e.operands, letters, false)) return;
+  if (found != nullptr && found->num_results == 1 && ReadOnce(b_, at) && letters.find(kUnit) == std::string::npos) {
+    if (terms_.size() + waiting_ + 1 < kMostTerms && left_-- > 0) {
+      const Eqn e = *found;
+      if (AddEquation(e, e.operands, letters, false)) return;
+    } else {
+      is_whole_ = false;
+    }
   }
   std::optional<SparseArray> sparse = SparseArrayOf(b_, at);
   if (sparse && sparse->kind == SparseArray::Kind::kDiagonal) {

@@ -40,6 +40,8 @@ class ProductNetwork {  // network.cc, network_program.cc
   void Add(const Atom& a, std::string letters);
 
   double cost_as_written() const { return written_; }
+  // Whether nothing was left together because there were enough factors.
+  bool is_whole() const { return is_whole_; }
   // In the best order; nothing where it is no such network after all.
   std::optional<double> BestCost(const std::string& out);
   // The value of this type by that order, whose dimensions are `out`. After BestCost.
@@ -89,7 +91,7 @@ class ProductNetwork {  // network.cc, network_program.cc
   std::string out_;                                  // the letters of the result
   double scale_ = 1, written_ = 0, best_ = 0;
   Set gone_ = 0;  // letters that others stand for
-  bool failed_ = false;
+  bool failed_ = false, is_whole_ = true;
   size_t waiting_ = 0;              // factors that are added after what is added now
   int left_ = 24;                   // equations that it takes apart at most
   std::vector<uint32_t> split_at_;  // per subset of the terms: one of the two parts that are multiplied

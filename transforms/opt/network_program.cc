@@ -23,13 +23,17 @@ Atom ProductNetwork::Aligned(const Term& t, const std::string& to) {
 ProductNetwork::Term ProductNetwork::SumAway(Term t, Set away) {
   Ints dims;
   std::string left;
+  bool single = true;  // of one element each
   for (size_t i = 0; i < t.letters.size(); ++i) {
-    if (away >> t.letters[i] & 1)
+    if (away >> t.letters[i] & 1) {
       dims.push_back(static_cast<int64_t>(i));
-    else
+      single &= dims_[static_cast<size_t>(t.letters[i])] == Dim(1);
+    } else {
       left += t.letters[i];
+    }
   }
   if (dims.empty()) return t;
+  if (single) return {Reshape(b_, t.atom, DimsOf(left)), left, std::nullopt};
   return {ReduceSum(b_, t.atom, dims), left, std::nullopt};
 }
 

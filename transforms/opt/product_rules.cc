@@ -43,8 +43,12 @@ Dims ResultDims(const Builder& b, const Eqn& e, const Atoms& x) {
   return {b.TypeOf(x[1]).dims[0]};
 }
 
+// How often the rest of a chain is looked at.
+constexpr int kMostOrders = 64;
+
 // Whether an order may be looked for: what decides costs less than a microsecond.
-std::optional<Atom> CheapestOrder(Builder& b, const Eqn& e, const Atoms& x) {
+std::optional<Atom> CheapestOrderWithin(Builder& b, const Eqn& e, const Atoms& x, int orders) {
+  if (orders == 0) return std::nullopt;
   if (!x[0].is_var() || !b.TypeOf(x[0]).varying.empty() || b.TypeOf(x[0]).rank() == 0) return std::nullopt;
   if (ProductNetwork::IsSingle(b, e, x)) return std::nullopt;
   ProductNetwork network(b);
@@ -52,12 +56,17 @@ std::optional<Atom> CheapestOrder(Builder& b, const Eqn& e, const Atoms& x) {
   const std::string out = network.Letters(result.dims);
   if (!network.AddRoot(e, x, out)) return std::nullopt;
   std::optional<Atom> made = network.Cheaper(out, result);
-  // A network is of few factors: what is left of a long chain is a factor of the first product of the new order.
-  const Eqn* found = made ? DefinedBy(b, *made, Prims().contract) : nullptr;
+  // A network is of few factors: what is left of a long chain is a factor of the first product of the new order. A
+  // whole one is in its best order, as this counts, whatever it costs as it is written down.
+  const Eqn* found = made && !network.is_whole() ? DefinedBy(b, *made, Prims().contract) : nullptr;
   if (found == nullptr) return made;
   const Eqn last = *found;  // emitting may move it
-  const std::optional<Atom> more = CheapestOrder(b, last, last.operands);
+  const std::optional<Atom> more = CheapestOrderWithin(b, last, last.operands, orders - 1);
   return more ? more : made;
+}
+
+std::optional<Atom> CheapestOrder(Builder& b, const Eqn& e, const Atoms& x) {
+  return CheapestOrderWithin(b, e, x, kMostOrders);
 }
 
 // (A + u v) w = A w + u (v w), where a summand is cheaper by itself than within the sum.
