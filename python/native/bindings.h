@@ -58,6 +58,7 @@ void BindMesh(py::module_& m);          // mesh_bindings.cc: named axes, collect
 void BindBackends(py::module_& m);      // backend_bindings.cc: stages, bundles, emulation
 void BindPartition(py::module_& m);     // partition_bindings.cc: programs cut over meshes
 void BindShards(py::module_& m);        // shard_bindings.cc: arrays on devices
+void BindTrees(py::module_& m);         // tree_bindings.cc: dictionaries in trees
 void BindRewrites(py::module_& m);      // rewrite_bindings.cc: rules and passes that Python brings
 void BindProcessGroup(py::module_& m);  // process_group_bindings.cc: several processes
 

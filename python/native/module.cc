@@ -145,6 +145,7 @@ PYBIND11_MODULE(_weft, m) {
   BindBackends(m);
   BindPartition(m);
   BindShards(m);
+  BindTrees(m);
   BindRewrites(m);
   BindProcessGroup(m);
 }

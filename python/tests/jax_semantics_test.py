@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,6 +195,52 @@ def test_containers_inside_registered_classes_keep_their_parts():
                 again = weft.tree.map(lambda x: x + 1, {"k": Box({"b": 1, "a": 2}, tag)})["k"]
                 assert again.x == {"a": 3, "b": 2} and again.tag is tag
                 assert list(again.x) == (["a", "b"] if on else ["b", "a"])
+
+
+class _Plain:
+    def __init__(self, x):
+        self.x = x
+
+
+class _WithKeys(_Plain):
+    pass
+
+
+@dataclasses.dataclass
+class _Fields:
+    x: Any
+
+
+weft.tree.register(_Plain, lambda b: ((b.x,), None), lambda _, xs: _Plain(*xs))
+weft.tree_util.register_pytree_with_keys(_WithKeys, lambda b: ((("x", b.x),), None), lambda _, xs: _WithKeys(*xs))
+weft.tree.register_dataclass(_Fields)
+_Named = collections.namedtuple("_Named", "x")
+# What holds a dictionary, and the way to it.
+HOLDERS = {
+    "list": (lambda d: [0, d], lambda t: t[1]),
+    "tuple": (lambda d: (d, 0), lambda t: t[0]),
+    "deque": (lambda d: collections.deque([d]), lambda t: t[0]),
+    "dict": (lambda d: {"k": d}, lambda t: t["k"]),
+    "OrderedDict": (lambda d: collections.OrderedDict(k=d), lambda t: t["k"]),
+    "defaultdict": (lambda d: collections.defaultdict(int, k=d), lambda t: t["k"]),
+    "namedtuple": (_Named, lambda t: t.x),
+    "registered": (_Plain, lambda t: t.x),
+    "with keys": (_WithKeys, lambda t: t.x),
+    "dataclass": (_Fields, lambda t: t.x),
+}
+
+
+@pytest.mark.parametrize("outer", HOLDERS)
+@pytest.mark.parametrize("inner", HOLDERS)
+def test_dictionaries_in_containers_of_all_kinds(jax_mode, outer, inner):
+    (out, into), (hold, at) = HOLDERS[outer], HOLDERS[inner]
+    for keys in ("ba", "ab", (2, 1), (1, 2), ("b", "a", "c"), ((1, 2), (1, 1))):
+        for made in (dict, lambda pairs: collections.defaultdict(int, pairs)):
+            tree = out(hold(made((key, n) for n, key in enumerate(keys))))
+            for is_leaf in (None, lambda node: False):
+                found = at(into(weft.tree.map(lambda x: x + 1, tree, is_leaf=is_leaf)))
+                assert found == {key: n + 1 for n, key in enumerate(keys)}
+                assert list(found) == (sorted(keys) if jax_mode else list(keys))
 
 
 def test_named_tuples_are_registered_without_a_warning():

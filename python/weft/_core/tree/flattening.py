@@ -14,7 +14,7 @@ from optree import PyTreeSpec as TreeDef
 
 from ... import _weft
 from ..errors import foreign, recursion_error, type_error
-from .registration import NAMESPACE, check_function, register_dataclass
+from .registration import NAMESPACE, check_function, dictionaries, register_dataclass
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeDef]:
@@ -38,6 +38,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     if type(tree) in ARRAYS and is_leaf is None:
         return [tree], _ARRAY_TREE
     check_function(is_leaf, "tree: is_leaf", or_none=True)
+    as_jax, unordered = jax_semantics(), dictionaries.unordered
     try:
         leaves_, treedef = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
     except RecursionError as error:
@@ -45,8 +46,9 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         if place is None:
             raise foreign(error)
         raise recursion_error(f"tree: a container contains itself: what is at {place} is around that place") from None
-    if jax_semantics():
-        return leaves_, in_order_of_keys(treedef) if _has_dictionary(treedef, leaves_) else treedef
+    if as_jax:
+        dictionaries.meet(tree)
+        return leaves_, treedef if dictionaries.unordered == unordered else in_order_of_keys(treedef)
     for cls in {type(leaf) for leaf in leaves_}:  # few, where leaves are many: calls of jitted functions come here
         if dataclasses.is_dataclass(cls) and cls not in _REFUSED:
             # A dataclass is a container; it is registered when it is first met.
@@ -89,21 +91,6 @@ def jax_semantics() -> bool:
 
 
 _JAX_SEMANTICS = 3  # as in tracer/context.h
-
-
-def _has_dictionary(treedef: TreeDef, leaves_: list) -> bool:
-    """Whether a structure has a dictionary whose keys may stand in another order: asked first, since to take a
-    structure apart in Python takes longer than to take apart the tree."""
-    if treedef.num_nodes == len(leaves_):
-        return False
-    found = []
-
-    def look(kind: Any, data: Any, _children: Any) -> None:
-        if (kind is dict and len(data) > 1) or (kind is collections.defaultdict and len(data[1]) > 1):
-            found.append(kind)
-
-    treedef.walk(leaves_, look)
-    return bool(found)
 
 
 def in_order_of_keys(treedef: TreeDef) -> TreeDef:

@@ -11,7 +11,7 @@ from ... import _weft
 from ..errors import foreign, value_error
 from .flattening import TreeDef, flatten, leaves, structure
 from .paths import KeyPath, keystr, one_level
-from .registration import NAMESPACE
+from .registration import NAMESPACE, dictionaries
 
 JAX_SEMANTICS = 3  # as in tracer/context.h
 
@@ -74,7 +74,10 @@ in_jax_words: Callable[..., str] | None = None
 
 def _other_dictionary(shape: TreeDef, prefix: Any, tree: Any, is_leaf: Callable[..., bool] | None) -> bool:
     """Whether a tree that fits has dictionaries of other classes, or made by other functions: JAX takes none."""
-    if in_jax_words is None or shape.is_leaf() or not _weft.setting(JAX_SEMANTICS) or structure(tree) == shape:
+    if in_jax_words is None or shape.is_leaf() or not _weft.setting(JAX_SEMANTICS):
+        return False
+    dictionaries.meet((prefix, tree))
+    if not dictionaries.of_other_classes or structure(tree) == shape:
         return False
     may_have = "{" in (text := str(shape)) or "OrderedDict" in text
     return may_have and any(isinstance(found.nodes[0], dict) for found in mismatches(prefix, tree, is_leaf))

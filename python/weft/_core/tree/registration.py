@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import optree
 
+from ... import _weft
 from ..errors import type_error, value_error
 
 NAMESPACE = "weft"
+
+
+class _Dictionaries(threading.local):
+    """What a thread has met of dictionaries in trees, as _weft.dictionaries_in counts them."""
+
+    unordered = 0  # how often one whose keys may stand in another order than their sorted one
+    of_other_classes = False  # whether any OrderedDict or defaultdict
+
+    def meet(self, tree: Any) -> None:
+        """Looks at a tree, or at what an object of a registered class was taken apart into."""
+        found = _weft.dictionaries_in(tree)
+        if found:
+            self.unordered += found & 1
+            self.of_other_classes |= found > 1
+
+
+dictionaries = _Dictionaries()
 
 
 def _register(cls: type, *functions: Callable, **options: Any) -> None:
@@ -60,12 +79,14 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
         given = flatten_function(obj)
         try:
             children, aux = given
-            return tuple(children), aux
+            children = tuple(children)
         except (TypeError, ValueError):
             raise value_error(
                 f"register: what takes a '{cls.__name__}' apart returned {given!r}; expected a pair (children, static "
                 "data), where children can be iterated over"
             ) from None
+        dictionaries.meet(children)
+        return children, aux
 
     try:
         # Without path_entry_type optree would take the number of a child for the key of a mapping or a field.
@@ -88,6 +109,7 @@ def register_with_keys(cls: type, flatten_with_keys: Callable, unflatten_functio
         for key, child in pairs:
             keys.append(key)
             children.append(child)
+        dictionaries.meet(children)
         return tuple(children), aux, tuple(keys)
 
     try:
@@ -155,7 +177,9 @@ def register_dataclass(
     ]
 
     def flatten_(obj) -> tuple[tuple, Hashable, tuple]:
-        return tuple(getattr(obj, n) for n in names), tuple(getattr(obj, n) for n in static), names
+        children = tuple(getattr(obj, n) for n in names)
+        dictionaries.meet(children)
+        return children, tuple(getattr(obj, n) for n in static), names
 
     def unflatten_(aux, children):
         obj: Any = object.__new__(cls)
