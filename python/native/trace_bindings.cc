@@ -45,6 +45,27 @@ Spec SpecFrom(py::handle leaf) {
                   Py_TYPE(leaf.ptr())->tp_name, "'");
 }
 
+// (weak, rank, "bool", "int", "float" or "complex") of each operand among these; None where none is weak or boolean.
+py::object WeakOperands(const py::args& xs) {
+  py::list out;
+  bool any = false;
+  const auto add = [&](DType dtype, bool weak, size_t rank) {
+    const char* kind = IsBool(dtype) ? "bool" : IsInteger(dtype) ? "int" : IsFloat(dtype) ? "float" : "complex";
+    out.append(py::make_tuple(weak, rank, kind));
+    any = any || weak || IsBool(dtype);
+  };
+  for (py::handle x : xs) {
+    if (IsArray(x.ptr())) {
+      const Value& v = ValueOf(x.ptr());
+      add(v.dtype(), v.weak(), v.dims().size());
+    } else if (IsOperand(x.ptr())) {
+      const Spec s = SpecFrom(x);
+      add(s.type.dtype, s.weak, s.type.dims.size());
+    }
+  }
+  return any ? py::object(out) : py::object(py::none());
+}
+
 py::object ListOf(const Values& values) { return Take(WrapValues(values)); }
 
 // Python's floats and complex numbers as literals of 64 bits and more; variables for all else. Empty where there is
@@ -299,6 +320,7 @@ void BindTracing(py::module_& m) {
     for (const Dim& d : s.type.dims) dims.append(Take(DimObject(d)));
     return py::make_tuple(py::tuple(dims), Take(DTypeObject(s.type.dtype)), s.weak, s.type.ToString());
   });
+  m.def("weak_operands", &WeakOperands);
   // (which leaves are of float or complex dtypes, which are weakly typed)
   m.def("inexact_and_weak", [](const py::list& leaves) {
     py::list inexact, weak;

@@ -242,13 +242,6 @@ def _operands(args: Iterable[Any]) -> list[Operand]:
     return [_operand(x) for x in args if _weft.is_operand(x)]
 
 
-def _may_count(x: Any) -> bool:
-    """Whether it is weak, or a boolean."""
-    if type(x) in (bool, int, float, complex) or getattr(x, "weak_type", False):
-        return True
-    return str(getattr(x, "dtype", "")) == "bool"
-
-
 def _made(x: Any, weak: bool) -> Any:
     if not isinstance(x, _weft.Array) or x.weak_type == weak:
         return x
@@ -313,17 +306,20 @@ def _forgetting(module: str, name: str, function: Callable[..., Any]) -> Callabl
 
 def _called(function: Callable[..., Any], rule: Rule, *args: Any, **kwargs: Any) -> Any:
     out = function(*args, **kwargs)
-    results = [x for x in _tree.leaves(out) if isinstance(x, _weft.Array)]
-    if not results or not any(_may_count(x) for x in (*args, *kwargs.values(), *results)):
+    # Of none that is weak or a boolean, which counts as weak in some functions, nothing weak is made.
+    found = _weft.weak_operands(*args, *kwargs.values())
+    if found is None:
+        if not isinstance(out, _weft.Array) or not out.weak_type:
+            return out
+        found = _operands((*args, *kwargs.values()))
+    if not found:
         return out
-    operands = _operands(args) + _operands(kwargs.values())
-    if not operands:
-        return out
-    weak = rule(operands, any(x.weak_type for x in results), args)
-    if isinstance(weak, bool):
-        return _made(out, weak) if out is results[0] else _tree.map(lambda x: _made(x, weak), out)
-    leaves, tree = _tree.flatten(out)
-    return tree.unflatten([_made(*pair) for pair in zip(leaves, weak, strict=True)])
+    leaves, tree = ([out], None) if isinstance(out, _weft.Array) else _tree.flatten(out)
+    own = any(isinstance(x, _weft.Array) and x.weak_type for x in leaves)
+    weak = rule([Operand(*each) for each in found], own, args)
+    each = [weak] * len(leaves) if isinstance(weak, bool) else weak
+    made = [_made(*pair) for pair in zip(leaves, each, strict=True)]
+    return made[0] if tree is None else tree.unflatten(made)
 
 
 def weakly(module: str, name: str, function: Any) -> Any:

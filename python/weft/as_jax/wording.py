@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import functools
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .. import _weft, errors
@@ -36,9 +37,10 @@ def _type(text: str) -> str:
     return f"{_DTYPES[found[1]]}{found[2]}{found[3]}" if found else text
 
 
-def _found(table: list[tuple[re.Pattern[str], str]], message: str) -> str:
-    head = message.split("\n  at ", 1)[0]
-    for pattern, words in table:
+@functools.lru_cache(maxsize=512)
+def _found(table: Callable[[], list[tuple[re.Pattern[str], str]]], head: str) -> str:
+    """What a table says for a message without its lines. Programs that try things out raise the same ones often."""
+    for pattern, words in table():
         found = pattern.search(head)
         if found:
             groups = [group or "" for group in found.groups()]
@@ -51,7 +53,7 @@ def _found(table: list[tuple[re.Pattern[str], str]], message: str) -> str:
 
 def in_jax_words(message: str) -> str:
     """What JAX says where Weft says this; empty where the table has no entry."""
-    return _found(_compiled(), message)
+    return _found(_compiled, message.split("\n  at ", 1)[0])
 
 
 @functools.cache
@@ -63,7 +65,7 @@ def _compiled_whole() -> list[tuple[re.Pattern[str], str]]:
 
 def _whole(message: str) -> str:
     """JAX's message where it stands in the place of this one; empty where it does not."""
-    return _broadcast(message) or _found(_compiled_whole(), message)
+    return _broadcast(message) or _found(_compiled_whole, message.split("\n  at ", 1)[0])
 
 
 def _shape(text: str) -> str:
