@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "ir/prims/control/custom_host.h"
 #include "python/native/effects.h"
 #include "python/native/frames.h"
 #include "tracer/context.h"
@@ -34,6 +35,8 @@ PyObject* g_sharding_error = nullptr;
 PyObject* g_not_linear_error = nullptr;
 PyObject* g_axis_error = nullptr;
 PyObject* g_derivative_error = nullptr;
+PyObject* g_captured_error = nullptr;
+PyObject* g_memory_error = nullptr;
 PyObject* g_parse_error = nullptr;
 PyObject* g_internal_error = nullptr;
 PyObject* g_wording = nullptr;
@@ -177,6 +180,18 @@ Example:
     ...     print("nextafter has no derivative")
     nextafter has no derivative
 )";
+constexpr const char* kMemoryErrorDoc =
+    R"(There is no memory for an array, or for what a program needs. A MemoryError, and a RuntimeError as in JAX.
+
+The message says how many bytes, what for, and the user's line.
+
+Example:
+    >>> try:
+    ...     wnp.zeros(10**15)
+    ... except MemoryError as error:
+    ...     print(isinstance(error, weft.errors.OutOfMemoryError), isinstance(error, RuntimeError))
+    True True
+)";
 constexpr const char* kParseErrorDoc = R"(Text or bytes that are no program of the IR. A ValueError.
 
 The message shows the place.
@@ -220,12 +235,14 @@ bool AddException(PyObject* module, const char* name, const char* doc, PyObject*
   return *slot != nullptr && PyModule_AddObjectRef(module, name, *slot) == 0;
 }
 
-// A ShardingTypeError that is a NotImplementedError, too, as in JAX.
-bool AddNotLinearError() {
-  const Ref bases(PyTuple_Pack(2, g_sharding_error, PyExc_NotImplementedError));
-  if (bases)
-    g_not_linear_error = PyErr_NewExceptionWithDoc("weft.ShardingTypeError", kShardingErrorDoc, bases.get(), nullptr);
-  return g_not_linear_error != nullptr;
+// A kind of `base` under the same name that is an `also`, too, as in JAX.
+bool AddKind(PyObject* base, PyObject* also, PyObject** slot) {
+  const Ref bases(PyTuple_Pack(2, base, also));
+  const Ref doc(PyObject_GetAttrString(base, "__doc__"));
+  const char* text = doc ? PyUnicode_AsUTF8(doc.get()) : nullptr;
+  const std::string full = std::string("weft.") + reinterpret_cast<PyTypeObject*>(base)->tp_name;
+  if (bases && text != nullptr) *slot = PyErr_NewExceptionWithDoc(full.c_str(), text, bases.get(), nullptr);
+  return *slot != nullptr;
 }
 
 }  // namespace
@@ -258,10 +275,12 @@ bool AddExceptions(PyObject* module) {
   const Ref of_masks(PyTuple_Pack(2, g_concretization_error, PyExc_IndexError));
   const Ref of_arguments(PyTuple_Pack(2, PyExc_TypeError, PyExc_ValueError));
   const Ref of_axes(PyTuple_Pack(2, PyExc_IndexError, PyExc_ValueError));
-  return of_masks && of_arguments && of_axes &&
+  const Ref of_memory(PyTuple_Pack(2, PyExc_MemoryError, PyExc_RuntimeError));
+  return of_masks && of_arguments && of_axes && of_memory &&
          AddException(module, "ArgumentError", kArgumentErrorDoc, of_arguments.get(), &g_argument_error) &&
          AddException(module, "ShardingTypeError", kShardingErrorDoc, g_argument_error, &g_sharding_error) &&
-         AddNotLinearError() && AddException(module, "AxisError", kAxisErrorDoc, of_axes.get(), &g_axis_error) &&
+         AddKind(g_sharding_error, PyExc_NotImplementedError, &g_not_linear_error) &&
+         AddException(module, "AxisError", kAxisErrorDoc, of_axes.get(), &g_axis_error) &&
          AddException(module, "TracerBoolConversionError", kBoolErrorDoc, g_concretization_error, &g_bool_error) &&
          AddException(module, "TracerIntegerConversionError", kIntegerErrorDoc, g_tracer_error, &g_integer_error) &&
          AddException(module, "TracerArrayConversionError", kArrayErrorDoc, g_tracer_error, &g_array_error) &&
@@ -269,6 +288,8 @@ bool AddExceptions(PyObject* module) {
          AddException(module, "UnexpectedTracerError", kUnexpectedErrorDoc, g_tracer_error, &g_unexpected_error) &&
          AddException(module, "TypePromotionError", kPromotionErrorDoc, PyExc_ValueError, &g_promotion_error) &&
          AddException(module, "DerivativeError", kDerivativeErrorDoc, PyExc_TypeError, &g_derivative_error) &&
+         AddKind(g_derivative_error, g_unexpected_error, &g_captured_error) &&
+         AddException(module, "OutOfMemoryError", kMemoryErrorDoc, of_memory.get(), &g_memory_error) &&
          AddException(module, "ParseError", kParseErrorDoc, PyExc_ValueError, &g_parse_error) &&
          AddException(module, "InternalError", kInternalErrorDoc, PyExc_RuntimeError, &g_internal_error);
 }
@@ -293,12 +314,13 @@ void SetPythonException(const Error& error) {
   const bool of_arguments = error.kind() == ErrorKind::kType || error.kind() == ErrorKind::kValue ||
                             error.kind() == ErrorKind::kIndex || error.kind() == ErrorKind::kUnsupported;
   // An error with a location is one of an equation, not of the call.
-  PyObject* type = error.kind() == ErrorKind::kTracer                          ? TracerErrorOf(error.message())
-                   : dynamic_cast<const IntegerOverflow*>(&error) != nullptr   ? PyExc_OverflowError
-                   : dynamic_cast<const NoPromotion*>(&error) != nullptr       ? g_promotion_error
-                   : dynamic_cast<const NotLinearError*>(&error) != nullptr    ? g_not_linear_error
-                   : dynamic_cast<const ShardingTypeError*>(&error) != nullptr ? g_sharding_error
-                                                                               : ExceptionOf(error.kind());
+  PyObject* type = error.kind() == ErrorKind::kTracer                           ? TracerErrorOf(error.message())
+                   : dynamic_cast<const IntegerOverflow*>(&error) != nullptr    ? PyExc_OverflowError
+                   : dynamic_cast<const NoPromotion*>(&error) != nullptr        ? g_promotion_error
+                   : dynamic_cast<const NotLinearError*>(&error) != nullptr     ? g_not_linear_error
+                   : dynamic_cast<const CapturedValueError*>(&error) != nullptr ? g_captured_error
+                   : dynamic_cast<const ShardingTypeError*>(&error) != nullptr  ? g_sharding_error
+                                                                                : ExceptionOf(error.kind());
   SetPythonException(type, of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(),
                      error.loc());
 }
@@ -329,7 +351,7 @@ namespace {
 // With as much of the message as there is memory for.
 void SetMemoryError(const std::bad_alloc& error) {
   try {
-    SetPythonException(PyExc_MemoryError, WhatFor(error, "the system gives no more"));
+    SetPythonException(g_memory_error, WhatFor(error, "the system gives no more"));
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   }

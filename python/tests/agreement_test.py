@@ -738,8 +738,9 @@ def test_exceptions_of_other_names():
     with pytest.raises(weft.errors.JAXTypeError):
         weft.jit(lambda x: np.asarray(x))(1.0)
     assert all(issubclass(getattr(weft.errors, name), Exception) for name in weft.errors.__all__)
-    # Of arguments JAX raises Python's own classes; its TypePromotionError and ShardingTypeError are of other modules.
-    ours = {"ArgumentError", "AxisError", "ShardingTypeError", "TypePromotionError"}
+    # Of arguments JAX raises Python's own classes, of memory JaxRuntimeError; its TypePromotionError and
+    # ShardingTypeError are of other modules.
+    ours = {"ArgumentError", "AxisError", "OutOfMemoryError", "ShardingTypeError", "TypePromotionError"}
     assert {name for name in weft.errors.__all__ if not hasattr(jax.errors, name)} == ours
 
 

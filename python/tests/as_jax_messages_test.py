@@ -385,3 +385,73 @@ def test_backends_that_are_not_there():
                 out[f"{name} {backend}"] = said and said[said.index("Unknown"):].split("\\n  at ")[0]
         """)
     )
+
+
+KINDS = """
+from jax.experimental import checkify
+def caught(call, kind, words=""):
+    try:
+        call()
+        return "nothing raised"
+    except kind as error:
+        return words in str(error)
+    except Exception as error:
+        return type(error).__name__ + ": " + str(error)
+"""
+
+
+def test_memory_that_is_not_there():
+    found = both(
+        KINDS
+        + textwrap.dedent("""
+        n = 10**13
+        makes = {"zeros": lambda: jnp.zeros(n), "ones": lambda: jnp.ones((n, 2)), "full": lambda: jnp.full(n, 3.5),
+                 "jit": lambda: jax.jit(lambda: jnp.zeros(n, "int8"))(), "broadcast": lambda: jnp.broadcast_to(1.0, n)}
+        for name, make in makes.items():
+            for which, kind in {"Python": RuntimeError, "JAX": jax.errors.JaxRuntimeError}.items():
+                words = f"RESOURCE_EXHAUSTED: Out of memory allocating {n * {'ones': 8, 'jit': 1}.get(name, 4)}"
+                out[f"{name}, class of {which}"] = caught(make, kind, words)
+        """)
+    )
+    assert set(found.values()) == {True}
+
+
+def test_values_that_custom_rules_capture():
+    found = both(
+        KINDS
+        + textwrap.dedent("""
+        def jvp(y):
+            f = jax.custom_jvp(lambda x: x * y)
+            f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
+            return f(1.0)
+        def vjp(y):
+            f = jax.custom_vjp(lambda x: x * y)
+            f.defvjp(lambda x: (f(x), None), lambda kept, ct: (ct,))
+            return f(1.0)
+        for name, f in {"jvp": jvp, "vjp": vjp}.items():
+            for how, call in {"grad": jax.grad(f), "value": jax.value_and_grad(f), "jit": jax.jit(jax.grad(f)),
+                              "jvp": lambda y: jax.jvp(f, (y,), (1.0,)), "linearize": lambda y: jax.linearize(f, y),
+                              "vmap": lambda y: jax.vmap(jax.grad(f))(jnp.ones(2))}.items():
+                out[f"{name} {how}"] = caught(lambda: call(2.0), jax.errors.UnexpectedTracerError)
+        """)
+    )
+    assert set(found.values()) == {True}
+
+
+def test_fields_and_arguments_of_checks():
+    found = both(
+        KINDS
+        + textwrap.dedent("""
+        one = jnp.ones(1)
+        cases = {"name": (KeyError, "{x}", (), {}), "other": (KeyError, "{x}", (), {"y": one}),
+                 "place": (IndexError, "{}", (), {}), "second": (IndexError, "{} {}", (one,), {}),
+                 "text": (TypeError, "{}", ("abc",), {}), "number": (TypeError, "{} {}", (one, 1.0), {}),
+                 "by name": (TypeError, "{x}", (), {"x": "abc"}), "in a tree": (TypeError, "{}", ([one, None, 2],), {})}
+        for name, (kind, text, args, kwargs) in cases.items():
+            words = "Formatting arguments to checkify.check need to be PyTrees of arrays" if kind is TypeError else ""
+            run = checkify.checkify(lambda x: checkify.check(x > 0, text, *args, **kwargs))
+            out[name] = caught(lambda: run(jnp.float32(-1.0))[0].get(), kind, words)
+            out[f"{name}, at once"] = caught(lambda: checkify.check(False, text, *args, **kwargs), kind, words)
+        """)
+    )
+    assert set(found.values()) == {True}

@@ -188,8 +188,11 @@ def test_mistakes():
         checkify.checkify(lambda x: x, errors=["nan"])
     with pytest.raises(TypeError, match="pred must be one boolean, got f32"):
         checkify.check(wnp.array(1.0), "x")
-    with pytest.raises(TypeError, match="has a field without an argument"):
-        checkify.check(wnp.array(True), "x {}")
+    for check in (checkify.check, checkify.debug_check):  # as str.format has it
+        with pytest.raises(IndexError, match="has a field without an argument"):
+            check(wnp.array(True), "x {}")
+        with pytest.raises(KeyError, match="has a field without an argument"):
+            check(wnp.array(True), "x {x}", y=wnp.array(1.0))
     with pytest.raises(TypeError, match="expected an Error"):
         checkify.check_error("no error")
     with pytest.raises(TypeError, match="must be arrays, got 'text'"):

@@ -136,9 +136,12 @@ std::vector<int> RealUses(const Fn& fn) {
 }
 
 [[noreturn]] void RaiseCaptured(const Eqn& eqn, const std::string& name) {
-  throw UserError(ErrorKind::kDerivative, eqn.loc, eqn.prim->name, ": ", name,
-                  " is differentiated with respect to a value that it captured from outside, about which its rule "
-                  "says nothing; make that value an argument of the function");
+  throw CapturedValueError(ErrorKind::kDerivative,
+                           internal::Concat(eqn.prim->name, ": ", name,
+                                            " is differentiated with respect to a value that it captured from outside, "
+                                            "about which its rule says nothing; make that value an argument of the "
+                                            "function"),
+                           eqn.loc);
 }
 
 }  // namespace

@@ -8,9 +8,17 @@
 
 #include <vector>
 
+#include "ir/error.h"
 #include "ir/prim.h"
 
 namespace weft {
+
+// A derivative with respect to a value that a function with rules captured (kDerivative). JAX takes such a value for
+// one that escaped from the derivative's trace: in Python this is a DerivativeError and an UnexpectedTracerError.
+class CapturedValueError : public Error {
+ public:
+  using Error::Error;
+};
 
 // Which types have tangents.
 Mask Moving(const Types& types);
@@ -45,7 +53,8 @@ FnRef HostTranspose(const Eqn& eqn, const Types& operands, const Mask& linear, c
 // such an equation has beside that of the function in a program that leaves the process.
 std::vector<FnRef> HostRuleRegions(const Eqn& eqn, const Types& operands, const RegionRules& regions);
 
-// The last operands are what the function captured. Raises kDerivative if one that has a tangent is used by `fn`.
+// The last operands are what the function captured. Raises CapturedValueError if one that has a tangent is
+// used by `fn`.
 void CheckCaptured(const Eqn& eqn, const OptionalAtoms& dx, const Fn& fn);
 
 }  // namespace weft

@@ -31,7 +31,7 @@ from .._checks.errors import (
 from .._checks.interpreter import KNOWN, Checks
 from .._core import stateful
 from .._core import tree as _tree
-from .._core.errors import type_error
+from .._core.errors import of_kind, type_error
 from .._core.tracing import check_callable
 from ..arguments import text as _text
 
@@ -129,6 +129,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
     Raises:
         TypeError: pred is no single boolean, or an argument no array.
+        KeyError, IndexError: a field of msg has no argument.
         JaxRuntimeError: outside of traced functions: the condition does not hold.
         RuntimeError: when a traced function runs that no checkify has made: likewise.
 
@@ -157,8 +158,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
             )
     try:
         msg.format(*fmt_args, **fmt_kwargs)
-    except (IndexError, KeyError) as error:
-        raise type_error(f"{what}: {msg!r} has a field without an argument: {error}") from None
+    except LookupError as error:  # as str.format has it: of fields with names KeyError, of the others IndexError
+        raise of_kind(type(error), f"{what}: {msg!r} has a field without an argument: {error}") from None
     except (TypeError, ValueError):  # a specification, which traced values do not take
         pass
     spec = tuple((tuple(_weft.abstract(n)[0]), str(_weft.abstract(n)[1])) for n in numbers)
@@ -223,6 +224,7 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 
     Raises:
         TypeError: pred is no single boolean, or an argument no array.
+        KeyError, IndexError: a field of msg has no argument.
 
     Example:
         >>> from weft.experimental import checkify

@@ -260,7 +260,9 @@ PUBLIC: dict[str, Served] = {
     "jax.errors": Served(
         everything_of=("weft.errors",),
         names=of("weft.as_jax.jaxprs", "JaxprTypeError"),
-        without=frozenset(["ArgumentError", "AxisError", "ShardingTypeError", "TypePromotionError"]),
+        without=frozenset(
+            ["ArgumentError", "AxisError", "OutOfMemoryError", "ShardingTypeError", "TypePromotionError"]
+        ),
     ),
     "jax.debug": Served(
         everything_of=("weft.debug",),

@@ -24,7 +24,14 @@ WORDS: list[tuple[str, str]] = [
     (r"^while: the condition uses a key", "while_loop cond function leads to key reuse when repeatedly executed"),
     (r"^call: (?:the|a) key .*\(operand (\d+)\) has been used", "In jit, argument {0} is already consumed."),
     (r"^(\w+): (?:the|a) key .*\(operand (\d+)\) has been used", "In {0}, argument {1} is already consumed."),
+    # Memory.
+    (r"^out of memory: .*?(\d+) bytes", "RESOURCE_EXHAUSTED: Out of memory allocating {0} bytes."),
+    (r"^out of memory: ", "RESOURCE_EXHAUSTED: Out of memory."),
     # Arguments and results of functions.
+    (
+        r"is differentiated with respect to a value that it captured from outside",
+        "Encountered an unexpected tracer. The value that it captured escaped from the derivative's trace.",
+    ),
     (
         r"linear_transpose: '[^']*' (?:of integers )?returns|linear_transpose: argument",
         "linear_transpose only supports [float or complex] -> [float or complex], and integer -> integer functions.",
@@ -512,6 +519,12 @@ WORDS: list[tuple[str, str]] = [
         "Unused keyword arguments to `jax.debug.print`: ['{0}']. You may be passing an f-string (i.e, `f\"...\"`) as "
         "the format string.",
     ),
-    (r"debug_check: pred must be one boolean", "debug_check takes a scalar pred"),
-    (r"check: what fills in the message must be arrays", "Formatting arguments to checkify.check must be arrays"),
+    (
+        r"(debug_check|check): pred must be one boolean, got (.*?)(?: of type '|; write pred)",
+        "{0} takes a scalar pred as argument, got {1}",
+    ),
+    (
+        r"check: what fills in the message must be arrays, got (.*) of type '([^']*)'",
+        "Formatting arguments to checkify.check need to be PyTrees of arrays, but got {0} of type <class '{1}'>.",
+    ),
 ]
