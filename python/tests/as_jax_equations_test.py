@@ -505,3 +505,27 @@ def test_what_a_program_says_of_its_function():
         """
     )
     assert found["static"][2] == ["x", "y['u'][0]", "y['u'][1]", "rest[1]", "k", "more['z']"]
+
+
+def test_programs_of_derivatives_that_compute_in_64_bits():
+    """What would cancel is computed in a wider dtype, which nobody sees: constants that were taken out as 32 bits."""
+    both(
+        """
+        functions = {"square": lambda y: y**2 - 2.0, "third": lambda y: 0.1 - y * y * 0.3,
+                     "exp": lambda y: jnp.exp(y) - 1, "cos": lambda y: 1 - jnp.cos(y),
+                     "two": lambda y: (y - 0.7) * (y + 0.3) - y**2,
+                     "sum": lambda y: ((y - 1.1) ** 2).sum() - y.sum()}
+        for name, f in functions.items():
+            for at in (jnp.float32(1.25), jnp.linspace(0.5, 2, 5)):
+                for kind, linear in {"linearize": jax.linearize(f, at)[1], "jvp": lambda t: jax.jvp(f, (at,), (t,))[1],
+                                     "vjp": lambda t: jax.vjp(f, at)[1](f(at) * 0 + t.sum())[0]}.items():
+                    closed = jax.make_jaxpr(linear)(at)
+                    consts = [np.asarray(c) for c in closed.consts]
+                    found = jax.core.eval_jaxpr(closed.jaxpr, consts, at)
+                    again = jax.core.eval_jaxpr(closed.jaxpr, [jnp.asarray(c) for c in consts], np.asarray(at))
+                    jitted = jax.jit(lambda *cs: jax.core.eval_jaxpr(closed.jaxpr, cs, at))(*closed.consts)
+                    for x in (found, again, jitted):
+                        right = bool(np.allclose(x[0], linear(at), 1e-5, 1e-6))
+                        out[f"{name} {kind} {at.shape}"] = [str(x[0].dtype), right]
+        """
+    )

@@ -46,13 +46,19 @@ from .user_primitives import Primitive, call_of, kept_call
 from .weft_primitives import COLLECTIVES, COMPUTES, JAX_NAMES, OF_PARTS, attribute_kinds, elementwise, primitive
 
 _CHANGED = {"through", "num_consts"}
+_WIDE = {"c128": 16, "f64": 8, "i64": 8, "u64": 8}  # bytes
 
 
 class Var:
-    """A variable; each is one object."""
+    """A variable; each is one object.
 
-    def __init__(self, aval: Any, name: str = ""):
-        self.aval, self._name = aval, name
+    Attributes:
+        wide: where x64 is off, the dtype of 64 bits that the program has for it, as f64, though `aval` shows 32: some
+            rules compute so what would cancel. Who takes the program apart may have made them 32. Else empty.
+    """
+
+    def __init__(self, aval: Any, name: str = "", wide: str = ""):
+        self.aval, self._name, self.wide = aval, name, wide
 
     def __repr__(self) -> str:
         return self._name or f"v{id(self)}"
@@ -63,10 +69,14 @@ class DropVar(Var):
 
 
 class Literal:
-    """A number in an equation."""
+    """A number in an equation.
 
-    def __init__(self, val: Any, aval: ShapedArray):
-        self.val, self.aval = val, aval
+    Attributes:
+        exact: of one that is wide (see Var) an array of the dtype that the program has; None: of others.
+    """
+
+    def __init__(self, val: Any, aval: ShapedArray, exact: Any = None):
+        self.val, self.aval, self.exact = val, aval, exact
 
     def __hash__(self) -> int:
         return id(self)
@@ -320,6 +330,12 @@ def _aval(text: str, weak: bool = False) -> ShapedArray:
     return aval
 
 
+def _wide(kind: str, aval: ShapedArray) -> str:
+    """The dtype of a type, if it has 64 bits and is shown with 32."""
+    dtype = kind.partition("[")[0]
+    return dtype if dtype in _WIDE and np.dtype(aval.dtype).itemsize < _WIDE[dtype] else ""
+
+
 def _regions(eqn: dict[str, Any], axes: frozenset[str]) -> list[Region]:
     """The functions inside of an equation; `axes`: those of the shard_map around it."""
     if eqn["name"] != "spmd":
@@ -346,15 +362,17 @@ def _jaxpr(
 
     def defined(text: str) -> Var:
         number, _, kind = text.partition(": ")
-        variables[number] = Var(_aval(kind), letters(len(variables)))
+        aval = _aval(kind)
+        variables[number] = Var(aval, letters(len(variables)), _wide(kind, aval))
         return variables[number]
 
     def read(text: str) -> Atom:
         if text.startswith("%"):
             return variables[text.partition(": ")[0]]
-        value = _weft.literal(text)
-        value = value.item() if value.ndim == 0 and not str(value.dtype).startswith("key") else value
-        return Literal(value, _aval(text.rpartition(":")[2]))
+        exact, kind = _weft.literal(text), text.rpartition(":")[2]
+        value = exact.item() if exact.ndim == 0 and not str(exact.dtype).startswith("key") else exact
+        aval = _aval(kind)
+        return Literal(value, aval, exact if _wide(kind, aval) else None)
 
     def made_to_vary(atom: Atom, wanted: Sequence[str], like: Any) -> Atom:
         missing = tuple(sorted(set(wanted) - set(atom.aval.varying)))
@@ -459,11 +477,10 @@ def closed(ir: IR) -> ClosedJaxpr:
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> list[Any]:
     """The results of a program on arrays, equation by equation."""
     values: dict[Var, Any] = {}
-    read = lambda atom: atom.val if isinstance(atom, Literal) else values[atom]
     values.update(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
     for eqn in jaxpr.eqns:
-        operands = [_strong(read(atom), atom.aval) for atom in eqn.invars]
+        operands = [value_of(atom, values) for atom in eqn.invars]
         params = eqn.primitive.get_bind_params(eqn.params)
         # The program was traced before: its types were looked at then.
         mesh = mesh_of(operands)
@@ -472,12 +489,18 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
             bind = eqn.__dict__.setdefault("_compiled", weft.jit(bind))  # once, as the function that it was
         results = by_the_compiler(bind, tuple(operands), {}, mesh)
         values.update(zip(eqn.outvars, results if isinstance(results, (list, tuple)) else [results], strict=True))
-    return [_strong(read(atom), atom.aval) for atom in jaxpr.outvars]
+    return [value_of(atom, values) for atom in jaxpr.outvars]
 
 
 def value_of(atom: Atom, values: dict[Any, Any]) -> Any:
     """The array of an operand, where those of variables are known."""
-    return _strong(atom.val if isinstance(atom, Literal) else values[atom], atom.aval)
+    if isinstance(atom, Literal):
+        return _strong(atom.val if atom.exact is None else atom.exact, atom.aval)
+    value = _strong(values[atom], atom.aval)
+    if not atom.wide or _weft.abstract(value)[3].startswith(atom.wide):
+        return value
+    convert = primitive("convert_element_type")
+    return convert.bind(value, **convert.get_bind_params(ConvertParams.to(atom.wide)))
 
 
 def _strong(value: Any, aval: ShapedArray) -> Any:
