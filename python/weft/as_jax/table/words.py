@@ -25,7 +25,7 @@ WORDS: list[tuple[str, str]] = [
     (r"^call: (?:the|a) key .*\(operand (\d+)\) has been used", "In jit, argument {0} is already consumed."),
     (r"^(\w+): (?:the|a) key .*\(operand (\d+)\) has been used", "In {0}, argument {1} is already consumed."),
     # Memory.
-    (r"^out of memory: .*?(\d+) bytes", "RESOURCE_EXHAUSTED: Out of memory allocating {0} bytes."),
+    (r"^out of memory: .*?needs (?:at least )?(\d+) bytes", "RESOURCE_EXHAUSTED: Out of memory allocating {0} bytes."),
     (r"^out of memory: ", "RESOURCE_EXHAUSTED: Out of memory."),
     # Arguments and results of functions.
     (
