@@ -80,6 +80,32 @@ TEST(Reductions, ColumnsRowsAndWhatIsMadeFromThem) {
   }
 }
 
+// Numbers of rows that parts do not share evenly, one row left over among them.
+TEST(Reductions, FewRowsOfManyColumns) {
+  constexpr int64_t kColumns = 2999;
+  for (int64_t rows : {22, 23, 45, 79, 80, 86, 100, 121, 127, 128}) {
+    for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kBF16}) {
+      const Tensor x = Numbers(dtype, {rows, kColumns}, 5);
+      Builder b("f");
+      const Atom in = b.Parameter({dtype, {rows, kColumns}, {}});
+      const Atom arg = b.Emit1(FindPrim("argmin"), {in}, {{"dim", int64_t{0}}, {"dtype", DType::kI32}});
+      const Tensors got = Results(b.Build({ReduceSum(b, in, {0}), Reduce(b, "reduce_max", in, {0}), arg}), {x});
+      for (int64_t j = 0; j < kColumns; ++j) {
+        double sum = 0, most = -1e9, least = 1e9;
+        int64_t at = -1;
+        for (int64_t i = 0; i < rows; ++i) {
+          const double v = x.Get(i * kColumns + j).real();
+          sum += v, most = std::max(most, v);
+          if (v < least) least = v, at = i;
+        }
+        ASSERT_NEAR(got[0].Get(j).real(), sum, dtype == DType::kBF16 ? std::abs(sum) / 256 : 0) << rows << Name(dtype);
+        ASSERT_EQ(got[1].Get(j).real(), most) << rows << Name(dtype);
+        ASSERT_EQ(got[2].Get(j).real(), static_cast<double>(at)) << rows << Name(dtype);
+      }
+    }
+  }
+}
+
 TEST(Reductions, DoNotDependOnTheNumberOfThreads) {
   constexpr int64_t kSize = 3000017;
   Tensor x(DType::kF32, {kSize});

@@ -253,8 +253,11 @@ void KernelSpec::Collapse() {
     sizes.erase(sizes.begin() + v);
     if (v < num_outer) --num_outer;
   };
+  const bool reduces =
+      std::any_of(nodes.begin(), nodes.end(), [](const KernelNode& n) { return n.kind == KernelNode::Kind::kReduce; });
   for (int v = static_cast<int>(sizes.size()) - 1; v >= 0; --v) {
-    if (sizes[v] == Dim(1) && !(tree && v == num_outer)) drop(v);
+    const bool only = v == num_outer && v + 1 == static_cast<int>(sizes.size());  // reductions are over something
+    if (sizes[v] == Dim(1) && !(tree && v == num_outer) && !(reduces && only)) drop(v);
   }
   // Neighbours (v, v+1) of the same kind merge when every expression steps v by size[v+1] times the step of v+1.
   for (int v = static_cast<int>(sizes.size()) - 2; v >= 0; --v) {

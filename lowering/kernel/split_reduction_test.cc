@@ -52,6 +52,24 @@ TEST(SplitLongReduction, CoversEveryElementOnce) {
   }
 }
 
+// Reductions over nothing cannot be run: what is left over may be one element.
+TEST(SplitLongReduction, EveryKernelReduces) {
+  int of_one = 0;
+  for (int64_t columns : {2999, 4000}) {
+    for (int64_t n = 20; n < 400; ++n) {
+      KernelSpec k = Reduction("sum", columns, n);
+      k.nodes[0].access.offset = Affine::Var(0) + Affine::Var(1) * Dim(columns);
+      const auto split = SplitLongReduction(k);
+      if (!split) continue;
+      for (const KernelSpec& part : split->kernels) {
+        ASSERT_GT(part.sizes.size(), static_cast<size_t>(part.num_outer)) << n << "\n" << part.ToString();
+        of_one += part.sizes.back() == Dim(1) ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(of_one, 0);
+}
+
 TEST(SplitLongReduction, LeavesAloneWhatIsCheapOrHasManyRows) {
   EXPECT_FALSE(SplitLongReduction(Reduction("sum", 1, 10000)));
   EXPECT_FALSE(SplitLongReduction(Reduction("sum", 1024, 100000)));
