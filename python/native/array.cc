@@ -24,11 +24,22 @@ namespace {
 
 PyObject* NotImplementedObject() { return Py_NewRef(Py_NotImplemented); }
 
+// Of operands of which one is no array: Python asks the other one. It would take containers for different from any
+// array, and repeat a list as often as an array of one integer says.
+PyObject* NotOperands(PyObject* a, PyObject* b) {
+  for (PyObject* x : {a, b}) {
+    if (PyList_Check(x) || PyTuple_Check(x) || PyAnySet_Check(x) || PyDict_Check(x))
+      throw TypeError("an operator of an array and ", Repr(x), " of type '", Py_TYPE(x)->tp_name,
+                      "': make an array of it (weft.numpy.array)");
+  }
+  return NotImplementedObject();
+}
+
 template <Binary kOp>
 PyObject* BinarySlot(PyObject* a, PyObject* b) {
   return Guarded([&]() -> PyObject* {
     OperandHolder x, y;
-    if (!x.Set(a) || !y.Set(b)) return NotImplementedObject();
+    if (!x.Set(a) || !y.Set(b)) return NotOperands(a, b);
     return WrapValue(Apply(kOp, x.operand(), y.operand()));
   });
 }
@@ -58,7 +69,7 @@ template <Binary kOp>
 PyObject* OrderSlot(PyObject* a, PyObject* b) {
   return Guarded([&]() -> PyObject* {
     OperandHolder x, y;
-    if (!x.Set(a) || !y.Set(b)) return NotImplementedObject();
+    if (!x.Set(a) || !y.Set(b)) return NotOperands(a, b);
     return WrapValue(On(Setting::kJaxSemantics) ? ApplyFunction(kOp, x.operand(), y.operand())
                                                 : Apply(kOp, x.operand(), y.operand()));
   });
@@ -74,50 +85,6 @@ PyObject* RichCompare(PyObject* a, PyObject* b, int op) {
     case Py_GE: return OrderSlot<Binary::kGe>(a, b);
   }
   return NotImplementedObject();
-}
-
-// The only element, for conversions to Python numbers.
-Py_ssize_t Length(PyObject* self) {
-  return Guarded([&]() -> Py_ssize_t {
-    const Value& v = ValueOf(self);
-    if (v.rank() == 0) throw TypeError("len() of an array of no dimensions");
-    return v.dims()[0].value("len()");
-  });
-}
-
-// NumPy's functions of several arrays (lexsort) take one for a sequence of its rows.
-PyObject* RowAt(PyObject* self, Py_ssize_t i) {
-  return Guarded([&]() -> PyObject* {
-    const Value& v = ValueOf(self);
-    if (v.rank() == 0 || i < 0 || i >= v.dims()[0].value("an index"))
-      throw UserError(ErrorKind::kIndex, {}, "index ", i, " is out of bounds");
-    Ref key(Check(PyLong_FromSsize_t(i)));
-    return GetItemObject(self, key.get());
-  });
-}
-
-PyObject* Iterate(PyObject* self) {
-  return Guarded([&]() -> PyObject* {
-    const Value& v = ValueOf(self);
-    if (v.rank() == 0) throw TypeError("iteration over an array of no dimensions");
-    const int64_t n = v.dims()[0].value("iteration");
-    Ref list(Check(PyList_New(n)));
-    if (v.traced() || v.shards()) {
-      for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, WrapValue(GetItem(Operand(v), {Index::Int(i)})));
-      return PyObject_GetIter(list.get());
-    }
-    // Copies of rows: no program for each of them, and none keeps all of the array.
-    const Tensor& t = v.tensor();
-    const Shape row(t.shape().begin() + 1, t.shape().end());
-    int64_t bytes = ByteWidth(t.dtype());
-    for (int64_t size : row) bytes *= size;
-    for (int64_t i = 0; i < n; ++i) {
-      void* data = static_cast<char*>(const_cast<void*>(t.raw())) + i * bytes;
-      const Value part(Tensor(t.dtype(), row, t.owner(), data).Copy(), v.weak());
-      PyList_SET_ITEM(list.get(), i, WrapValue(v.placement() ? Place(part, *v.placement()) : part));
-    }
-    return PyObject_GetIter(list.get());
-  });
 }
 
 void Dealloc(PyObject* self) {

@@ -19,6 +19,11 @@ PyObject* ComplexMethod(PyObject* self, PyObject*);
 // The value of an array of one element; `why` begins the error of another one.
 Tensor OneElement(PyObject* self, const char* why);
 
+// len(), the row at a position, and iteration over rows (array_rows.cc).
+Py_ssize_t Length(PyObject* self);
+PyObject* RowAt(PyObject* self, Py_ssize_t i);
+PyObject* Iterate(PyObject* self);
+
 // The buffer protocol: read-only, no copy (array_buffer.cc).
 int GetBuffer(PyObject* self, Py_buffer* view, int flags);
 void ReleaseBuffer(PyObject*, Py_buffer* view);

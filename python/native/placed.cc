@@ -82,6 +82,13 @@ void SetDefaultPlace(PyObject* sharding, bool of_process) {
     t_default_place = sharding;
 }
 
+const Placement& Everywhere(const Placement& place) {
+  if (place.one_device) return place;
+  Ref sharding(Check(
+      RunningPython([&] { return PyObject_CallMethod(static_cast<PyObject*>(place.label), "_replicated", nullptr); })));
+  return PlacementOf(sharding.get());
+}
+
 Value Place(const Value& value, const Placement& placement) {
   if (value.placement() == &placement) return value;
   const std::shared_ptr<Shards>& shards = value.shards();

@@ -11,6 +11,8 @@ namespace weft::python {
 
 // The place of a sharding: one for all that are equal, which stays.
 const Placement& PlacementOf(PyObject* sharding);
+// Where all devices of a place have all of an array: itself, if it is one device.
+const Placement& Everywhere(const Placement& place);
 // The sharding that an array has been given, or null. Borrowed.
 inline PyObject* ShardingOf(const Value& value) {
   return value.placement() == nullptr ? nullptr : static_cast<PyObject*>(value.placement()->label);

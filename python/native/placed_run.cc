@@ -88,12 +88,9 @@ const Placement& PlaceOf(const Fn& fn, const Values& args) {
 }
 
 // All devices of the mesh have all of it.
-Value Everywhere(Value v, const Placement& place) {
+Value PutEverywhere(Value v, const Placement& place) {
   if (v.dtype() == DType::kTape) return v;
-  if (place.one_device) return Place(v, place);
-  Ref sharding(Check(
-      RunningPython([&] { return PyObject_CallMethod(static_cast<PyObject*>(place.label), "_replicated", nullptr); })));
-  return Place(v, PlacementOf(sharding.get()));
+  return Place(v, Everywhere(place));
 }
 
 bool HasTapes(const Fn& fn) {
@@ -130,7 +127,7 @@ Values RunPlaced(const FnRef& fn, const Values& args) {
     Tensors tensors;
     for (const Value& v : args) tensors.push_back(v.tensor());
     Values results;
-    for (Tensor& t : Run(fn, tensors)) results.push_back(Everywhere(Value(std::move(t)), place));
+    for (Tensor& t : Run(fn, tensors)) results.push_back(PutEverywhere(Value(std::move(t)), place));
     return results;
   };
   if (place.one_device) return on_whole();

@@ -321,6 +321,21 @@ out["refused"] = [
 """)
 
 
+def test_iteration_takes_rows_off_what_is_cut():
+    found = run("""
+for kind in (AxisType.Explicit, AxisType.Auto):
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(kind, kind))
+    for spec in (P("x"), P(None, "y"), P(("x", "y")), P("x", "y"), P()):
+        x = jax.device_put(jnp.arange(64.0).reshape(8, 8), NamedSharding(mesh, spec))
+        rows = [row for row in x]
+        out[f"{kind} {spec}"] = [
+            [float(row.sum()) for row in rows], len(rows[0].sharding.device_set), rows[0].committed,
+            jnp.stack(rows).shape,
+        ]
+""")
+    assert len(found) == 10 and [rows[1:3] for rows in found.values()] == 2 * (4 * [[1, False]] + [[8, True]])
+
+
 def test_axes_that_cut_what_vmap_maps():
     run("""
 f = jax.shard_map(jnp.sin, mesh=auto, in_specs=P("x"), out_specs=P("x"))

@@ -245,7 +245,6 @@ OPERATIONS = {
     "pad": lambda np, x: np.pad(x, 1),
     "roll": lambda np, x: np.roll(x, 3, axis=0),
     "svd": lambda np, x: np.abs(np.linalg.svd(x)[1]),
-    "iteration": lambda np, x: list(x)[2],
 }
 
 
@@ -261,6 +260,24 @@ def test_operations_outside_jit(name, place):
     # A program of one operation lies as the jitted function does.
     if name in ("T", "reshape", "sum", "sum 0", "matmul", "product with one", "compare"):
         assert got.sharding == weft.jit(lambda x: f(wnp, x))(x).sharding
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_rows_of_an_iteration(place):
+    (a,) = values()
+    x = weft.device_put(a, place)
+    with weft.no_execution(True):  # they are copies: no program finds them
+        rows = [*x]
+    np.testing.assert_array_equal(np.stack(rows), a)
+    if place.is_fully_replicated:
+        assert all(row.devices() == x.devices() for row in rows)
+        return
+    # Those of what is cut are on no device in particular, and go together with arrays anywhere.
+    there = weft.device_put(np.ones(16, np.float32), DEVICES[5])
+    for row in rows:
+        assert row.sharding == weft.SingleDeviceSharding(DEVICES[0])
+        assert (row + there).devices() == {DEVICES[5]}
+        assert (row + weft.device_put(a, place)).devices() == x.devices()
 
 
 def test_where_results_of_operations_lie():
