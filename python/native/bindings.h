@@ -59,6 +59,7 @@ void BindBackends(py::module_& m);      // backend_bindings.cc: stages, bundles,
 void BindPartition(py::module_& m);     // partition_bindings.cc: programs cut over meshes
 void BindShards(py::module_& m);        // shard_bindings.cc: arrays on devices
 void BindTrees(py::module_& m);         // tree_bindings.cc: dictionaries in trees
+void BindGarbage(py::module_& m);       // garbage_bindings.cc: what Python's garbage collector is not to look at
 void BindRewrites(py::module_& m);      // rewrite_bindings.cc: rules and passes that Python brings
 void BindProcessGroup(py::module_& m);  // process_group_bindings.cc: several processes
 

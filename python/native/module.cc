@@ -146,6 +146,7 @@ PYBIND11_MODULE(_weft, m) {
   BindPartition(m);
   BindShards(m);
   BindTrees(m);
+  BindGarbage(m);
   BindRewrites(m);
   BindProcessGroup(m);
 }

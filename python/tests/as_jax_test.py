@@ -66,46 +66,6 @@ def test_ways_to_start(tmp_path):
     assert module.stdout == "3 ['1']\n"
 
 
-def test_collections_of_garbage_are_as_rare_as_in_newer_pythons():
-    code = "import gc, jax; print(gc.get_threshold()[0])"
-    assert int(as_jax(code).stdout) >= 2000
-    assert (
-        run("-c", "import weft.as_jax; weft.as_jax.install(); " + code).stdout
-        == run("-c", code.replace(", jax", "")).stdout
-    )
-
-
-@pytest.mark.parametrize("own", [None, 70_000])
-def test_collections_of_garbage_are_rarer_while_modules_are_imported(tmp_path, own):
-    """The first one outside of imports brings them back to what newer Pythons have, if the program has not set that."""
-    (tmp_path / "large.py").write_text("kept = [[] for _ in range(120_000)]\n")
-    code = "import gc, jax, large; print(gc.get_threshold()[0]); hooks = len(gc.callbacks); "
-    code += f"gc.set_threshold({own}); " if own else ""
-    code += "more = [[] for _ in range(120_000)]; print(gc.get_threshold()[0], len(gc.callbacks) - hooks)"
-    said = run("-m", "weft.as_jax", "-c", code, PYTHONPATH=paths(tmp_path)).stdout.split("\n")
-    assert int(said[0]) > 20_000
-    assert said[1] == f"{own or 2000} -1"
-
-
-@pytest.mark.parametrize(
-    ("before", "asked", "found"),
-    [
-        (0, "", "True False 0"),  # old without a look, and looked at by the first full collection
-        (0, "gc.collect()", "False False 0"),  # the module asks itself
-        (900_000, "", "False False 0"),  # a program may do all of its work while it is imported
-        (0, "gc.freeze()", "False True 1"),  # what the module has put aside stays there
-    ],
-)
-def test_objects_of_imports_become_old_without_a_look(tmp_path, before, asked, found):
-    module = f"import gc, weakref\nmany = [[] for _ in range({before})]\nclass A: pass\n"
-    module += f"a = A(); a.itself = a; there = weakref.ref(a); del a\n{asked}\n"
-    module += "b = A(); b.itself = b; here = weakref.ref(b); del b\n" if "freeze" in asked else "here = there\n"
-    (tmp_path / "large.py").write_text(module + "more = [[] for _ in range(120_000)]\n")
-    code = "import gc, jax, large; is_here = large.here() is not None; gc.collect(); "
-    code += "print(is_here, large.there() is not None, min(gc.get_freeze_count(), 1))"
-    assert run("-m", "weft.as_jax", "-c", code, PYTHONPATH=paths(tmp_path)).stdout == found + "\n"
-
-
 def paths(*first):
     return os.pathsep.join([*map(str, first), *filter(None, sys.path)])
 
