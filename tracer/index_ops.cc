@@ -339,7 +339,7 @@ Atom Read(Site& site, const Atom& operand, const Plan& plan, const std::string& 
   const Layout l = MakeLayout(plan, dims, joint.shape);
   for (int64_t a : l.array_axes) {
     if (!(dims[a] == Dim(0))) continue;
-    if (NumElements(joint.shape) == Dim(0)) return Zeros(b, b.TypeOf(x).With(l.result));  // nothing from nothing
+    if (NumElements(l.result) == Dim(0)) return Zeros(b, b.TypeOf(x).With(l.result));  // nothing from nothing
     throw UserError(ErrorKind::kIndex, {}, "axis ", a, " of shape ", ShapeText(dims),
                     " has size 0, so no index is within bounds");
   }
@@ -443,7 +443,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
         at = SignedIndex(site, i, index_dtype);
         if (!IsUnsigned(i.dtype())) at = Wrapped(b, at, xx, d);
         const std::optional<int64_t> n = a.size.TryValue();
-        if (mode == "drop" && !(at.is_literal() && n && at.literal().Get(0).real() >= 0 &&
+        if (mode != "clip" && !(at.is_literal() && n && at.literal().Get(0).real() >= 0 &&
                                 at.literal().Get(0).real() < static_cast<double>(*n))) {
           const Atom ok = And(b, Ge(b, at, Atom::Scalar(index_dtype, 0)), Lt(b, at, SizeAtom(b, xx, d, index_dtype)));
           inside = inside ? And(b, *inside, ok) : ok;
@@ -482,7 +482,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
   // Shifted by one so that 0 is free for "outside", read from a zero-padded border? Reading clips instead, so mask:
   const Atom flat = Iota(b, {Dim(total)}, 0, position);
   Atom where = Read(site, Reshape(b, flat, x.dims()), plan, "clip");
-  if (mode == "drop" && !plan.arrays.empty()) {
+  if (mode != "clip" && !plan.arrays.empty()) {
     const Joint joint = JoinArrays(site, plan, xx);
     std::optional<Atom> inside;
     size_t part = 0;
@@ -542,7 +542,7 @@ Value TakeAlongAxis(const Operand& x, const Value& indices, int64_t axis) {
     const bool wide = joint[0].is_static() && joint[0].value() > INT32_MAX;
     entries.push_back(Index::Array(IotaLike(row, d, wide ? DType::kI64 : DType::kI32)));
   }
-  return GetItem(x, entries);
+  return GetItem(x, entries, "clip");
 }
 
 }  // namespace weft

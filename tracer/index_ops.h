@@ -7,7 +7,9 @@
 // boolean mask must have a known value and stands for the positions where it is true; a single boolean is a new
 // dimension of size 1 or 0. Array entries broadcast together and their joint dimensions stand where the first of them
 // stood, or in front when a slice separates them (NumPy's rule). Out of bounds: a known integer raises kIndex; an array
-// entry reads the nearest element and its update is dropped, as in JAX, unless `mode` says otherwise.
+// entry reads the nearest element and its update is dropped, as in JAX, unless `mode` says otherwise. The derivative of
+// what is read belongs to the element that the index names: with "promise" to none beyond the end, with "clip" to the
+// nearest.
 #ifndef WEFT_TRACER_INDEX_OPS_H_
 #define WEFT_TRACER_INDEX_OPS_H_
 
@@ -39,7 +41,7 @@ using Indices = std::vector<Index>;
 
 // `mode` of array entries when reading: "clip", "fill" (NaN or the dtype's smallest number), "promise"; when updating:
 // "clip", "drop", "promise".
-Value GetItem(const Operand& x, const Indices& entries, const std::string& mode = "clip");
+Value GetItem(const Operand& x, const Indices& entries, const std::string& mode = "promise");
 enum class Update : uint8_t { kSet, kAdd, kMul, kMin, kMax };
 Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value, Update update,
                  const std::string& mode = "drop");

@@ -127,7 +127,7 @@ auto Anywhere(PyObject* key, const F& use) {
 
 }  // namespace
 
-PyObject* GetItemObject(PyObject* self, PyObject* key) { return GetItemObject(self, key, "clip"); }
+PyObject* GetItemObject(PyObject* self, PyObject* key) { return GetItemObject(self, key, "promise"); }
 
 PyObject* GetItemObject(PyObject* self, PyObject* key, const std::string& mode) {
   return Guarded([&] {

@@ -393,6 +393,12 @@ Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what, Wid
   return KeptOnce(CopyOf(view, dtype), view.buf);
 }
 
+bool Fits(const Scalar& integer, DType dtype) {
+  const int bits = BitWidth(dtype) - (IsSigned(dtype) ? 1 : 0);
+  const __int128 limit = static_cast<__int128>(1) << bits;
+  return integer.i < limit && integer.i >= (IsSigned(dtype) ? -limit : 0);
+}
+
 namespace {
 
 // What numbers in nested lists have together, by the rules for operands.
@@ -415,12 +421,6 @@ std::optional<WeakDType> DTypeOfItems(PyObject* object, int depth) {
     if (one) joined = joined ? Promote(*joined, *one) : *one;
   }
   return joined;
-}
-
-bool Fits(const Scalar& integer, DType dtype) {
-  const int bits = BitWidth(dtype) - (IsSigned(dtype) ? 1 : 0);
-  const __int128 limit = static_cast<__int128>(1) << bits;
-  return integer.i < limit && integer.i >= (IsSigned(dtype) ? -limit : 0);
 }
 
 // The first integer beyond 64 bits in nested lists (borrowed); null: there is none.

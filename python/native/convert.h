@@ -41,6 +41,8 @@ bool IsPythonNumber(PyObject* object);
 // these.)
 bool IsNumberOfOwnClass(PyObject* object);
 Scalar ScalarFrom(PyObject* number);
+// Whether an integer (Scalar::Kind::kInt) is one of a dtype of integers.
+bool Fits(const Scalar& integer, DType dtype);
 
 // Whether an array shares the memory of a NumPy array: where nobody can ever write to that, or for the time of one
 // call, in which the caller promises not to.

@@ -202,7 +202,11 @@ void BindNumpy(py::module_& m) {
       const bool whole = PyFloat_Check(o.ptr()) && IsInteger(*want);
       if (whole && !std::isfinite(PyFloat_AS_DOUBLE(o.ptr())))
         throw ValueError("array: ", Repr(o.ptr()), " is no number of dtype ", *want);
-      t = NumberTensor(*want, ScalarFrom(Ref(whole ? Check(PyNumber_Long(o.ptr())) : Py_NewRef(o.ptr())).get()));
+      const Scalar number = ScalarFrom(Ref(whole ? Check(PyNumber_Long(o.ptr())) : Py_NewRef(o.ptr())).get());
+      // In JAX it wraps around beside an array, and in dtypes of some bits, but not here.
+      if (IsInteger(*want) && BitWidth(*want) >= 8 && number.kind == Scalar::Kind::kInt && !Fits(number, *want))
+        throw IntegerOverflow("array: the Python integer ", number.ToString(), " does not fit ", *want);
+      t = NumberTensor(*want, number);
     } else if (list || text) {
       // Lists that hold arrays, traced ones too, are stacked.
       bool arrays = false;

@@ -139,7 +139,7 @@ def vectorize(
 
         def fit(core: list[str], shape: Any) -> None:
             for name, size in zip(core, shape):
-                wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
+                wanted = sizes.setdefault(name, size)  # a number is a name, too, as in JAX
                 if wanted != size:
                     raise value_error(f"vectorize: '{name}' of {signature!r} is both {wanted} and {size}")
 

@@ -25,6 +25,11 @@ __all__ = [
 ]
 
 
+def _along(a: Array, axis: int | None) -> Array:
+    """As in NumPy a number has one axis, of one element."""
+    return a if a.ndim or axis is None else a.reshape(1)
+
+
 def cumsum(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Partial sums along an axis.
 
@@ -40,7 +45,7 @@ def cumsum(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = Non
                [4, 6]], dtype=int32)
     """
     _no_out(out)
-    return _in_dtype(_weft.cumulative("cumsum", _array(a, dtype), axis, False), dtype)
+    return _in_dtype(_weft.cumulative("cumsum", _along(_array(a, dtype), axis), axis, False), dtype)
 
 
 def cumprod(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
@@ -59,7 +64,7 @@ def cumprod(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = No
                [ 3, 12]], dtype=int32)
     """
     _no_out(out)
-    return _in_dtype(_weft.cumulative("cumprod", _array(a, dtype), axis, False), dtype)
+    return _in_dtype(_weft.cumulative("cumprod", _along(_array(a, dtype), axis), axis, False), dtype)
 
 
 def cumulative_sum(

@@ -179,14 +179,14 @@ def put_along_axis(
     """A copy in which the elements at indices along an axis are replaced.
 
     Args:
-        indices: array of integers of as many dimensions as arr.
+        indices: array of integers of as many dimensions as arr; its others broadcast to those of arr.
         values: array or number that broadcasts to the indices.
         mode: what indices out of range do: "drop" (as None), "clip" or "promise_in_bounds".
 
     Returns: array of the shape and dtype of arr.
 
     Raises:
-        ValueError: inplace is True, as by default in NumPy.
+        ValueError: inplace is True, as by default in NumPy, or shapes do not fit.
 
     Example:
         >>> wnp.put_along_axis(wnp.array([[1, 5], [7, 3]]), wnp.array([[1], [0]]), 0, axis=1, inplace=False)
@@ -198,7 +198,17 @@ def put_along_axis(
     if axis is None:
         return put_along_axis(arr.reshape(-1), indices, values, 0, False, mode=mode).reshape(arr.shape)
     axis = _weft.check_axis(axis, arr.ndim, "put_along_axis")
-    key = tuple(indices if d == axis else _weft.iota(indices.shape, d, "int32") for d in range(arr.ndim))
+    if indices.ndim != arr.ndim:
+        raise value_error(
+            f"put_along_axis: indices of {indices.ndim} dimensions for an array of {arr.ndim}; expected as many"
+        )
+    shape = tuple(indices.shape[d] if d == axis else size for d, size in enumerate(arr.shape))
+    if any(n not in (1, wanted) for n, wanted in zip(indices.shape, shape)):
+        raise value_error(
+            f"put_along_axis: indices of shape {indices.shape} do not broadcast to {shape}, the other dimensions of arr"
+        )
+    indices = _weft.broadcast_to(indices, shape)
+    key = tuple(indices if d == axis else _weft.iota(shape, d, "int32") for d in range(arr.ndim))
     return arr.at[key].set(values, mode=mode)
 
 
@@ -208,7 +218,8 @@ def put(a: NestedLike, ind: NestedLike, v: NestedLike, mode: str | None = None, 
     Args:
         ind: array of integers.
         v: array or number: the values, repeated as needed.
-        mode: what indices out of range do: None drops them, "clip" takes the nearest, "wrap" counts around.
+        mode: what indices out of range do: None and "clip" take the nearest ("clip" of negative ones the first), "drop"
+            drops them, "wrap" counts around.
 
     Returns: array of the shape and dtype of a.
 
@@ -227,8 +238,10 @@ def put(a: NestedLike, ind: NestedLike, v: NestedLike, mode: str | None = None, 
         return a
     v = v[_weft.iota((n,), 0, "int32") % v.shape[0]]
     if mode == "wrap":
-        ind, mode = ind % a.size, None
-    if mode == "clip":
+        ind = ind % a.size
+    if mode is None:
+        ind = _weft.where(ind < 0, ind + a.size, ind)
+    if mode in (None, "clip"):
         ind = _weft.where(ind < 0, 0, _weft.where(ind >= a.size, a.size - 1, ind))
     return a.reshape(-1).at[ind].set(v).reshape(a.shape)
 

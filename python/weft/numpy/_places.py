@@ -37,7 +37,7 @@ class _At:
         return _Place(self._array, index)
 
 
-_READ_MODES = {None: "clip", "drop": "fill", "fill": "fill", "clip": "clip", "promise_in_bounds": "promise"}
+_READ_MODES = {None: "promise", "drop": "fill", "fill": "fill", "clip": "clip", "promise_in_bounds": "promise"}
 _MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "promise"}
 
 
