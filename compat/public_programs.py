@@ -16,6 +16,7 @@ import json
 import math
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -171,19 +172,24 @@ def run(python: Path, file: Path, on_weft: bool, more: dict[str, str], arguments
     out = file.parent / "found.npz"
     out.unlink(missing_ok=True)
     how = ["-m", "weft.as_jax"] if on_weft else []
-    start = time.time()
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
     command = [str(python), *how, str(HERE / "run_public.py"), file.name, out.name, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=file.parent, timeout=_LIMIT)
     except subprocess.TimeoutExpired:
         return Run({}, _LIMIT, math.nan, 0, f"takes more than {_LIMIT} s", "")
-    if not out.exists():
-        return Run({}, time.time() - start, math.nan, 0, f"ended with {done.returncode}", done.stderr[-3000:])
+    seconds, after = time.time() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    written = re.findall(r'^\{"written": .*\}$', done.stdout, re.M)
+    if not written:
+        return Run({}, seconds, math.nan, 0, f"ended with {done.returncode}", done.stderr[-3000:])
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    wall_of_writing, of_writing = json.loads(written[-1])["written"]
     with np.load(out) as content:
         report = json.loads(str(content["report"]))
         numbers = {place: (kind, content[f"n{i}"]) for i, (place, kind) in enumerate(report["types"])}
-    seconds, said = report["end"] - start, (report.get("error", ""), report.get("trace", ""))
-    return Run(numbers, seconds, report["processor"], report["memory"], *said, report.get("others", math.nan))
+    said = (report.get("error", ""), report.get("trace", ""))
+    times = (seconds - wall_of_writing, processor - of_writing)
+    return Run(numbers, *times, report["memory"], *said, report.get("others", math.nan))
 
 
 def apart(a: np.ndarray, b: np.ndarray) -> float:
@@ -327,8 +333,8 @@ runs the program again with other rounding errors: with random numbers and grids
 exponentials, logarithms, sines and products of matrices that are (these have no prescribed last bit), with sums in any
 order, with instructions of an older processor, without optimisation. Arrays that differ there among the
 runs of JAX follow rounding errors or the clock, and are not compared. Where something differs still, both run in 64
-bits; what is the same there differs by rounding errors. *JAX*: seconds from the start of Python to the end of the
-program, without a cache of compiled programs; *time*, *processor* (time of all threads, which a loaded machine changes
+bits; what is the same there differs by rounding errors. *JAX*: seconds from the start of Python to the end of its
+process, without a cache of compiled programs; *time*, *processor* (time of all threads, which a loaded machine changes
 less) and *memory* (at its peak): Weft / JAX.
 
 {good} of {count} run and have JAX's numbers. Geometric means, beside what no compiler goes below, which is the part of

@@ -172,3 +172,26 @@ def spin():
         sampled = run_public.OtherCode()
         variables["spin"]()
         assert least <= sampled.stop() <= most, file
+
+
+def test_times_are_those_of_the_process(tmp_path):
+    """What Python does after the program counts, and what is written about the program does not."""
+    program = """
+import atexit, time
+import jax.numpy as jnp
+x, words = jnp.arange(3.0), [3.5] * 300_000
+print(x.sum())
+atexit.register(time.sleep, 1.0)
+"""
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    there = {"PYTHONPATH": str(Path(weft.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
+    run = public_programs.run(Path(sys.executable), file, True, there)
+    assert not run.error, run.trace
+    assert run.seconds > 1 and 0 < run.processor < run.seconds + 1 and run.memory > 10_000
+    np.testing.assert_array_equal(run.numbers["x"][1], [0, 1, 2])
+    np.testing.assert_array_equal(run.numbers["(printed)"][1], [3])
+    file.write_text("raise ValueError('words')")
+    assert run.seconds > 1 and "words" in public_programs.run(Path(sys.executable), file, True, there).error
+    file.write_text("import os; os._exit(3)")
+    assert "ended with 3" in public_programs.run(Path(sys.executable), file, True, there).error
