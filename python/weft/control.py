@@ -231,7 +231,7 @@ def loop_while(
     check_callable(cond_fun, what)
     check_callable(body_fun, what)
     if _in_python():
-        init_val = _copied.without_numpy(init_val)
+        init_val = _copied.without_numpy(init_val, (bool, int, float, complex))
         while go_on := _asked(bool, cond_fun(init_val)):
             init_val = body_fun(init_val)
         if go_on is not None:
@@ -567,7 +567,7 @@ def _loop_scan(
 
 
 def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool):
-    value, ys = _copied.without_numpy(init), []
+    value, xs, ys = _copied.without_numpy(init), _copied.without_numpy(xs), []
     for i in reversed(range(length)) if reverse else range(length):
         value, y = f(value, _tree.map(lambda leaf: leaf[i], xs))  # noqa: B023
         ys.append(y)

@@ -28,6 +28,7 @@ from ._core.tracing import (
     trace_flat,
 )
 from ._sharding.meshes import current_mesh, mesh_around
+from .arguments import ints
 from .derivatives import lanes_apart
 from .symbolic_zeros import CustomVJPPrimal, SymbolicZero, with_zeros
 
@@ -310,7 +311,8 @@ class custom_jvp(Generic[_P, _R]):
 
     Args:
         fun: the function; a decorator.
-        nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the rule.
+        nondiff_argnums: position or positions of arguments that are passed to Python as they are, and first to the
+            rule.
         nondiff_argnames: names of further ones.
         elementwise: whether every element of the value, and its derivatives, depend on the elements of the arguments at
             its place alone. Then `where(x > 0, f(x), 0)` has the derivative 0 where x is not positive, also where that
@@ -338,14 +340,17 @@ class custom_jvp(Generic[_P, _R]):
     def __init__(
         self,
         fun: Callable[_P, _R],
-        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
         *,
         elementwise: bool = False,
     ):
         check_callable(fun, "custom_jvp")
         names = positions_of(fun, nondiff_argnames, "custom_jvp")
-        self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
+        self._function, self._nondiff = (
+            fun,
+            tuple(sorted({*ints(nondiff_argnums, "custom_jvp: nondiff_argnums"), *names})),
+        )
         self._elementwise = elementwise
         self._rule: Callable[..., Any] | None = None
         self._symbolic, self._numbers = False, _Numbers()
@@ -435,7 +440,8 @@ class custom_vjp(Generic[_P, _R]):
 
     Args:
         fun: the function; a decorator.
-        nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the backward rule.
+        nondiff_argnums: position or positions of arguments that are passed to Python as they are, and first to the
+            backward rule.
         nondiff_argnames: names of further ones.
 
     Raises:
@@ -455,11 +461,14 @@ class custom_vjp(Generic[_P, _R]):
     __getattr__ = forwarded
 
     def __init__(
-        self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+        self, fun: Callable[_P, _R], nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
     ):
         check_callable(fun, "custom_vjp")
         names = positions_of(fun, nondiff_argnames, "custom_vjp")
-        self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
+        self._function, self._nondiff = (
+            fun,
+            tuple(sorted({*ints(nondiff_argnums, "custom_vjp: nondiff_argnums"), *names})),
+        )
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
         self._symbolic, self._numbers = False, _Numbers()

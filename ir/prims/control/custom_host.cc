@@ -122,14 +122,24 @@ Attrs LinearAttrs(const Eqn& eqn, const ForwardFn& forward, size_t operands, con
 }
 
 // How often each variable is read. What an equation with a host rule has among its captured values for its rule alone
-// is not read by it: a rule that calls its function hands on what it has itself.
+// is not read by it: a rule that calls its function hands on what it has itself. The equation may be inside of a
+// branch, a loop or a call.
 std::vector<int> RealUses(const Fn& fn) {
   std::vector<int> uses = fn.UseCounts();
   for (const Eqn& e : fn.eqns()) {
-    if (!HasHostRule(e.attrs) || e.regions.empty() || NumCaptured(e) == 0) continue;
-    const std::vector<int> inside = e.regions[0]->UseCounts();
-    for (size_t i = e.operands.size() - NumCaptured(e); i < e.operands.size(); ++i) {
-      if (inside[i] == 0 && e.operands[i].is_var()) --uses[e.operands[i].id()];
+    if (e.regions.empty()) continue;
+    const bool host = HasHostRule(e.attrs);
+    // Operands of the equation itself, in front of those of its regions: a condition.
+    const size_t own = e.operands.size() - std::min(e.operands.size(), e.regions[0]->params().size());
+    std::vector<std::vector<int>> inside;
+    for (const FnRef& region : e.regions) {
+      if (region->params().size() + own == e.operands.size())
+        inside.push_back(host ? region->UseCounts() : RealUses(*region));
+    }
+    if (inside.size() < e.regions.size()) continue;
+    for (size_t i = host ? e.operands.size() - NumCaptured(e) : own; i < e.operands.size(); ++i) {
+      const auto unread = [&](const std::vector<int>& of) { return of[i - own] == 0; };
+      if (e.operands[i].is_var() && std::all_of(inside.begin(), inside.end(), unread)) --uses[e.operands[i].id()];
     }
   }
   return uses;

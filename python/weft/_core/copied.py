@@ -89,6 +89,8 @@ def array(items: Any, dtype: Any, copy: bool) -> _weft.Array:
     return _weft.array(items, dtype, copy)
 
 
-def without_numpy(tree: Any) -> Any:
-    """A tree in which NumPy's arrays, which a function may change where they are, have become arrays."""
-    return _tree.map(lambda x: _weft.array(x, None, True) if isinstance(x, np.ndarray) else x, tree)
+def without_numpy(tree: Any, numbers: tuple[type, ...] = ()) -> Any:
+    """A tree in which NumPy's arrays, which a function may change where they are, and its numbers have become arrays;
+    so have Python's `numbers` of these classes."""
+    kinds = (np.ndarray, np.generic, *numbers)
+    return _tree.map(lambda x: _weft.array(x, None, True) if isinstance(x, kinds) else x, tree)

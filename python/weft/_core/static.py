@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import weakref
+import functools
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
 from .tree import TreeDef
 
-# Names of the fields that == compares, and of those that hash() reads; None: the class has a hash of its own.
-_Names = tuple[tuple[str, ...], tuple[str, ...] | None]
-# By class; None: the class compares otherwise.
-_names: weakref.WeakKeyDictionary[type, _Names | None] = weakref.WeakKeyDictionary()
+# What reads the fields that == compares, and those that hash() reads; None: the class has a hash of its own.
+_Read = Callable[[Any], tuple[Any, ...]]
+_Readers = tuple[_Read, _Read | None]
 
 
 def _made_by(method: Any) -> str:
@@ -23,7 +24,15 @@ def _made_by(method: Any) -> str:
     return "dataclasses" if getattr(code, "co_qualname", "").startswith("__create_fn__.") else ""
 
 
-def _names_of(cls: type) -> _Names | None:
+def _reader(names: tuple[str, ...]) -> _Read:
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+@functools.lru_cache(1024)  # each call of a jitted function asks, for each static part of its arguments
+def _readers_of(cls: Any) -> _Readers | None:
+    """None: the class compares otherwise."""
     maker = _made_by(cls.__eq__)
     if maker == "dataclasses" and dataclasses.is_dataclass(cls):
         fields = dataclasses.fields(cls)
@@ -35,22 +44,23 @@ def _names_of(cls: type) -> _Names | None:
         hashed = tuple(f.name for f in given if (f.eq if f.hash is None else f.hash))
     else:
         return None
-    return compared, hashed if _made_by(cls.__hash__) == maker else None
+    reads = _reader(compared)
+    if _made_by(cls.__hash__) != maker:
+        return reads, None
+    return reads, reads if hashed == compared else _reader(hashed)
 
 
 def _fields_of(value: Any) -> tuple[tuple, tuple] | None:
     """Called from C++: what == of the value compares and what hash() reads, or None."""
-    cls = type(value)
-    try:
-        names = _names[cls]
-    except KeyError:
-        names = _names[cls] = _names_of(cls)
-    if names is None:
+    cls: Any = type(value)
+    readers = _readers_of(cls)
+    if readers is None:
         return None
-    compared, hashed = names
-    return tuple(getattr(value, name) for name in compared), (
-        (hash(value),) if hashed is None else tuple(getattr(value, name) for name in hashed)
-    )
+    compare, hashed = readers
+    compared = compare(value)
+    if hashed is None:
+        return compared, (hash(value),)
+    return compared, compared if hashed is compare else hashed(value)
 
 
 class Key:

@@ -129,9 +129,28 @@ def get_aval(x: Any) -> ShapedArray:
     return ShapedArray.like(x) if own is None else own(x)
 
 
+# Of arrays that lie on no device in particular, where no mesh is around.
+_types: dict[Any, ShapedArray] = {}
+_MOST_TYPES = 4096
+
+
+def _key_of_type(x: Any) -> Any:
+    """What the type of an array depends on, where that is little; None: it is more."""
+    if _weft.is_traced(x) or x.is_deleted() or _weft.sharding_of(x) is not None or not get_abstract_mesh().empty:
+        return None
+    return _weft.abstract(x)
+
+
 def typeof(x: Any) -> ShapedArray:
     """The type of a value, with its sharding: of an array that lies on devices; of a traced value as far as the types
     of the axes of the mesh around say it, which is nothing of axes that are not Explicit."""
+    if type(x) is weft.Array and (key := _key_of_type(x)) is not None:
+        found = _types.get(key)
+        if found is None:
+            if len(_types) >= _MOST_TYPES:
+                _types.clear()
+            found = _types[key] = _on_mesh(x, weft.typeof(x))
+        return found
     own = own_types.get(type(x))
     if own is not None:
         return own(x)
@@ -204,7 +223,9 @@ def install() -> None:
     jitted: Any = _weft.JitFunction
     jitted.__name__ = jitted.__qualname__ = "PjitFunction"
     array: Any = weft.Array
-    array.aval = property(lambda self: _on_mesh(self, ShapedArray.like(self)))
+    array.aval = property(
+        lambda self: typeof(self) if type(self) is weft.Array else _on_mesh(self, ShapedArray.like(self))
+    )
     tracer: Any = _weft.Tracer
     tracer.mat = property(lambda self: self.aval.mat)
     ShapedArray.default_memory_space = MemorySpace.Device

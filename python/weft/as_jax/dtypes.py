@@ -17,6 +17,7 @@ import weft.numpy as wnp
 from .. import _weft
 from .._core.errors import PACKAGE, type_error, value_error
 from .._core.shapes import FLOAT0
+from ..random._generators import KeyDtype
 from .settings import ExplicitX64Mode, config
 
 
@@ -172,6 +173,8 @@ def install() -> None:
     for kind in vars(wnp).values():
         if isinstance(kind, scalar):
             kind.__module__ = "jax.numpy"
+    # As those of NumPy do, dtypes of keys tell the class of their numbers.
+    KeyDtype.type = prng_key
 
 
 def iinfo(dtype: Any) -> Any:

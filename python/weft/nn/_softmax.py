@@ -54,9 +54,9 @@ def logsumexp(
     shifted = a - top
     factors = 1 if b is None else wnp.asarray(b)
     if b is not None:
-        # What does not count may be larger than all that does, and would overflow.
+        # What does not count may be larger than all that does, and would overflow; or NaN.
         largest = float(wnp.log(wnp.finfo(shifted.dtype).max)) - 1
-        shifted = wnp.where((factors == 0) & (wnp.real(shifted) > largest), largest, shifted)
+        shifted = wnp.where((factors == 0) & ~(wnp.real(shifted) <= largest), largest, shifted)
     first, rest = _sum_in_parts(shifted, factors, axis, keepdims)
     total = first + rest
     shift = top if keepdims else wnp.reshape(top, total.shape)

@@ -189,6 +189,7 @@ class KeyDtype:
     take texts for NumPy's dtypes."""
 
     __slots__ = ("generator", "name")
+    type: Any  # under weft.as_jax
 
     def __init__(self, generator: Generator):
         self.generator, self.name = generator, f"key<{generator.tag}>"

@@ -307,7 +307,15 @@ PRIVATE: dict[str, Served] = {
             **of("weft.as_jax.hlo_shardings", "GSPMDSharding HloSharding OpSharding"),
         }
     ),
-    "jaxlib.xla_extension": Served(names=of("weft.as_jax.devices", "XlaRuntimeError")),
+    "jaxlib._jax": Served(
+        names={
+            "PjitFunction": "weft._weft:JitFunction",
+            "ArrayImpl": "weft:Array",
+            "JaxRuntimeError": "weft.as_jax.devices:XlaRuntimeError",
+            **of("weft.as_jax.devices", "Client Device"),
+            **of(_INTERNALS, "is_optimized_build"),
+        }
+    ),
     "jax._src.numpy": Served(),
     "jax._src.numpy.hijax": Served(names=of(_NUMPY, "searchsorted nonzero")),
     "jax._src.numpy.indexing": Served(

@@ -243,6 +243,14 @@ PUBLIC: dict[str, Served] = {
             **of(_CORE, "pytype_aval_mappings"),
             **of("weft", "ensure_compile_time_eval"),
             **of("weft.as_jax.jaxprs", "Atom eval_jaxpr ClosedJaxpr Jaxpr JaxprEqn Literal Var jaxpr_as_fun"),
+            # Those from here on warn in JAX: they will go.
+            **of(
+                "weft.as_jax.jaxprs", "Effect Effects no_effects JaxprTypeError jaxprs_in_params new_jaxpr_eqn gensym"
+            ),
+            **of("weft.as_jax.jaxpr_text", "JaxprPpContext JaxprPpSettings"),
+            **of("weft.as_jax.check_jaxprs", "check_jaxpr"),
+            **of(_CORE, "find_top_trace primal_dtype_to_tangent_dtype aval_mapping_handlers"),
+            **of("weft.as_jax.internals", "is_constant_dim is_constant_shape call"),
         },
     ),
     "jax.typing": Served(names=of("weft.typing", "ArrayLike DTypeLike")),
