@@ -23,16 +23,22 @@ def environment_of(**more):
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
 
 
-def lines(code, *arguments, **environment):
-    """What a program puts into `out`."""
+def run(*arguments, check=True, **environment):
+    """Python with these arguments."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", *arguments, "-c", HEAD + textwrap.dedent(code) + "\nprint(json.dumps(out))"],
+        [sys.executable, "-W", "ignore", *map(str, arguments)],
         capture_output=True,
         text=True,
         env=environment_of(**environment),
         timeout=600,
     )
-    assert done.returncode == 0, done.stderr
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def lines(code, *arguments, **environment):
+    """What a program puts into `out`."""
+    done = run(*arguments, "-c", HEAD + textwrap.dedent(code) + "\nprint(json.dumps(out))", **environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -2,23 +2,10 @@
 
 import gzip
 import os
-import subprocess
 import sys
 
 import pytest
-
-
-def run(*arguments, **environment):
-    """Python with these arguments."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-        timeout=600,
-    )
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    return done
+from as_jax_both import run
 
 
 def paths(*first):
@@ -96,7 +83,7 @@ def test_what_imports_have_made_is_left_to_the_system(tmp_path, imported, progra
     (tmp_path / "large.py").write_text(imported + _KEPT.format(name="imported") + _MANY)
     code = "import gc, jax, large\n" + _KEPT.format(name="program") + program
     done = run("-m", "weft.as_jax", "-c", code, PYTHONPATH=paths(tmp_path))
-    assert sorted(done.stdout.split()) == found
+    assert sorted(done.stdout.split()) == found and not done.stderr
 
 
 @pytest.mark.parametrize("kind", ["open", "gzip.open", "open(path, 'r+b', 0) and open"])
@@ -107,14 +94,12 @@ def test_files_that_imports_leave_open_are_written(tmp_path, kind):
         f"import gzip\npath = {str(path)!r}\nkept = [{kind}(path, 'wb')]\nkept[0].write(b'text')\nkept.append(kept)\n"
     )
     (tmp_path / "large.py").write_text(code + _MANY)
-    run("-m", "weft.as_jax", "-c", "import jax, large", PYTHONPATH=paths(tmp_path))
+    assert not run("-m", "weft.as_jax", "-c", "import jax, large", PYTHONPATH=paths(tmp_path)).stderr
     assert (gzip.decompress(path.read_bytes()) if "gzip" in kind else path.read_bytes()) == b"text"
 
 
 def test_programs_end_as_they_say(tmp_path):
     (tmp_path / "large.py").write_text(_MANY)
     code = "import atexit, jax, large, sys\natexit.register(print, 'last')\nsys.exit(3)"
-    environment = {**os.environ, "PYTHONPATH": paths(tmp_path)}
-    command = [sys.executable, "-W", "ignore", "-m", "weft.as_jax", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    done = run("-m", "weft.as_jax", "-c", code, check=False, PYTHONPATH=paths(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (3, "last\n", "")

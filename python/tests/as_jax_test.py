@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import textwrap
 
@@ -13,21 +12,9 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import as_jax_programs
+from as_jax_both import run
 
 PROGRAMS = pathlib.Path(as_jax_programs.__file__)
-
-
-def run(*arguments, check=True, **environment):
-    """Python with these arguments."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-        timeout=600,
-    )
-    assert not check or done.returncode == 0, done.stderr
-    return done
 
 
 def as_jax(code, check=True, **environment):
