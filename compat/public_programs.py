@@ -314,7 +314,7 @@ def geometric_mean(values: list[float]) -> float:
 
 
 # What --others found.
-_OTHERS = {"others": 0.10, "others_time": 0.12, "sampled": 82}
+_OTHERS = {"others": 0.06, "others_time": 0.06, "sampled": 113}
 # Which machine it was, and what another one found.
 _MACHINES = """Measured on 2 cores of an AMD EPYC
 (AVX-512); on Intel processors memory was 0.04 above it: at the start it is the code of both libraries, of which systems
