@@ -314,13 +314,14 @@ def geometric_mean(values: list[float]) -> float:
 
 
 # What --others found.
-_OTHERS = {"others": 0.06, "others_time": 0.06, "sampled": 113}
+_OTHERS = {"others": 0.06, "sampled": 113}
 # Which machine it was, and what another one found.
 _MACHINES = """Measured on 2 cores of an AMD EPYC
-(AVX-512); on Intel processors memory was 0.04 above it: at the start it is the code of both libraries, of which systems
-map more or less around what is used. Of the processor's time on Weft about 55 % is Python's interpreter (other
-libraries' imports, the program, tracing), 12 % the system (memory, files), 10 % LLVM and MLIR, 4 % the compiled
-programs, 4 % the rest of Weft's C++ (by `perf`)."""
+(AVX-512). On Intel processors memory was 0.04 above that of this one, for 84 of the programs: at the start it is the
+code of both libraries, of which systems map more or less around what is used. Of the processor's time of these 84 on
+Weft 58 % was Python's interpreter (other libraries' imports, the program, tracing, and the end of the process, which
+has become shorter since), 12 % the system (memory, files), 9 % LLVM and MLIR, 4 % the compiled programs, 3 % the rest of
+Weft's C++ (by `perf`)."""
 
 _HEAD = """# Public programs for JAX on Weft
 
@@ -345,7 +346,7 @@ JAX's time that is neither JAX's nor Weft's: other libraries' imports, the progr
 
 | | time | processor | memory |
 |---|---|---|---|
-| neither JAX nor Weft | {others_time:.2f} | {others:.2f} | |
+| neither JAX nor Weft | | {others:.2f} | |
 | goal | 0.17 | | 0.40 |
 | Weft | {time:.2f} | {processor:.2f} | {memory:.2f} |
 
