@@ -320,8 +320,8 @@ _MACHINES = """Measured on 2 cores of an AMD EPYC
 (AVX-512). On Intel processors memory was 0.04 above that of this one, for 84 of the programs: at the start it is the
 code of both libraries, of which systems map more or less around what is used. Of the processor's time of these 84 on
 Weft 58 % was Python's interpreter (other libraries' imports, the program, tracing, and the end of the process, which
-has become shorter since), 12 % the system (memory, files), 9 % LLVM and MLIR, 4 % the compiled programs, 3 % the rest of
-Weft's C++ (by `perf`)."""
+has become shorter since), 12 % the system (memory, files), 9 % LLVM and MLIR, 4 % the compiled programs, 3 % the rest
+of Weft's C++ (by `perf`)."""
 
 _HEAD = """# Public programs for JAX on Weft
 
