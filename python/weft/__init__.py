@@ -14,14 +14,9 @@ print(weft.make_ir(weft.grad(loss))(w, x, y))
 # ruff: noqa: E402
 
 import atexit as _atexit
-import gc as _gc
 import importlib as _importlib
 import os as _os
 import typing as _typing
-
-# What an import makes is there to stay: to look through it for garbage at every 700 objects took a tenth of the time.
-_threshold = _gc.get_threshold()
-_gc.set_threshold(_threshold[0] and max(_threshold[0], 50_000), *_threshold[1:])
 
 # The threads of NumPy's and SciPy's OpenBLAS wait by spinning for 2^28 cycles, a tenth of a second of a core at each
 # start and after each product. 2^20 still keep them awake between two products that follow each other.
@@ -147,8 +142,6 @@ from .partitioning import Communication, pjit, reshard, with_sharding_constraint
 from .plugins import load_plugin
 from .program import IR, PassRecord, ShapedArray, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
-
-_gc.set_threshold(*_threshold)
 
 # After the imports, so that threads are kept out before the tree library forgets its containers at exit.
 _atexit.register(_weft.end_effects)

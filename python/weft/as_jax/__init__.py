@@ -10,19 +10,12 @@ Weft differs from JAX on purpose it follows JAX (weft.config.jax_semantics). doc
 Nothing of Weft imports this package.
 """
 
-# ruff: noqa: E402
-
 from __future__ import annotations
 
-import gc
 import sys
 from typing import Any
 
 import weft
-
-# As in weft/__init__.py.
-_threshold = gc.get_threshold()
-gc.set_threshold(_threshold[0] and max(_threshold[0], 50_000), *_threshold[1:])
 
 from .._core.errors import runtime_error
 from ..numpy import _standard
@@ -45,8 +38,6 @@ from . import (
 )
 from .finder import Finder
 from .report import missing
-
-gc.set_threshold(*_threshold)
 
 __all__ = ["install", "missing"]
 
